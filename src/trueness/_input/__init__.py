@@ -1,0 +1,1 @@
+"""Anything a user passes, checked once and turned into rows."""

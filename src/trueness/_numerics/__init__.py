@@ -1,0 +1,1 @@
+"""Pure array functions on NumPy and SciPy."""

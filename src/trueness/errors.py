@@ -1,0 +1,49 @@
+"""What can go wrong, and what deserves a warning: one class each."""
+
+__all__ = [
+    "DroppedRowsWarning",
+    "FewRowsWarning",
+    "InputError",
+    "MissingLibraryError",
+    "MovedScoresWarning",
+    "NoEstimateWarning",
+    "OneClassWarning",
+    "TruenessError",
+    "TruenessWarning",
+]
+
+
+class TruenessError(Exception):
+    """Any error that trueness raises on purpose."""
+
+
+class InputError(TruenessError, ValueError):
+    """An argument does not meet its demand; the message says which, where and how to mend it."""
+
+
+class MissingLibraryError(TruenessError, ImportError):
+    """An optional library is not installed; the message says how to install it."""
+
+
+class TruenessWarning(UserWarning):
+    """Any warning that trueness gives; the number is returned all the same."""
+
+
+class OneClassWarning(TruenessWarning):
+    """All labels are equal."""
+
+
+class FewRowsWarning(TruenessWarning):
+    """There are fewer rows than bins."""
+
+
+class DroppedRowsWarning(TruenessWarning):
+    """Rows with missing values were left out, as ``missing="drop"`` asked."""
+
+
+class MovedScoresWarning(TruenessWarning):
+    """Scores of exactly 0 or 1 were moved inwards, because their logit is infinite."""
+
+
+class NoEstimateWarning(TruenessWarning):
+    """The data do not determine the number; nan is returned."""
