@@ -1,5 +1,8 @@
 """What can go wrong, and what deserves a warning: one class each."""
 
+import sys
+import warnings
+
 __all__ = [
     "DroppedRowsWarning",
     "FewRowsWarning",
@@ -10,6 +13,7 @@ __all__ = [
     "OneClassWarning",
     "TruenessError",
     "TruenessWarning",
+    "warn",
 ]
 
 
@@ -47,3 +51,13 @@ class MovedScoresWarning(TruenessWarning):
 
 class NoEstimateWarning(TruenessWarning):
     """The data do not determine the number; nan is returned."""
+
+
+def warn(message: str, category: type[TruenessWarning]) -> None:
+    """Give a warning that points at the caller's line, not at one of ours."""
+    depth = 1
+    while sys._getframe(depth).f_globals.get("__name__", "").partition(".")[0] == "trueness":
+        if sys._getframe(depth).f_back is None:
+            break
+        depth += 1
+    warnings.warn(message, category, stacklevel=depth + 1)

@@ -1,0 +1,238 @@
+"""How a measure is asked: with labels and scores, or with sums in place of both."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, Unpack
+
+import numpy as np
+
+from trueness._input.sample import Sample
+from trueness._input.sample import accept as accept_rows
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.rows import bins_of_rows, cells_of_rows
+from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
+from trueness._tally.tally import Binned, Tally
+from trueness._tally.views import check_kind, class_bins, parts_of
+from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, warn
+from trueness.typing import ArrayLike, Kind, RowOptions
+
+__all__ = ["as_binned", "as_tally", "binned", "takes_rows", "tally"]
+
+Measure = TypeVar("Measure", bound=Callable[..., Any])
+
+_OPTIONS = {
+    "kind": "classwise",
+    "labels": None,
+    "pos_label": None,
+    "sample_weight": None,
+    "missing": "raise",
+    "clip_tolerance": 0.0,
+    "sum_tolerance": None,
+    "from_logits": False,
+}
+
+
+def takes_rows(measure: Measure) -> Measure:
+    """Spell out the row options in the signature that ``help`` and editors show; the call itself is untouched."""
+    signature = inspect.signature(measure)
+    kept = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    hints = RowOptions.__annotations__
+    shown = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+        for name, default in _OPTIONS.items()
+    ]
+    measure.__signature__ = signature.replace(parameters=[*kept, *shown])  # type: ignore[attr-defined]
+    return measure
+
+
+def as_binned(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None,
+    bins: BinsLike,
+    options: RowOptions,
+    *,
+    moments: bool = False,
+) -> Binned:
+    """The sums per bin of whatever was passed, with the warnings that every measure gives."""
+    rule = as_rule(bins)
+    if isinstance(y_true, Tally | Binned):
+        _refuse_rows(y_true, y_prob, options)
+        found = y_true.coarsen(rule)
+        if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
+            raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")
+    else:
+        found = _binned_rows(y_true, y_prob, rule, options, moments)
+    _warn_about(found, rule.asked)
+    return found
+
+
+def _binned_rows(y_true: ArrayLike, y_prob: ArrayLike, rule: BinRule, options: RowOptions, moments: bool) -> Binned:
+    sample, kind = _sample(y_true, y_prob, options)
+    if sample.p.ndim == 1:
+        return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
+    if kind == "classwise":
+        return Binned(kind, class_bins(sample, rule, moments=moments), sample.classes)
+    _warn_one_class(sample)
+    parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), _no_bins)
+    return Binned(kind, parts, sample.classes)
+
+
+def _no_bins() -> Bins:
+    return Bins(np.array([0.0, 1.0]), np.zeros(1, dtype=np.int64), np.zeros((1, 2, 5), dtype=np.int64), moments=True)
+
+
+def as_tally(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None, options: RowOptions, *, rule: BinRule | None = None
+) -> Tally:
+    """The sums per distinct score of whatever was passed, with the warnings that every measure gives."""
+    if isinstance(y_true, Binned):
+        raise InputError(
+            "This measure needs every distinct score; bins have lost them. Pass a Tally, or labels and scores."
+        )
+    if isinstance(y_true, Tally):
+        _refuse_rows(y_true, y_prob, options)
+        found = y_true
+        if isinstance(rule, BlockIsotonic) and rule.ties == "split":
+            found.coarsen(rule)  # raises: a tally has no order of rows
+    else:
+        found = _tallied_rows(*_sample(y_true, y_prob, options), rule)
+    _warn_about(found, 0 if rule is None else rule.asked)
+    return found
+
+
+def _tallied_rows(sample: Sample, kind: Kind, rule: BinRule | None = None) -> Tally:
+    split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
+    if sample.p.ndim == 1:
+        return Tally("binary", (cells_of_rows(sample, split_ties=split),))
+    if kind != "classwise":
+        _warn_one_class(sample)
+    parts = parts_of(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty)
+    return Tally(kind, parts, sample.classes)
+
+
+def _sample(
+    y_true: ArrayLike, y_prob: ArrayLike, options: RowOptions, *, allow_empty: bool = False
+) -> tuple[Sample, Kind]:
+    if y_prob is None:
+        raise InputError("`y_prob` is missing: pass labels and scores, or a Tally in place of both.")
+    if not options:
+        return accept_rows(y_true, y_prob, allow_empty=allow_empty), "classwise"
+    _refuse_unknown(options)
+    rest: dict[str, Any] = dict(options)
+    kind = check_kind(rest.pop("kind", "classwise"))
+    sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, **rest)
+    if sample.dropped:
+        total = sample.dropped + sample.y.size
+        warn(f"{sample.dropped:,} of {total:,} rows miss a value and were dropped.", DroppedRowsWarning)
+    return sample, kind
+
+
+def _refuse_unknown(options: RowOptions) -> None:
+    unknown = options.keys() - _OPTIONS.keys()
+    if unknown:
+        raise TypeError(
+            f"unexpected keyword argument {sorted(unknown)[0]!r}; the rows are described by {', '.join(_OPTIONS)}"
+        )
+
+
+def _refuse_rows(given: Tally | Binned, y_prob: ArrayLike | None, options: RowOptions) -> None:
+    what = type(given).__name__
+    _refuse_unknown(options)
+    if y_prob is not None:
+        raise InputError(f"`y_prob` must be left out when a {what} is passed: it holds labels and scores.")
+    kind = options.get("kind", given.kind)
+    if given.kind != "binary" and kind != given.kind:
+        raise InputError(f"`kind` is {kind!r}, but this {what} was made with kind={given.kind!r}.")
+    described = {k: v for k, v in options.items() if k != "kind" and not _is_default(k, v)}
+    if described:
+        raise InputError(f"`{next(iter(described))}` describes rows; this {what} already holds their sums.")
+    if given.n == 0:
+        raise InputError(f"An empty {what} has no calibration error; add rows to it first.")
+
+
+def _is_default(name: str, value: Any) -> bool:
+    return value is None or (isinstance(value, str | bool | float | int) and value == _OPTIONS[name])
+
+
+def _warn_about(found: Tally | Binned, asked: int) -> None:
+    if found.one_class:
+        _say_one_class(found.n)
+    if asked > found.n:
+        warn(f"There are fewer rows ({found.n:,}) than bins ({asked:,}).", FewRowsWarning)
+
+
+def _warn_one_class(sample: Sample) -> None:
+    if sample.y.size and bool((sample.y == sample.y[0]).all()):
+        _say_one_class(sample.y.size)
+
+
+def _say_one_class(n: int) -> None:
+    warn(f"All {n:,} labels are equal: the measure sees one class only.", OneClassWarning)
+
+
+@takes_rows
+def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> Tally:
+    """Sum the rows of each distinct score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels; no rows at all give the zero of addition.
+    y_prob : array-like of shape (n,) or (n, K)
+        Scores. For a matrix, `kind` says what is compared with what, and the tally
+        holds one part per class ('classwise', 'top-label') or one ('confidence').
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Tally
+        Takes the place of labels and scores in every measure; tallies add.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> days = [tn.tally([0, 1], [0.25, 0.5]), tn.tally([1], [0.5])]
+    >>> sum(days)
+    Tally(binary, 3 rows, 2 distinct scores)
+    """
+    return _tallied_rows(*_sample(y_true, y_prob, rows, allow_empty=True))
+
+
+@takes_rows
+def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows: Unpack[RowOptions]) -> Binned:
+    """Sum the rows of each bin, in one pass without sorting when the edges are fixed.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_prob : array-like of shape (n,) or (n, K)
+        Scores.
+    bins : int, sequence of edges or bin rule, default 10
+        An int means that many bins of equal width on [0, 1].
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Binned
+        Takes the place of labels and scores in measures of those bins; sums over the same edges add.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.binned([0, 1, 1], [0.25, 0.5, 1.0], bins=4)
+    Binned(binary, 3 rows, 4 bins)
+    """
+    rule = as_rule(bins)
+    sample, kind = _sample(y_true, y_prob, rows, allow_empty=rule.fixed_edges is not None)
+    if sample.p.ndim == 1:
+        return Binned("binary", (bins_of_rows(sample, rule, moments=True),))
+    if kind == "classwise":
+        return Binned(kind, class_bins(sample, rule, moments=True), sample.classes)
+    edges = rule.fixed_edges
+    empty = Tally(kind, (Cells.empty(),)).coarsen(rule).parts[0] if edges is not None else _no_bins()
+    parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=True), lambda: empty)
+    return Binned(kind, parts, sample.classes)

@@ -1,0 +1,121 @@
+"""`Cells`: one cell per distinct score, ascending, with the sums of its rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.typing import Floats, Ints, Numbers
+
+__all__ = ["Cells", "segment_sums"]
+
+_RUN = 512
+
+
+class Cells:
+    """The sums of the rows that share a score.
+
+    Weights are whole numbers (int64: every sum is exact) or not (float64). Rows
+    without weights have weight 1, and then `squares` is None: Σw² = Σw.
+    """
+
+    __slots__ = ("count", "event_squares", "events", "score", "squares", "weight")
+
+    def __init__(
+        self,
+        score: Floats,
+        count: Ints,
+        weight: Numbers,
+        events: Numbers,
+        squares: Floats | None = None,
+        event_squares: Floats | None = None,
+    ) -> None:
+        self.score = score
+        """The score of the cell."""
+        self.count = count
+        """Rows of positive weight."""
+        self.weight = weight
+        """Σw."""
+        self.events = events
+        """Σwy."""
+        self.squares = squares
+        """Σw²."""
+        self.event_squares = event_squares
+        """Σw²y."""
+
+    @classmethod
+    def empty(cls) -> "Cells":
+        """No cell at all: the zero of addition."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(0), none, none, none)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every weight is a whole number, so that sums are integers."""
+        return self.weight.dtype.kind == "i"
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.score.size
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns that are there, by name."""
+        every = {name: getattr(self, name) for name in _COLUMNS}
+        return {name: values for name, values in every.items() if values is not None}
+
+    def __add__(self, other: "Cells") -> "Cells":
+        if self.size == 0 or other.size == 0:
+            kept = other if self.size == 0 else self
+            dropped = self if self.size == 0 else other
+            return kept if dropped.exact or not kept.exact else kept._as_floats()
+        score = np.concatenate([self.score, other.score])
+        order = np.argsort(score, kind="stable")
+        score = score[order]
+        first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
+        pairs = zip(self._padded(other), other._padded(self), strict=True)
+        sums = [None if a is None or b is None else _pooled(a, b, order, first) for a, b in pairs]
+        return Cells(score[first], *sums)  # type: ignore[arg-type]  # the columns of Cells, in order
+
+    def _padded(self, other: "Cells") -> list[Numbers | None]:
+        """Columns fit to be added to the other's: Σw² is written out if one of the two has it."""
+        written = self.squares is not None or other.squares is not None
+        squares = self.squares if self.squares is not None else self.weight.astype(np.float64)
+        event_squares = self.event_squares if self.event_squares is not None else self.events.astype(np.float64)
+        extra: list[Numbers | None] = [squares, event_squares] if written else [None, None]
+        return [self.count, self.weight, self.events, *extra]
+
+    def _as_floats(self) -> "Cells":
+        weight, events = self.weight.astype(np.float64), self.events.astype(np.float64)
+        squares = weight if self.squares is None else self.squares
+        event_squares = events if self.event_squares is None else self.event_squares
+        return Cells(self.score, self.count, weight, events, squares, event_squares)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Cells):
+            return NotImplemented
+        mine, theirs = self.columns(), other.columns()
+        return mine.keys() == theirs.keys() and all(
+            a.dtype == theirs[name].dtype and np.array_equal(a, theirs[name]) for name, a in mine.items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+
+_COLUMNS = ("score", "count", "weight", "events", "squares", "event_squares")
+
+
+def _pooled(a: Numbers, b: Numbers, order: NDArray[np.intp], first: NDArray[np.intp]) -> Numbers:
+    return np.asarray(np.add.reduceat(np.concatenate([a, b])[order], first))
+
+
+def segment_sums(values: Numbers, starts: Ints) -> Numbers:
+    """Sums of consecutive segments that begin at `starts` (strictly increasing) and cover all values.
+
+    Integers are exact. Floats are added in runs of 512 and the runs then added,
+    so that the error grows with the square root of the length, not with the length.
+    """
+    if values.dtype.kind != "f" or values.size <= _RUN:
+        return np.asarray(np.add.reduceat(values, starts))
+    runs = np.union1d(np.arange(0, values.size, _RUN), starts)
+    return np.asarray(np.add.reduceat(np.add.reduceat(values, runs), np.searchsorted(runs, starts)))

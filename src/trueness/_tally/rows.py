@@ -1,0 +1,139 @@
+"""Passes over the rows of a sample: into bins, or into cells."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness import _kernels
+from trueness._input.sample import Sample
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, midpoints, refuse_uncovered
+from trueness.errors import InputError
+from trueness.typing import Floats
+
+__all__ = ["bins_of_rows", "cells_of_rows"]
+
+_CHUNK = 1 << 16
+_SCORES = (np.dtype(np.float64), np.dtype(np.float32))
+_LABELS = tuple(np.dtype(t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64))
+_MOST_WHOLE = 2.0**53
+
+
+def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
+    """Sum the rows of each bin: in one pass without sorting where the edges are fixed."""
+    edges = rule.fixed_edges
+    if edges is not None:
+        uniform = isinstance(rule, EqualWidth)
+        return _fixed(sample, edges, uniform, moments) if sample.w is None else _weighted(sample, edges, uniform)
+    if isinstance(rule, EqualMass) and sample.w is None:
+        return _equal_mass(sample, rule, moments)
+    cells = cells_of_rows(sample, split_ties=isinstance(rule, BlockIsotonic) and rule.ties == "split")
+    return Bins.from_cells(cells, rule.group(cells))
+
+
+def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
+    table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
+    status = 0
+    for p, y in _ready(sample.p, sample.y):
+        status |= _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
+    if status:
+        _refuse(sample, status, edges)
+    return Bins(edges, table[:, 0, 0] + table[:, 1, 0], table, moments=moments)
+
+
+def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
+    assert sample.w is not None
+    sums = np.zeros((edges.size - 1, 7, 2))
+    status, at = 0, 0
+    for p, y in _ready(sample.p, sample.y):
+        w = sample.w[at : at + p.size]
+        status |= _kernels.weighted_bin_sums(p, y, w, edges, sums, uniform=uniform)
+        at += p.size
+    if status:
+        _refuse(sample, status, edges)
+    total = sums.sum(axis=2)
+    if not total[:, 1].sum() > 0:
+        sample.explain()
+    return Bins(edges, total[:, 0].astype(np.int64), None, total[:, 1:], moments=True)
+
+
+def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
+    p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
+    status, _, low, high, table = _kernels.mass_sums(p, y, rule.ranks(p.size), moments=moments)
+    if status:
+        _refuse(sample, status)
+    count = table[:, :, 0].sum(axis=1)
+    kept = count > 0
+    inner = midpoints(high[kept][:-1], low[kept][1:])
+    edges = np.concatenate([[0.0], inner, [1.0]])
+    return Bins(edges, count[kept], table[kept], moments=moments)
+
+
+def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
+    """Sort the rows and sum those of equal score; or keep every row, in stable order."""
+    p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
+    if sample.w is not None:
+        return _weighted_cells(sample, p, y, split_ties)
+    status, score, count, events = _kernels.cells(p, y)
+    if status:
+        _refuse(sample, status)
+    if split_ties:
+        return _one_by_one(p, y)
+    return Cells(score, count, count, events)
+
+
+def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties: bool) -> Cells:
+    assert sample.w is not None
+    if split_ties:
+        raise InputError('`ties="split"` takes rows one by one, so it has no use for `sample_weight`.')
+    status, score, count, *sums = _kernels.weighted_cells(p, y, sample.w)
+    if status:
+        _refuse(sample, status)
+    if p.size and score.size == 0:
+        sample.explain()
+    weight, events, squares, event_squares = sums
+    if _whole(sample.w) and weight.sum() < _MOST_WHOLE:
+        return Cells(score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares)
+    return Cells(score, count, weight, events, squares, event_squares)
+
+
+def _one_by_one(p: NDArray[Any], y: NDArray[Any]) -> Cells:
+    order = np.argsort(p, kind="stable")
+    ones = np.ones(p.size, dtype=np.int64)
+    return Cells(p[order].astype(np.float64) + 0.0, ones, ones, y[order].astype(np.int64))
+
+
+def _whole(w: Floats) -> bool:
+    return all(bool((c == np.floor(c)).all()) for c in (w[i : i + _CHUNK] for i in range(0, w.size, _CHUNK)))
+
+
+def _ready(p: NDArray[Any], y: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The rows as the kernels take them: whole if they are so already, else converted chunk by chunk."""
+    if _is_native(p, _SCORES) and _is_native(y, _LABELS):
+        yield p, y
+        return
+    for i in range(0, p.shape[0], _CHUNK):
+        yield _native(p[i : i + _CHUNK], _SCORES), _native(y[i : i + _CHUNK], _LABELS)
+
+
+def _is_native(array: NDArray[Any], dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    # Equality of dtypes sees the byte order; identity would miss aliases such as np.longlong.
+    return array.flags.c_contiguous and array.flags.aligned and array.dtype in dtypes
+
+
+def _native(array: NDArray[Any], dtypes: tuple[np.dtype[Any], ...]) -> NDArray[Any]:
+    if _is_native(array, dtypes):
+        return array
+    target = array.dtype.newbyteorder("=")
+    return np.require(array, dtype=target if target in dtypes else np.float64, requirements=["C", "A"])
+
+
+def _refuse(sample: Sample, status: int, edges: Floats | None = None) -> None:
+    if status == _kernels.OUTSIDE_EDGES and edges is not None:
+        bad = np.asarray(sample.p)
+        bad = bad[(bad < edges[0]) | (bad > edges[-1])]
+        refuse_uncovered(edges, float(bad[0]))
+    sample.explain()

@@ -1,0 +1,380 @@
+"""Bin rules: how scores are cut into bins."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness import _kernels
+from trueness._tally.cells import Cells
+from trueness.errors import InputError
+from trueness.typing import ArrayLike, Floats, Ints
+
+__all__ = [
+    "BinRule",
+    "BinsLike",
+    "BlockIsotonic",
+    "Distinct",
+    "Edges",
+    "EqualMass",
+    "EqualWidth",
+    "Groups",
+    "Isotonic",
+    "as_rule",
+    "midpoints",
+]
+
+MOST_BINS = 1 << 24
+
+
+class Groups(NamedTuple):
+    """Which cells each bin holds: bin b has the cells from ``start[b]`` up to ``start[b + 1]``."""
+
+    edges: Floats
+    start: Ints
+
+
+class BinRule(ABC):
+    """How scores are cut into bins. A rule never looks at the order of the rows."""
+
+    @abstractmethod
+    def group(self, cells: Cells) -> Groups:
+        """Cut the cells into bins."""
+
+    @property
+    def fixed_edges(self) -> Floats | None:
+        """The edges, when they do not depend on the data."""
+        return None
+
+    @property
+    def asked(self) -> int:
+        """How many bins were asked for; 0 when the data decide."""
+        return 0
+
+
+BinsLike: TypeAlias = int | Sequence[float] | ArrayLike | BinRule
+
+
+def as_rule(bins: BinsLike) -> BinRule:
+    """Read `bins=`: an int means equal width, a sequence of numbers means edges."""
+    if isinstance(bins, BinRule):
+        return bins
+    if type(bins) is int:
+        return _equal_width(bins)
+    if isinstance(bins, np.integer):
+        return _equal_width(int(bins))
+    if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):
+        raise InputError(f"`bins` must be a whole number ≥ 1, a sequence of edges or a bin rule; got {bins!r}.")
+    return Edges(bins)
+
+
+@lru_cache(maxsize=64)
+def _equal_width(n: int) -> "EqualWidth":
+    return EqualWidth(n)
+
+
+def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} must be a whole number ≥ {least}; got {value!r}.")
+    if most is not None and value > most:
+        raise InputError(
+            f"{name} must be at most {most:,}; got {int(value):,}. `Distinct()` makes a bin of every distinct score."
+        )
+    return int(value)
+
+
+@lru_cache(maxsize=64)
+def _width_edges(n: int) -> Floats:
+    # Division, not linspace: b / n rounds to the very float that "0.07" denotes, so a score
+    # equal to an edge always falls in the bin on its right.
+    edges = np.arange(n + 1) / n
+    edges.flags.writeable = False
+    return edges
+
+
+class _Fixed(BinRule):
+    """A rule whose edges are known before the data."""
+
+    def group(self, cells: Cells) -> Groups:
+        edges = self.fixed_edges
+        assert edges is not None
+        if cells.size and (cells.score[0] < edges[0] or cells.score[-1] > edges[-1]):
+            bad = cells.score[0] if cells.score[0] < edges[0] else cells.score[-1]
+            refuse_uncovered(edges, float(bad))
+        start = np.searchsorted(cells.score, edges, side="left")
+        start[-1] = cells.size
+        return Groups(edges, start.astype(np.int64))
+
+
+def refuse_uncovered(edges: Floats, score: float) -> None:
+    """Raise for a score that lies in no bin."""
+    raise InputError(
+        f"`bins` must cover every score; its edges run from {edges[0]:g} to {edges[-1]:g} and a score is {score!r}."
+    )
+
+
+@dataclass(frozen=True)
+class EqualWidth(_Fixed):
+    """`n` bins of equal width on [0, 1].
+
+    Bin b is [(b − 1)/n, b/n), the last one closed on both sides; edges are the
+    floats ``b / n``.
+
+    Parameters
+    ----------
+    n : int
+        How many bins.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.ece([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=tn.EqualWidth(2)) == tn.ece(
+    ...     [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2)
+    True
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", _whole(self.n, "`bins`", 1, MOST_BINS))
+
+    @property
+    def fixed_edges(self) -> Floats:
+        """The floats b / n."""
+        return _width_edges(self.n)
+
+    @property
+    def asked(self) -> int:
+        """As many as were named."""
+        return self.n
+
+
+@dataclass(frozen=True, eq=False)
+class Edges(_Fixed):
+    """Bins between given edges, closed on the left, the last one on both sides.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Strictly increasing, inside [0, 1]. A score outside of them is an error, not
+        left out.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.bin_table([0, 1, 1], [0.05, 0.4, 0.9], bins=tn.Edges([0, 0.1, 1])).n.tolist()
+    [1, 2]
+    """
+
+    edges: Any
+
+    def __post_init__(self) -> None:
+        try:
+            edges = np.array(self.edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"`bins` as edges must be numbers; got {self.edges!r}.") from None
+        if edges.ndim != 1 or edges.size < 2:
+            raise InputError(f"`bins` as edges must be a sequence of at least 2 numbers; got shape {edges.shape}.")
+        if not np.isfinite(edges).all() or edges[0] < 0 or edges[-1] > 1 or (np.diff(edges) <= 0).any():
+            raise InputError(
+                f"`bins` as edges must increase strictly inside [0, 1]; got {np.array2string(edges, threshold=8)}."
+            )
+        edges = edges + 0.0  # -0.0 becomes 0.0
+        edges.flags.writeable = False
+        object.__setattr__(self, "edges", edges)
+
+    @property
+    def fixed_edges(self) -> Floats:
+        """As given."""
+        edges: Floats = self.edges
+        return edges
+
+    @property
+    def asked(self) -> int:
+        """One fewer than the edges."""
+        return int(self.edges.size) - 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edges) and np.array_equal(self.edges, other.edges)
+
+    def __hash__(self) -> int:
+        return hash(self.edges.tobytes())
+
+
+@dataclass(frozen=True)
+class EqualMass(BinRule):
+    """Up to `n` bins with the same number of rows each.
+
+    Cut j lies after row ⌊jN/n⌋ in the order of the scores. Equal scores are never
+    split: a group of ties that a cut would split goes whole to the lower bin, and
+    bins left empty vanish. With weights a row counts as often as its weight says:
+    the cut lies after unit ⌊jW/n⌋ for whole-number weights, at jW/n for others.
+
+    Parameters
+    ----------
+    n : int
+        How many bins.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.bin_table([0, 1, 0, 1, 1], [0.1, 0.2, 0.2, 0.2, 0.9], bins=tn.EqualMass(2)).n.tolist()
+    [4, 1]
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", _whole(self.n, "`EqualMass` bins", 1, MOST_BINS))
+
+    @property
+    def asked(self) -> int:
+        """As many as were named."""
+        return self.n
+
+    def ranks(self, n_rows: int) -> Ints:
+        """The rows after which the cuts lie, those that cut nothing left out."""
+        ranks = np.arange(1, self.n, dtype=np.int64) * n_rows // self.n
+        ranks = np.unique(ranks)
+        return ranks[(ranks > 0) & (ranks < n_rows)]
+
+    def group(self, cells: Cells) -> Groups:
+        """Cut after the cell that holds unit ⌊jW/n⌋."""
+        reached = np.cumsum(cells.weight)
+        if cells.exact:
+            units = np.arange(1, self.n, dtype=object) * int(reached[-1]) // self.n
+            units = np.unique(units.astype(np.int64))
+            units = units[units > 0]
+        else:
+            units = np.arange(1, self.n) * (reached[-1] / self.n)
+        cuts = np.searchsorted(reached, units, side="left") + 1
+        return _groups_from(cells, np.unique(np.concatenate([[0], cuts[cuts < cells.size]])))
+
+
+@dataclass(frozen=True)
+class Distinct(BinRule):
+    """One bin for every distinct score."""
+
+    def group(self, cells: Cells) -> Groups:
+        """Cut between any two cells."""
+        return _groups_from(cells, np.arange(cells.size))
+
+
+@dataclass(frozen=True)
+class Isotonic(BinRule):
+    """The blocks of the isotonic regression of labels on scores (pool adjacent violators).
+
+    Ties are pooled first. Event rates increase strictly from bin to bin.
+    """
+
+    def group(self, cells: Cells) -> Groups:
+        """Pool while a block's rate is not below the next one's."""
+        return _groups_from(cells, _kernels.pava(cells.weight, cells.events))
+
+
+@dataclass(frozen=True)
+class BlockIsotonic(BinRule):
+    """Isotonic blocks whose sizes stay within limits (PAVA-BC, Matsubara et al. 2023).
+
+    Rows enter in the order of their scores, each as a block of its own; the last
+    two blocks merge if together they have at most `n_min` rows, or if they have at
+    most `n_max` and the left rate is not below the right one. The last `n_min`
+    rows are kept back and join the last block if `n_max` allows, else form a block.
+    Bins are the blocks; edges lie midway between neighbouring scores.
+
+    Parameters
+    ----------
+    n_min : int, optional
+        Fewest rows of a bin; by default max(1, ⌊N/20⌋).
+    n_max : int, optional
+        Most rows of a bin; by default max(⌊N/5⌋, 2 n_min − 1), which is also the
+        least that is accepted: below it the algorithm cannot keep `n_min`.
+    fuse : bool, default False
+        Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by
+        drawing edges only where the fitted value changes. Fused bins may exceed `n_max`.
+    ties : {'pool', 'split'}, default 'pool'
+        With 'pool', rows of equal score enter together, so that the bins do not
+        depend on the order of the rows. The size limits then hold up to one group of
+        ties: the rows kept back are the groups that do not lie wholly within the first
+        N − n_min rows; a group larger than `n_max` is a block of its own; and a block that
+        would stay below `n_min`, because the group after it is too large to join,
+        joins its left neighbour if that keeps within `n_max`, else that group.
+        With 'split', rows enter one by one in stable order, as in the paper; the
+        result then depends on the order of rows with equal scores, and a
+        :class:`Tally`, which has no such order, is refused.
+
+    References
+    ----------
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration
+    error", Uncertainty in Artificial Intelligence, 2023.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> y = [0, 0, 1, 0, 1, 1, 0, 1, 1, 1]
+    >>> p = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    >>> tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min=2, n_max=5)).n.tolist()
+    [2, 2, 3, 3]
+    """
+
+    n_min: int | None = None
+    n_max: int | None = None
+    fuse: bool = field(default=False, kw_only=True)
+    ties: Literal["pool", "split"] = field(default="pool", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("n_min", "n_max"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _whole(value, f"`{name}`", 1))
+        if not isinstance(self.fuse, bool):
+            raise InputError(f"`fuse` must be True or False; got {self.fuse!r}.")
+        if self.ties not in ("pool", "split"):
+            raise InputError(f"`ties` must be 'pool' or 'split'; got {self.ties!r}.")
+
+    def limits(self, n_rows: int) -> tuple[int, int]:
+        """The limits for so many rows."""
+        n_min = max(1, n_rows // 20) if self.n_min is None else self.n_min
+        n_max = max(n_rows // 5, 2 * n_min - 1) if self.n_max is None else self.n_max
+        if n_max < 2 * n_min - 1:
+            raise InputError(
+                f"`n_max` must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`; got {n_max:,}."
+            )
+        if n_min >= n_rows and n_rows > 1:
+            raise InputError(f"`n_min` must be below the number of rows ({n_rows:,}); got {n_min:,}.")
+        return n_min, n_max
+
+    def group(self, cells: Cells) -> Groups:
+        """Pool within the limits."""
+        if not cells.exact:
+            raise InputError("`BlockIsotonic` counts rows: `sample_weight` must be whole numbers.")
+        n_min, n_max = self.limits(int(cells.weight.sum()))
+        start = _kernels.block_pava(cells.weight, cells.events, n_min, n_max)
+        return _groups_from(cells, _fused(cells, start) if self.fuse else start)
+
+
+def _fused(cells: Cells, start: Ints) -> Ints:
+    weight, events = np.add.reduceat(cells.weight, start), np.add.reduceat(cells.events, start)
+    # Python ints: the products can pass 2**63.
+    change = [
+        int(e1) * int(w0) != int(e0) * int(w1)
+        for e0, w0, e1, w1 in zip(events[:-1], weight[:-1], events[1:], weight[1:], strict=True)
+    ]
+    return np.asarray(start[np.concatenate([[True], np.array(change, dtype=bool)])])
+
+
+def _groups_from(cells: Cells, first: Any) -> Groups:
+    """Bins that begin at the cells `first`; edges midway between neighbouring scores, 0 and 1 at the ends."""
+    first = np.asarray(first, dtype=np.int64)
+    inner = midpoints(cells.score[first[1:] - 1], cells.score[first[1:]])
+    edges = np.concatenate([[0.0], inner, [1.0]])
+    return Groups(edges, np.concatenate([first, [cells.size]]))
+
+
+def midpoints(below: Floats, above: Floats) -> Floats:
+    """Edges that keep `below` on their left and `above` on their right, also when no float lies between."""
+    middle = below + (above - below) / 2
+    return np.where(middle > below, middle, above)

@@ -1,0 +1,223 @@
+"""`Tally` and `Binned`: everything a calibration measure can ask of the rows, in sums that add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+
+from trueness._tally import wire
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
+from trueness._tally.views import View
+from trueness.errors import InputError
+
+__all__ = ["Binned", "Tally"]
+
+Part = TypeVar("Part", Cells, Bins)
+
+
+@dataclass(frozen=True)
+class _Parts(Generic[Part]):
+    """One part for a binary problem or the top label, one per class otherwise."""
+
+    kind: View
+    """What is compared with what: 'binary', or the `kind` of a matrix of scores."""
+    parts: tuple[Part, ...]
+    """The sums: one part, or one per class in column order."""
+    classes: tuple[Any, ...] | None = None
+    """The classes in column order; None for a binary problem."""
+
+    @property
+    def n(self) -> int:
+        """Rows of positive weight."""
+        return int(self._over_rows(part.count.sum() for part in self.parts))
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return float(self._over_rows(part.weight.sum() for part in self.parts))
+
+    def _over_rows(self, totals: Iterable[Any]) -> Any:
+        # Every class of a class-wise view sees all rows; of a top-label view, those predicted so.
+        return next(iter(totals)) if self.kind == "classwise" else sum(totals)
+
+    @property
+    def one_class(self) -> bool:
+        """Whether all labels are seen to be equal."""
+        if self.n == 0 or self.kind in ("confidence", "top-label"):
+            return False
+        events = [float(part.events.sum()) for part in self.parts]
+        if self.kind == "binary":
+            return events[0] in (0.0, self.weight)
+        return sum(e > 0 for e in events) == 1
+
+    def average(self, of: Callable[[Part], float]) -> float:
+        """A number of each part, averaged: over classes alike, or by how often each was predicted."""
+        if len(self.parts) == 1:
+            return of(self.parts[0])
+        if self.kind == "classwise":
+            return float(np.mean([of(part) for part in self.parts]))
+        filled = [part for part in self.parts if part.count.size and part.count.sum() > 0]
+        return float(np.average([of(part) for part in filled], weights=[float(p.weight.sum()) for p in filled]))
+
+    def __add__(self, other: object) -> Self:
+        if isinstance(other, int) and other == 0:
+            return self
+        if type(other) is not type(self):
+            return NotImplemented
+        if (self.kind, self.classes) != (other.kind, other.classes):
+            raise InputError(
+                f"Only sums of one kind add; got {self.kind} of {_named(self.classes)} "
+                f"and {other.kind} of {_named(other.classes)}."
+            )
+        return replace(self, parts=tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+    __radd__ = __add__
+
+
+@dataclass(frozen=True)
+class Tally(_Parts[Cells]):
+    """The sums of the rows of each distinct score.
+
+    Tallies add: the tally of two batches is the sum of theirs, and every measure
+    takes a tally in place of labels and scores. Unweighted tallies are the same bits for any
+    order and any split of the rows. :func:`trueness.tally` makes one.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> monday = tn.tally([0, 1], [0.2, 0.7])
+    >>> tuesday = tn.tally([1, 1], [0.7, 0.9])
+    >>> monday + tuesday
+    Tally(binary, 4 rows, 3 distinct scores)
+    >>> tn.brier(monday + tuesday) == tn.brier([0, 1, 1, 1], [0.2, 0.7, 0.7, 0.9])
+    True
+    """
+
+    def coarsen(self, bins: BinsLike) -> Binned:
+        """Sum the cells of each bin.
+
+        Parameters
+        ----------
+        bins : int, sequence of edges or bin rule
+
+        Returns
+        -------
+        Binned
+        """
+        rule = as_rule(bins)
+        if isinstance(rule, BlockIsotonic) and rule.ties == "split":
+            raise InputError('`ties="split"` needs the rows in order; a tally has none. Pass `y_true` and `y_prob`.')
+        filled = tuple(
+            Bins.from_cells(part, rule.group(part)) if part.size else _no_bins(rule.fixed_edges) for part in self.parts
+        )
+        return Binned(self.kind, filled, self.classes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
+        return wire.tally_to_dict(self.kind, self.classes, self.parts)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Tally:
+        """Read what :meth:`to_dict` wrote; anything else is an error."""
+        return cls(*wire.tally_from_dict(data))
+
+    def to_json(self) -> str:
+        """The text of :meth:`to_dict`."""
+        return wire.to_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Tally:
+        """Read what :meth:`to_json` wrote."""
+        return cls.from_dict(wire.from_json(text))
+
+    def to_npz(self, path: str | Path) -> None:
+        """Write a compressed NumPy file; a failed write leaves what was there."""
+        wire.to_npz(path, self.to_dict())
+
+    @classmethod
+    def from_npz(cls, path: str | Path) -> Tally:
+        """Read what :meth:`to_npz` wrote. Nothing in the file is executed."""
+        return cls.from_dict(wire.from_npz(path))
+
+    def __repr__(self) -> str:
+        cells = sum(part.size for part in self.parts)
+        return f"Tally({self.kind}, {self.n:,} rows, {cells:,} distinct scores)"
+
+
+@dataclass(frozen=True)
+class Binned(_Parts[Bins]):
+    """The sums of the rows of each bin. Sums over the same edges add.
+
+    :func:`trueness.binned` makes one in a single pass that does not sort, so that
+    scores need not fit in memory at once; every measure of fixed bins takes it in
+    place of labels and scores.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> monday = tn.binned([0, 1], [0.2, 0.7], bins=2)
+    >>> tuesday = tn.binned([1, 1], [0.7, 0.9], bins=2)
+    >>> tn.ece(monday + tuesday, bins=2) == tn.ece([0, 1, 1, 1], [0.2, 0.7, 0.7, 0.9], bins=2)
+    True
+    """
+
+    def coarsen(self, bins: BinsLike) -> Binned:
+        """Merge neighbouring bins.
+
+        Parameters
+        ----------
+        bins : int, sequence of edges or bin rule
+            Its edges must be among the edges there are.
+
+        Returns
+        -------
+        Binned
+        """
+        rule = as_rule(bins)
+        return replace(self, parts=tuple(part.coarsen(rule) for part in self.parts))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
+        return wire.binned_to_dict(self.kind, self.classes, self.parts)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Binned:
+        """Read what :meth:`to_dict` wrote; anything else is an error."""
+        return cls(*wire.binned_from_dict(data))
+
+    def to_json(self) -> str:
+        """The text of :meth:`to_dict`."""
+        return wire.to_json(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Binned:
+        """Read what :meth:`to_json` wrote."""
+        return cls.from_dict(wire.from_json(text))
+
+    def to_npz(self, path: str | Path) -> None:
+        """Write a compressed NumPy file; a failed write leaves what was there."""
+        wire.to_npz(path, self.to_dict())
+
+    @classmethod
+    def from_npz(cls, path: str | Path) -> Binned:
+        """Read what :meth:`to_npz` wrote. Nothing in the file is executed."""
+        return cls.from_dict(wire.from_npz(path))
+
+    def __repr__(self) -> str:
+        return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"
+
+
+def _no_bins(edges: Any) -> Bins:
+    edges = np.array([0.0, 1.0]) if edges is None else edges
+    size = edges.size - 1
+    return Bins(edges, np.zeros(size, dtype=np.int64), np.zeros((size, 2, 5), dtype=np.int64), moments=True)
+
+
+def _named(classes: tuple[Any, ...] | None) -> str:
+    return "two classes" if classes is None else f"{len(classes)} classes"

@@ -1,0 +1,200 @@
+"""The wire format of sums: plain lists with a schema number, as JSON or npz. Loading executes nothing."""
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.views import View
+from trueness.errors import InputError
+
+__all__ = [
+    "SCHEMA",
+    "binned_from_dict",
+    "binned_to_dict",
+    "from_json",
+    "from_npz",
+    "tally_from_dict",
+    "tally_to_dict",
+    "to_json",
+    "to_npz",
+]
+
+SCHEMA = 1
+"""Raised when the meaning of a key changes; a reader refuses numbers it does not know."""
+
+_VIEWS = ("binary", "classwise", "confidence", "top-label")
+
+
+def tally_to_dict(kind: View, classes: tuple[Any, ...] | None, parts: tuple[Cells, ...]) -> dict[str, Any]:
+    """Columns of the cells, part by part."""
+    columns = [{name: values.tolist() for name, values in part.columns().items()} for part in parts]
+    return _envelope("tally", kind, classes, columns)
+
+
+def binned_to_dict(kind: View, classes: tuple[Any, ...] | None, parts: tuple[Bins, ...]) -> dict[str, Any]:
+    """Sums of the bins, part by part: `table` holds integers, `floats` the sums of fractional weights."""
+    columns = []
+    for part in parts:
+        sums = {"table": part.table} if part.table is not None else {"floats": part.floats}
+        named: dict[str, Any] = {"edges": part.edges, "count": part.count, **sums}
+        columns.append({"moments": part.moments} | {name: values.tolist() for name, values in named.items()})
+    return _envelope("binned", kind, classes, columns)
+
+
+def _envelope(what: str, kind: View, classes: tuple[Any, ...] | None, parts: list[Any]) -> dict[str, Any]:
+    for name in classes or ():
+        if not isinstance(name, str | int | float | bool):
+            raise InputError(f"A class written to a file must be a string or a number; got {name!r}.")
+    named = None if classes is None else list(classes)
+    return {"schema": SCHEMA, "what": f"trueness.{what}", "kind": kind, "classes": named, "parts": parts}
+
+
+def tally_from_dict(data: dict[str, Any]) -> tuple[View, tuple[Cells, ...], tuple[Any, ...] | None]:
+    """Read and check what :func:`tally_to_dict` wrote."""
+    kind, parts, classes = _opened(data, "tally", _cells)
+    return kind, parts, classes
+
+
+def binned_from_dict(data: dict[str, Any]) -> tuple[View, tuple[Bins, ...], tuple[Any, ...] | None]:
+    """Read and check what :func:`binned_to_dict` wrote."""
+    kind, parts, classes = _opened(data, "binned", _bins)
+    return kind, parts, classes
+
+
+def _opened(data: Any, what: str, read: Callable[[dict[str, Any]], Any]) -> Any:
+    if not isinstance(data, dict) or data.get("what") != f"trueness.{what}":
+        _refuse(f"it is not a trueness {what}")
+    if data.get("schema") != SCHEMA:
+        _refuse(f"its schema is {data.get('schema')!r}, and this version reads schema {SCHEMA}")
+    kind, classes, parts = data.get("kind"), data.get("classes"), data.get("parts")
+    if kind not in _VIEWS or not isinstance(parts, list) or not all(isinstance(p, dict) for p in parts):
+        _refuse("its kind or parts are not what they should be")
+    if not (classes is None or isinstance(classes, list)) or (kind == "binary") != (classes is None):
+        _refuse("its classes do not fit its kind")
+    expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
+    if len(parts) != expected:
+        _refuse(f"it should have {expected} parts and has {len(parts)}")
+    return kind, tuple(read(part) for part in parts), None if classes is None else tuple(classes)
+
+
+def _refuse(reason: str) -> None:
+    raise InputError(f"The sums cannot be read: {reason}.")
+
+
+def _cells(part: dict[str, Any]) -> Cells:
+    needed = {"score", "count", "weight", "events"}
+    extra = {"squares", "event_squares"}
+    if not needed <= part.keys() <= needed | extra or len(part.keys() & extra) == 1:
+        _refuse(f"a part has the columns {sorted(part)}")
+    columns = {name: _numbers(values, 1, name) for name, values in part.items()}
+    score = columns["score"].astype(np.float64)
+    count = columns["count"]
+    if columns["weight"].dtype.kind != columns["events"].dtype.kind and score.size:
+        _refuse("weight and events must be of one type")
+    good = (
+        len({c.size for c in columns.values()}) == 1
+        and count.dtype.kind == "i"
+        and bool(((score >= 0) & (score <= 1)).all() and (np.diff(score) > 0).all() and (count > 0).all())
+        and bool((columns["weight"] > 0).all())
+        and bool(((columns["events"] >= 0) & (columns["events"] <= columns["weight"])).all())
+    )
+    if not good:
+        _refuse("its columns contradict each other")
+    squares = [columns[name].astype(np.float64) for name in ("squares", "event_squares") if name in columns]
+    return Cells(score, count, columns["weight"], columns["events"], *squares)
+
+
+def _bins(part: dict[str, Any]) -> Bins:
+    sums = part.keys() & {"table", "floats"}
+    if part.keys() - sums != {"edges", "count", "moments"} or len(sums) != 1 or not isinstance(part["moments"], bool):
+        _refuse(f"a part has the columns {sorted(part)}")
+    edges = _numbers(part["edges"], 1, "edges").astype(np.float64)
+    count = _numbers(part["count"], 1, "count")
+    table = _numbers(part["table"], 3, "table") if "table" in part else None
+    floats = _numbers(part["floats"], 2, "floats").astype(np.float64) if "floats" in part else None
+    good = (
+        count.dtype.kind == "i"
+        and edges.size == count.size + 1
+        and bool((np.diff(edges) >= 0).all() and edges[0] >= 0 and edges[-1] <= 1 and (count >= 0).all())
+        and (
+            table is None
+            or (table.shape == (count.size, 2, 5) and table.dtype.kind == "i" and bool((table >= 0).all()))
+        )
+        and (floats is None or (floats.shape == (count.size, 6) and bool((floats >= 0).all())))
+    )
+    if not good:
+        _refuse("its columns contradict each other")
+    return Bins(edges, count, table, floats, moments=part["moments"])
+
+
+def _numbers(values: Any, ndim: int, name: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.asarray(None)
+    if array.size == 0 and array.ndim == 1 and ndim == 1:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != ndim or array.dtype.kind not in "if" or not np.isfinite(array).all():
+        _refuse(f"its column {name!r} does not hold plain numbers")
+    return array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
+
+
+def to_json(data: dict[str, Any]) -> str:
+    """Compact text; floats are written so that they read back to the same bits."""
+    return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """Read JSON, or say that it is none."""
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as reason:
+        raise InputError(f"The sums cannot be read: the text is not JSON ({reason}).") from None
+    return data if isinstance(data, dict) else {}
+
+
+def to_npz(path: str | Path, data: dict[str, Any]) -> None:
+    """Write columns as arrays beside a JSON header, through a temporary file that replaces the old one."""
+    header = dict(data, parts=[{k: v for k, v in part.items() if not isinstance(v, list)} for part in data["parts"]])
+    arrays = {
+        f"{i}.{name}": np.asarray(values)
+        for i, part in enumerate(data["parts"])
+        for name, values in part.items()
+        if isinstance(values, list)
+    }
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, header=np.frombuffer(to_json(header).encode(), dtype=np.uint8), **arrays)  # type: ignore[arg-type]  # names are ours
+        os.replace(temporary, path)  # noqa: PTH105  # Path.replace is the same call
+    except BaseException:
+        os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def from_npz(path: str | Path) -> dict[str, Any]:
+    """Read what :func:`to_npz` wrote; objects in the file are refused, not loaded."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            data = from_json(bytes(file["header"]).decode())
+            for key in file.files:
+                index, dot, name = key.partition(".")
+                if dot:
+                    data["parts"][int(index)][name] = file[key].tolist()
+    except (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile) as reason:
+        if isinstance(reason, InputError):
+            raise
+        raise InputError(
+            f"The sums cannot be read: {str(path)!r} is not a file that trueness wrote ({reason})."
+        ) from None
+    return data

@@ -1,0 +1,29 @@
+"""One number, or one table, from labels and scores or from their sums."""
+
+from trueness.measure._binned import ace, ece, mce
+from trueness.measure._corp import corp
+from trueness.measure._gce import gce
+from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
+from trueness.measure._scores import brier, log_loss
+from trueness.measure._smooth import smooth_ece
+from trueness.measure._squared import squared_ece
+from trueness.measure._table import bin_table, estimation_error
+from trueness.measure._tce import tce
+
+__all__ = [
+    "ace",
+    "bin_table",
+    "brier",
+    "calibration_intercept",
+    "calibration_slope",
+    "corp",
+    "ece",
+    "estimation_error",
+    "gce",
+    "log_loss",
+    "mce",
+    "observed_expected",
+    "smooth_ece",
+    "squared_ece",
+    "tce",
+]

@@ -1,0 +1,186 @@
+"""Calibration errors of a binned reliability curve."""
+
+from typing import Unpack
+
+import numpy as np
+
+from trueness._tally.accept import as_binned, takes_rows
+from trueness._tally.rules import BinsLike, EqualMass
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.measure._norm import checked_norm, norm_of_gaps
+from trueness.typing import ArrayLike, Norm, RowOptions
+
+__all__ = ["ace", "ece", "mce"]
+
+
+@takes_rows
+def ece(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: BinsLike = 10,
+    norm: Norm = "l1",
+    **rows: Unpack[RowOptions],
+) -> float:
+    r"""Expected calibration error.
+
+    Cut the scores into bins; average, over bins, the distance between the mean
+    score and the rate at which events then happened.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), Tally or Binned
+        What happened: 0/1, bool, or class labels. A :class:`Tally` or
+        :class:`Binned` takes the place of `y_true` and `y_prob`.
+    y_prob : array-like of shape (n,) or (n, K)
+        What was predicted: P(positive), or one column per class. Lists, NumPy
+        arrays, Series and frames of pandas, Polars and PyArrow, and torch tensors.
+    bins : int, sequence of edges or bin rule, default 10
+        An int means that many bins of equal width on [0, 1].
+    norm : {'l1', 'l2', 'max'} or float, default 'l1'
+        How distances are averaged: by weight, by the root of the mean square, the
+        largest, or the power mean of any exponent ≥ 1.
+    kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
+        For a matrix: the mean over classes of each column against the rest;
+        the largest probability of each row (the first, if tied) against whether that
+        class came; or the latter for each predicted class apart, weighted by
+        how often it is predicted.
+    labels : sequence, optional
+        The classes in column order, when labels are not 0 .. K−1. For a vector of
+        scores two classes, the positive one last.
+    pos_label : optional
+        The label that a vector of scores is about, when labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Weight 2 is the row twice, weight 0 the row left out.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that miss a value. Dropping gives a warning with the count.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by no more than this are moved to its ends.
+    sum_tolerance : float, optional
+        How far from 1 a row of a matrix may sum; by default 1e-6 (float16: 2e-3).
+    from_logits : bool, default False
+        The scores are logits: the logistic function, or softmax, is applied first.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. Zero means that every bin is
+        right on average, not that every prediction is right.
+
+    See Also
+    --------
+    ace : with bins of equal mass.
+    mce : the worst bin.
+    squared_ece : without the bias.
+    bin_table : the bins themselves.
+
+    Notes
+    -----
+    For bins :math:`b` with weight :math:`w_b`, mean score :math:`p_b` and event
+    rate :math:`r_b`,
+
+    .. math:: \mathrm{ECE}_q = \Big( \sum_b \frac{w_b}{\sum_c w_c} \, |r_b - p_b|^q \Big)^{1/q} .
+
+    Bins are closed on the left, the last on both sides; edges are the floats
+    ``b / B``. Hence swapping the classes (p → 1 − p) can change the value
+    when a score sits on an edge. Empty bins weigh nothing.
+
+    Without weights the value is the same to the last bit for any order of the rows.
+    Scores enter with an absolute error below 2⁻⁵³.
+
+    The estimate is biased upwards: a calibrated model scores above zero.
+
+    Examples
+    --------
+    The lower bin predicts 0.15 and sees no event; the upper, 0.85 and only events.
+
+    >>> import trueness as tn
+    >>> round(tn.ece([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2), 6)
+    0.15
+
+    A matrix has one column per class. Both rows give their class 0.75:
+
+    >>> P = [[0.75, 0.25], [0.25, 0.75]]
+    >>> tn.ece([0, 1], P, bins=2, kind="confidence")
+    0.25
+    """
+    p = checked_norm(norm)
+    return as_binned(y_true, y_prob, bins, rows).average(lambda part: norm_of_gaps(part, p))
+
+
+@takes_rows
+def ace(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: int | EqualMass = 10,
+    norm: Norm = "l1",
+    **rows: Unpack[RowOptions],
+) -> float:
+    """Adaptive calibration error: the calibration error over bins of equal mass.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    bins : int or EqualMass, default 10
+        How many bins; :class:`EqualMass` says where the cuts lie and how ties are kept.
+    norm : {'l1', 'l2', 'max'} or float, default 'l1'
+        As for :func:`ece`.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.ace([0, 0, 1, 1], [0.0, 0.5, 0.5, 0.5], bins=2)
+    0.125
+    """
+    rule = bins if isinstance(bins, EqualMass) else _mass(bins)
+    return ece(y_true, y_prob, bins=rule, norm=norm, **rows)
+
+
+def _mass(bins: int) -> EqualMass:
+    if isinstance(bins, bool | np.bool_) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise InputError(f"`bins` must be a whole number ≥ 1 or an EqualMass rule; got {bins!r}.")
+    return EqualMass(int(bins))
+
+
+@takes_rows
+def mce(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: BinsLike = 10,
+    **rows: Unpack[RowOptions],
+) -> float:
+    """Maximum calibration error: the largest distance over bins.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    bins : int, sequence of edges or bin rule, default 10
+        As for :func:`ece`; ``EqualMass(10)`` gives bins that all have rows enough.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. For a matrix, the mean over the
+        classes of each one's maximum. A bin with few rows can decide it.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.mce([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75], bins=2)
+    0.25
+    """
+    return ece(y_true, y_prob, bins=bins, norm="max", **rows)

@@ -1,0 +1,152 @@
+"""The general calibration error: a loss of each bin, and a norm over bins."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._numerics.means import power_mean
+from trueness._tally.accept import as_binned, as_tally, takes_rows
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.rules import BinRule, BinsLike, as_rule
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.measure._norm import checked_norm
+from trueness.measure._tce import Test, checked_alpha, checked_test, rejections
+from trueness.results import Bin
+from trueness.typing import ArrayLike, Floats, Norm, RowOptions
+
+__all__ = ["gce"]
+
+Loss: TypeAlias = Literal["absolute", "squared", "rejection"] | Callable[[Bin], float]
+
+
+@takes_rows
+def gce(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    loss: Loss = "absolute",
+    bins: BinsLike = 10,
+    norm: Norm = "l1",
+    alpha: float = 0.05,
+    test: Test = "binomial",
+    **rows: Unpack[RowOptions],
+) -> float:
+    r"""General calibration error: any loss of a bin, any bins, any norm.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    loss : {'absolute', 'squared', 'rejection'} or callable, default 'absolute'
+        What a bin is charged: the distance between event rate and mean score; its
+        square; the percentage of its predictions that a test refutes; or what a function of one
+        :class:`~trueness.results.Bin` returns. Empty bins are not asked.
+    bins : int, sequence of edges or bin rule, default 10
+        As for :func:`ece`.
+    norm : {'l1', 'l2', 'max'} or float, default 'l1'
+        How losses are averaged over bins by weight.
+    alpha, test
+        For ``loss="rejection"`` alone, as for :func:`tce`.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        In the unit of the loss.
+
+    Notes
+    -----
+    With loss :math:`\ell_b` and weight :math:`w_b` of bin :math:`b`,
+
+    .. math:: \mathrm{GCE} = \Big( \sum_b \frac{w_b}{\sum_c w_c} \, |\ell_b|^q \Big)^{1/q} .
+
+    :func:`ece`, :func:`ace` and :func:`mce` have the absolute loss, :func:`tce` has rejection.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> y, p = [0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75]
+    >>> tn.gce(y, p, bins=2) == tn.ece(y, p, bins=2)
+    True
+    >>> tn.gce(y, p, bins=2, loss=lambda bin: max(0.0, bin.rate - bin.score), norm="max")
+    0.25
+    """
+    q = checked_norm(norm)
+    rule = as_rule(bins)
+    if loss == "absolute" or loss == "squared":
+        power = 1 if loss == "absolute" else 2
+        found = as_binned(y_true, y_prob, rule, rows)
+        return found.average(lambda b: power_mean(np.abs(b.gap) ** power, b.weight, q))
+    if loss == "rejection":
+        level, chosen = checked_alpha(alpha), checked_test(test)
+        return _over_cells(y_true, y_prob, rule, rows, lambda c, _, s: _rejected(c, s, level, chosen), q)
+    if not callable(loss):
+        raise InputError(f"`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got {loss!r}.")
+    return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _asked(loss, c, b, s), q)
+
+
+def _over_cells(
+    y_true: Any,
+    y_prob: Any,
+    rule: BinRule,
+    rows: RowOptions,
+    losses: Callable[[Cells, Bins, Any], Floats],
+    q: float,
+) -> float:
+    found = as_tally(y_true, y_prob, rows, rule=rule)
+
+    def of(cells: Cells) -> float:
+        groups = rule.group(cells)
+        bins = Bins.from_cells(cells, groups)
+        first = groups.start[:-1][bins.count > 0]
+        return power_mean(losses(cells, bins, first), bins.weight[bins.count > 0], q)
+
+    return found.average(of)
+
+
+def _rejected(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
+    if test == "binomial" and not cells.exact:
+        raise InputError("`sample_weight` must be whole numbers for the binomial test; `test='t'` takes others.")
+    rejected = rejections(cells, first, alpha, test)
+    return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
+
+
+def _asked(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
+    last = np.append(first[1:], cells.size)
+    filled = np.flatnonzero(bins.count > 0)
+    return np.array(
+        [
+            _loss_of(loss, _bin(cells, bins, int(b), slice(i, j)), int(b))
+            for b, i, j in zip(filled, first, last, strict=True)
+        ]
+    )
+
+
+def _bin(cells: Cells, bins: Bins, b: int, of: slice) -> Bin:
+    return Bin(
+        low_edge=float(bins.edges[b]),
+        high_edge=float(bins.edges[b + 1]),
+        n=int(bins.count[b]),
+        weight=float(bins.weight[b]),
+        events=float(bins.events[b]),
+        score=float(bins.score[b]),
+        rate=float(bins.rate[b]),
+        scores=cells.score[of],
+        score_weights=cells.weight[of],
+    )
+
+
+def _loss_of(loss: Callable[[Bin], float], bin_: Bin, b: int) -> float:
+    value = loss(bin_)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        raise InputError(f"`loss` must return a number for every bin; it returned {value!r} for bin {b}.")
+    return number

@@ -1,0 +1,163 @@
+"""Calibration in the large and the calibration line on the logit scale."""
+
+import math
+from collections.abc import Callable
+from typing import Unpack
+
+import numpy as np
+
+from trueness._tally.accept import as_binned, as_tally, takes_rows
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError, MovedScoresWarning, NoEstimateWarning, warn
+from trueness.typing import ArrayLike, Floats, RowOptions
+
+__all__ = ["calibration_intercept", "calibration_slope", "observed_expected"]
+
+
+@takes_rows
+def calibration_slope(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    eps: float = 1e-12,
+    **rows: Unpack[RowOptions],
+) -> float:
+    r"""Slope of the logistic regression of labels on the logits of the scores (Cox 1958).
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    eps : float, default 1e-12
+        Scores of exactly 0 or 1, whose logit is infinite, are moved inwards by this much, with a warning.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        1 for a calibrated model; below 1, the scores are too extreme; above 1, too timid.
+        nan, with a warning, where the maximum-likelihood estimate is not finite: one class only, one
+        score only, or scores that separate the classes.
+
+    Notes
+    -----
+    The maximum-likelihood :math:`b` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
+    0.3962
+    """
+    from trueness._numerics.logistic import recalibration_line
+
+    return _line(y_true, y_prob, eps, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
+
+
+@takes_rows
+def calibration_intercept(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    eps: float = 1e-12,
+    **rows: Unpack[RowOptions],
+) -> float:
+    r"""Shift of the logits that makes the scores right on average (calibration in the large).
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    eps : float, default 1e-12
+        As for :func:`calibration_slope`.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        0 for a model that is right on average; above 0, events are more frequent than predicted. nan,
+        with a warning, if there is one class only.
+
+    Notes
+    -----
+    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, the
+    slope being held at 1.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> abs(round(tn.calibration_intercept([0, 1], [0.5, 0.5]), 6))
+    0.0
+    """
+    from trueness._numerics.logistic import recalibration_shift
+
+    return _line(y_true, y_prob, eps, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
+
+
+def _line(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None,
+    eps: float,
+    rows: RowOptions,
+    fit: Callable[[Floats, Cells], float],
+    what: str,
+) -> float:
+    if isinstance(eps, bool) or not isinstance(eps, int | float | np.floating) or not 0 < eps < 0.5:
+        raise InputError(f"`eps` must lie strictly between 0 and 0.5; got {eps!r}.")
+    value = as_tally(y_true, y_prob, rows).average(lambda cells: fit(_logit(cells, eps), cells))
+    if math.isnan(value):
+        warn(f"The {what} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
+    return float(value)
+
+
+def _logit(cells: Cells, eps: float) -> Floats:
+    p = cells.score
+    ends = (p == 0) | (p == 1)
+    if ends.any():
+        moved = int(cells.count[ends].sum())
+        warn(f"{moved:,} scores are exactly 0 or 1 and were moved inwards by {eps:g}.", MovedScoresWarning)
+    inside = np.where(p == 0, eps, np.where(p == 1, 1 - eps, p))
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+@takes_rows
+def observed_expected(
+    y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
+    r"""Events that happened over events that were predicted.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        :math:`\sum y / \sum p`: 1 for a model that is right on average, 2 if events are twice as
+        frequent as predicted. inf if events happened and none was predicted; nan, with a warning, if
+        none happened either.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.observed_expected([0, 1, 1, 1], [0.5, 0.5, 0.25, 0.25])
+    2.0
+    """
+    value = as_binned(y_true, y_prob, 1, rows).average(_ratio)
+    if math.isnan(value):
+        warn("No event was predicted and none happened: the ratio is 0/0; returning nan.", NoEstimateWarning)
+    return value
+
+
+def _ratio(bins: Bins) -> float:
+    observed, expected = float(bins.events.sum()), float(bins.sum_score.sum())
+    if expected == 0:
+        return math.inf if observed > 0 else math.nan
+    return observed / expected

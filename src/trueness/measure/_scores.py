@@ -1,0 +1,95 @@
+"""Proper scores."""
+
+from typing import Unpack
+
+import numpy as np
+
+from trueness._tally.accept import as_binned, as_tally, takes_rows
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.tally import Binned, Tally
+from trueness.typing import ArrayLike, Floats, RowOptions
+
+__all__ = ["brier", "log_loss"]
+
+
+@takes_rows
+def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+    r"""Brier score: the mean squared distance between what was predicted and what happened.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    **rows
+        As for :func:`ece`. For a matrix with ``kind="classwise"`` the squares are summed over
+        the classes, as Brier did; the other kinds score the largest probability of each row.
+
+    Returns
+    -------
+    float
+        Between 0 and 1 for a vector, 0 and 2 for a matrix; exact to 1e-15.
+
+    Notes
+    -----
+    .. math:: \frac1n \sum_i (p_i - y_i)^2, \qquad \frac1n \sum_i \sum_k (p_{ik} - 1\{y_i = k\})^2 .
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.brier([0, 1], [0.5, 0.75])
+    0.15625
+    """
+    found = as_binned(y_true, y_prob, 1, rows, moments=True)
+    total = found.average(_mean_square)
+    return total * len(found.parts) if found.kind == "classwise" else total
+
+
+def _mean_square(bins: Bins) -> float:
+    squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
+    return max(0.0, float(squares.sum() / bins.weight.sum()))  # rounding can leave −1e-16
+
+
+@takes_rows
+def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+    r"""Logarithmic score: the mean of −log(probability given to what happened), in nats.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    **rows
+        As for :func:`ece`. The kinds 'confidence' and 'top-label' score the largest
+        probability of each row as a binary prediction.
+
+    Returns
+    -------
+    float
+        At least 0; inf if something happened that was given probability 0. Nothing is clipped.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.log_loss([0, 1], [0.5, 0.25]), 6)
+    1.039721
+    >>> tn.log_loss([1, 0], [0.0, 0.5])
+    inf
+    """
+    found = as_tally(y_true, y_prob, rows)
+    if found.kind == "classwise":
+        return sum(_surprise(part.events, part.score) for part in found.parts) / found.weight
+    return found.average(_mean_surprise)
+
+
+def _mean_surprise(cells: Cells) -> float:
+    happened = _surprise(cells.events, cells.score)
+    did_not = _surprise(cells.weight - cells.events, 1 - cells.score, -cells.score)
+    return (happened + did_not) / float(cells.weight.sum())
+
+
+def _surprise(weight: np.ndarray, p: Floats, p_minus_1: Floats | None = None) -> float:
+    """Σ −w log p over w > 0; log1p where p − 1 is known better than p."""
+    some = weight > 0
+    with np.errstate(divide="ignore"):
+        logs = np.log(p[some]) if p_minus_1 is None else np.log1p(p_minus_1[some])
+    return float(-(weight[some] * logs).sum()) + 0.0

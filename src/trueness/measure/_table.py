@@ -1,0 +1,162 @@
+"""The bins themselves: their rates with intervals, and how much labels vary within them."""
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from trueness._tally.accept import as_binned, takes_rows
+from trueness._tally.bins import Bins
+from trueness._tally.rules import BinsLike
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.results import BinTable, EstimationError
+from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
+
+__all__ = ["bin_table", "estimation_error"]
+
+
+@takes_rows
+def bin_table(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: BinsLike = 10,
+    level: float = 0.95,
+    interval: IntervalMethod = "exact",
+    **rows: Unpack[RowOptions],
+) -> BinTable:
+    """The bins behind a calibration error: edges, counts, mean scores, event rates and their intervals.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    bins : int, sequence of edges or bin rule, default 10
+        As for :func:`ece`.
+    level : float, default 0.95
+        Level of the interval of each bin, taken alone.
+    interval : {'exact', 'wilson', 'jeffreys'}, default 'exact'
+        'exact' (Clopper and Pearson) covers at least as often as its level says;
+        'wilson' and 'jeffreys' are shorter and cover so on average.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    BinTable
+        One row per bin, empty bins included (n = 0, rate nan). For a matrix, the bins of
+        every class one below the other.
+
+    Notes
+    -----
+    The intervals take the labels of a bin as draws with one probability. Weights
+    that are not whole numbers enter by the effective number of rows, (Σw)²/Σw²; the
+    field `interval` then says so.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> print(tn.bin_table([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2))
+    bin       n   score    rate     95 % interval      gap
+    [0, 0.5)  2  0.1500  0.0000  0.0000 to 0.8419  -0.1500
+    [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500
+    """
+    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+        raise InputError(f"`level` must lie strictly between 0 and 1; got {level!r}.")
+    if interval not in ("exact", "wilson", "jeffreys"):
+        raise InputError(f"`interval` must be 'exact', 'wilson' or 'jeffreys'; got {interval!r}.")
+    found = as_binned(y_true, y_prob, bins, rows)
+    exact = all(part.table is not None for part in found.parts)
+    ends = [_interval(part, float(level), interval) for part in found.parts]
+    return BinTable(
+        low_edge=_joined(part.edges[:-1] for part in found.parts),
+        high_edge=_joined(part.edges[1:] for part in found.parts),
+        n=_joined(part.count for part in found.parts),
+        weight=_joined(part.weight for part in found.parts),
+        score=_joined(part.score for part in found.parts),
+        rate=_joined(part.rate for part in found.parts),
+        low=_joined(low for low, _ in ends),
+        high=_joined(high for _, high in ends),
+        gap=_joined(part.gap for part in found.parts),
+        label=_labels(found),
+        kind=found.kind,
+        level=float(level),
+        interval=interval if exact else f"{interval}, of effective counts",
+    )
+
+
+def _joined(columns: Any) -> Any:
+    return np.concatenate(list(columns))
+
+
+def _labels(found: Binned) -> tuple[Any, ...] | None:
+    if len(found.parts) == 1 or found.classes is None:
+        return None
+    return tuple(name for name, part in zip(found.classes, found.parts, strict=True) for _ in range(part.size))
+
+
+def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats, Floats]:
+    from trueness._numerics import proportions
+
+    n: Floats = np.asarray(bins.weight, dtype=np.float64)
+    k: Floats = np.asarray(bins.events, dtype=np.float64)
+    if bins.table is None:
+        with np.errstate(invalid="ignore"):
+            n = np.where(bins.count > 0, n * (n / bins.squares), 0.0)
+        k = np.where(bins.count > 0, n * bins.rate, 0.0)
+    make = {
+        "exact": proportions.clopper_pearson,
+        "wilson": proportions.wilson,
+        "jeffreys": proportions.jeffreys,
+    }
+    return make[method](k, n, level)
+
+
+@takes_rows
+def estimation_error(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: BinsLike = 10,
+    **rows: Unpack[RowOptions],
+) -> EstimationError:
+    r"""How much the labels vary within bins, in total and on average (Matsubara et al. 2023, Table 1).
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    bins : int, sequence of edges or bin rule, default 10
+        As for :func:`ece`.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    EstimationError
+        `total`, the variance of the labels within bins averaged over rows, and `average`, over
+        bins. The total is the smallest mean squared error that one value per bin can have. For a
+        matrix, the means over classes.
+
+    Notes
+    -----
+    With :math:`N_b` rows and event rate :math:`r_b` in bin :math:`b` of :math:`B`,
+
+    .. math:: \sum_b \frac{N_b}{N} r_b (1 - r_b) \quad\text{and}\quad \frac{1}{B} \sum_b r_b (1 - r_b) .
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.estimation_error([0, 1, 0, 1], [0.1, 0.2, 0.9, 0.9], bins=2)
+    EstimationError(total=0.25, average=0.25, n_bins=2)
+    """
+    found = as_binned(y_true, y_prob, bins, rows)
+    return EstimationError(
+        total=found.average(lambda b: float(np.nansum(_variance(b) * b.weight) / b.weight.sum())),
+        average=found.average(lambda b: float(np.nanmean(_variance(b)))),
+        n_bins=sum(int((part.count > 0).sum()) for part in found.parts),
+    )
+
+
+def _variance(bins: Bins) -> Floats:
+    return np.asarray(bins.rate * (1 - bins.rate))
