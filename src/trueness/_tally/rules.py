@@ -249,7 +249,7 @@ class EqualMass(BinRule):
             units = np.unique(units.astype(np.int64))
             units = units[units > 0]
         else:
-            units = np.arange(1, self.n) * (reached[-1] / self.n)
+            units = np.arange(1, self.n) * reached[-1] / self.n  # multiplied first: exact where it can be
         cuts = np.searchsorted(reached, units, side="left") + 1
         return _groups_from(cells, np.unique(np.concatenate([[0], cuts[cuts < cells.size]])))
 

@@ -185,7 +185,7 @@ def to_npz(path: str | Path, data: dict[str, Any]) -> None:
 def from_npz(path: str | Path) -> dict[str, Any]:
     """Read what :func:`to_npz` wrote; objects in the file are refused, not loaded."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             data = from_json(bytes(file["header"]).decode())
             for key in file.files:
                 index, dot, name = key.partition(".")

@@ -42,8 +42,9 @@ def tce(
         Level of each test.
     test : {'binomial', 't', 't-variance-for-deviation'}, default 'binomial'
         The exact binomial test (the decisions of `scipy.stats.binomtest`), which needs
-        whole-number weights; the t test; or the t test with the variance in the place of the
-        standard deviation, as the published code has it, for comparison only.
+        whole-number weights; the t test, which takes other weights by the effective number of
+        rows, (Σw)²/Σw²; or the t test with the variance in the place of the standard
+        deviation, as the published code has it, for comparison only.
     **rows
         As for :func:`ece`. For a matrix with ``kind="classwise"``, the mean over classes.
 
@@ -100,6 +101,9 @@ def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
 def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], alpha: float, test: Test) -> Bools:
     """Whether the labels of its bin refute the score of each cell; bins begin at the cells `first`."""
     k, n = segment_sums(cells.events, first), segment_sums(cells.weight, first)
+    if cells.squares is not None and not cells.exact:
+        effective = n * n / segment_sums(cells.squares, first)
+        k, n = effective * k / n, effective
     if test == "binomial":
         from trueness._numerics.binomial import rejected
 

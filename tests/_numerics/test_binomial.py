@@ -1,0 +1,198 @@
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from trueness._numerics import binomial
+from trueness._numerics.binomial import pvalue, rejected
+
+ALPHAS = [0.001, 0.01, 0.05, 0.1, 0.5]
+HOLES = [(1, 30), (1, 31), (2, 34), (2, 35)]
+
+
+def scipy_pvalues(k, n, scores):
+    return np.array([binomtest(int(k), int(n), float(p)).pvalue for p in scores])
+
+
+def bins_of(cases):
+    """One bin per (k, n, scores), as the arguments of `rejected`."""
+    k, n, scores = zip(*cases, strict=True)
+    starts = np.cumsum([0, *(len(s) for s in scores[:-1])])
+    return np.array(k), np.array(n), starts, np.concatenate(scores)
+
+
+def special_scores(k, n):
+    rate = k / n
+    return [0, 1, 5e-324, 1e-20, 1 - 2**-53, 0.5, rate, np.nextafter(rate, 0), np.nextafter(rate, 1)]
+
+
+def neighbours(p):
+    """P, the floats next to it, and some a little farther."""
+    return np.clip([p, np.nextafter(p, 0), np.nextafter(p, 2), p * (1 + 1e-9), p * (1 - 1e-9)], 0, 1)
+
+
+def around_changes(counts, alpha):
+    """Cases for `bins_of` with the scores around every change of decision that a grid can see."""
+    k, n = np.array(counts).T[:, :, None]
+    near = k / n + np.linspace(-8, 8, 401) * np.sqrt((k + 1) * (n - k + 1) / n) / n
+    grid = np.sort(
+        np.clip(np.hstack([np.broadcast_to(np.linspace(0, 1, 401), near.shape), near]), 0, 1), axis=1
+    )
+    reject = pvalue(k, n, grid) <= alpha
+    case, at = np.nonzero(reject[:, 1:] != reject[:, :-1])
+    low, high, before = grid[case, at], grid[case, at + 1], reject[case, at]
+    k, n = k[case, 0], n[case, 0]
+    for _ in range(60):
+        middle = (low + high) / 2
+        same = (pvalue(k, n, middle) <= alpha) == before
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return [
+        (*counts[c], np.unique(np.concatenate([neighbours(p) for p in low[case == c]])))
+        for c in np.unique(case)
+    ]
+
+
+def assert_decisions_are_scipys(cases, alpha):
+    reference = np.concatenate([scipy_pvalues(*case) for case in cases]) <= alpha
+    np.testing.assert_array_equal(rejected(*bins_of(cases), alpha), reference)
+
+
+@functools.cache
+def small_cases(n_random):
+    rng = np.random.default_rng(0)
+    counts = [(k, n) for n in range(1, 41) for k in range(n + 1)]
+    cases = [
+        (k, n, np.unique(np.concatenate([rng.random(n_random), special_scores(k, n)]))) for k, n in counts
+    ]
+    return cases, np.concatenate([scipy_pvalues(*case) for case in cases])
+
+
+def test_the_pvalue_is_scipys_for_all_small_counts():
+    cases, reference = small_cases(4)
+    ours = np.concatenate([pvalue(k, n, scores) for k, n, scores in cases])
+    np.testing.assert_allclose(ours, reference, rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("n_random", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_decisions_are_scipys_for_all_small_counts(alpha, n_random):
+    cases, reference = small_cases(n_random)
+    np.testing.assert_array_equal(rejected(*bins_of(cases), alpha), reference <= alpha)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("sizes", [(1, 2, 3, 7, 16, 40), pytest.param(range(1, 41), marks=pytest.mark.slow)])
+def test_decisions_are_scipys_right_at_the_ends_of_what_is_accepted(alpha, sizes):
+    counts = [(k, n) for n in sizes for k in range(n + 1)][:: 1 if len(sizes) == 40 else 2]
+    assert_decisions_are_scipys(around_changes(counts, alpha), alpha)
+
+
+def test_decisions_are_scipys_around_holes():
+    cases = around_changes(HOLES, 0.05)
+    reject = rejected(*bins_of(cases), 0.05)
+    assert np.count_nonzero(np.diff(reject.astype(int))) >= 4 * len(HOLES)
+    assert_decisions_are_scipys(cases, 0.05)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_decisions_are_scipys_for_large_counts(alpha):
+    rng = np.random.default_rng(int(alpha * 1000))
+    n = (10 ** rng.uniform(2, 6, 16)).astype(int)
+    k = rng.binomial(n, np.where(rng.random(16) < 0.7, rng.random(16), 8 / n))
+    counts = list(zip(k.tolist(), n.tolist(), strict=True))
+    spread = np.sqrt((k + 1) * (n - k + 1) / n) / n
+    scores = np.sort(np.clip((k / n)[:, None] + spread[:, None] * rng.normal(0, 3, (16, 8)), 0, 1), axis=1)
+    assert_decisions_are_scipys([(*c, s) for c, s in zip(counts, scores, strict=True)], alpha)
+    assert_decisions_are_scipys(around_changes(counts, alpha), alpha)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    n=st.integers(1, 10**6),
+    share=st.floats(0, 1),
+    scores=st.lists(st.floats(0, 1).filter(lambda p: p == 0 or p > 1e-300), min_size=1, max_size=6),
+    alpha=st.floats(1e-6, 0.999),
+)
+def test_decisions_are_scipys_for_any_counts_scores_and_level(n, share, scores, alpha):
+    assert_decisions_are_scipys([(round(n * share), n, np.sort(scores))], alpha)
+
+
+@pytest.mark.parametrize("n_bins", [1, 7, 20, 5_000])
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.5])
+def test_whole_ranges_are_decided_as_each_score_would_be(n_bins, alpha):
+    rng = np.random.default_rng(n_bins)
+    m = 20_000
+    scores = np.sort(rng.beta(0.7, 0.5, m))
+    starts = np.sort(np.append(0, rng.integers(0, m, n_bins - 1)))
+    stops = np.append(starts[1:], m)
+    n = 3 * (stops - starts) + 1
+    k = rng.binomial(n, rng.beta(0.7, 0.5, n_bins))
+    row = np.repeat(np.arange(n_bins), stops - starts)
+    values = pvalue(k[row], n[row], scores)
+    assert np.abs(values / alpha - 1).min() > 1e-7
+    np.testing.assert_array_equal(rejected(k, n, starts, scores, alpha), values <= alpha)
+
+
+def test_scipy_is_rarely_asked(monkeypatch):
+    asked = []
+    original = binomial._Search._by_scipy
+
+    def counted(self, index, bin_):
+        asked.append(index.size)
+        return original(self, index, bin_)
+
+    monkeypatch.setattr(binomial._Search, "_by_scipy", counted)
+    scores = np.sort(np.random.default_rng(0).random(50_000))
+    starts = np.arange(0, 50_000, 5_000)
+    rejected(np.arange(250, 5_000, 500), np.full(10, 5_000), starts, scores, 0.05)
+    assert sum(asked) == 0
+
+
+def test_a_score_on_the_very_level_is_decided_by_scipy():
+    assert binomtest(1, 1, 0.05).pvalue == 0.05
+    assert rejected([1, 1], [1, 1], [0, 1], [0.05, 0.05], 0.05).tolist() == [True, True]
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 5), (5, 5), (3, 10), (49, 98)])
+def test_a_score_equal_to_the_rate_is_accepted(k, n):
+    assert pvalue(k, n, k / n) == 1
+    assert rejected([k], [n], [0], [k / n], 0.999).tolist() == [False]
+
+
+def test_impossible_rates_are_rejected():
+    assert rejected([1, 1], [2, 2], [0, 1], [0.0, 1.0], 1e-9).tolist() == [True, True]
+
+
+def test_mirrored_counts_have_mirrored_pvalues():
+    rng = np.random.default_rng(1)
+    n = rng.integers(1, 1000, 2000)
+    k = rng.binomial(n, rng.random(2000))
+    p = rng.integers(0, 2**20 + 1, 2000) / 2**20
+    np.testing.assert_allclose(pvalue(k, n, p), pvalue(n - k, n, 1 - p), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("n", [10**6, 10**7])
+def test_the_pvalue_is_scipys_for_large_counts(n):
+    rng = np.random.default_rng(n)
+    for rate in (2 / n, 1e-4, 0.3, 0.5, 0.999):
+        k = int(n * rate)
+        scores = np.clip(rate + np.sqrt(rate * (1 - rate) / n) * rng.normal(0, 2, 20), 0, 1)
+        np.testing.assert_allclose(pvalue(k, n, scores), scipy_pvalues(k, n, scores), rtol=1e-9)
+
+
+def test_arguments_are_broadcast():
+    values = pvalue([[0], [3]], 10, [0.1, 0.3, 0.5])
+    assert values.shape == (2, 3)
+    assert values[1, 1] == 1
+
+
+def test_at_level_one_everything_is_rejected():
+    assert rejected([1], [2], [0], [0.0, 0.5, 1.0], 1.0).all()
+
+
+def test_bins_may_be_empty():
+    assert rejected([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [True, False]
+    assert rejected([], [], [], [], 0.05).tolist() == []

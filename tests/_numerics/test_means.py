@@ -1,0 +1,83 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from trueness._numerics.means import exponent, power_mean
+
+sizes = st.floats(-1e3, 1e3).filter(lambda v: v == 0 or abs(v) > 1e-6)
+norms = st.one_of(st.sampled_from(["l1", "l2", "max"]), st.floats(1, 500))
+pairs = st.integers(1, 20).flatmap(
+    lambda n: st.tuples(arrays(float, n, elements=sizes), arrays(float, n, elements=st.integers(1, 9)))
+)
+
+
+@pytest.mark.parametrize(("norm", "p"), [("l1", 1), ("l2", 2), ("max", math.inf), (1, 1), (2.5, 2.5)])
+def test_a_norm_has_its_exponent(norm, p):
+    assert exponent(norm) == p
+    assert type(exponent(norm)) is float
+
+
+@pytest.mark.parametrize("norm", ["rms", "L1", 0.5, -1, math.nan])
+def test_an_unknown_norm_is_named_in_the_message(norm):
+    with pytest.raises(ValueError, match=r"`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got"):
+        power_mean([1.0], [1.0], norm)
+
+
+@pytest.mark.parametrize(
+    ("norm", "expected"), [("l1", 11 / 8), ("l2", math.sqrt(17 / 8)), (3, (29 / 8) ** (1 / 3)), ("max", 2.0)]
+)
+def test_by_hand(norm, expected):
+    assert power_mean([-1.0, 1.0, 2.0], [1.0, 4.0, 3.0], norm) == pytest.approx(expected, rel=1e-15)
+
+
+@given(pairs, norms)
+def test_it_lies_between_the_smallest_and_the_largest(pair, norm):
+    values, weight = pair
+    mean = power_mean(values, weight, norm)
+    assert np.abs(values).min() * (1 - 1e-12) <= mean <= np.abs(values).max() * (1 + 1e-12)
+
+
+@given(pairs, st.floats(1, 50), st.floats(1, 50))
+def test_it_grows_with_the_exponent(pair, p, q):
+    low, high = sorted([p, q])
+    assert (
+        power_mean(*pair, low)
+        <= power_mean(*pair, high) * (1 + 1e-12)
+        <= power_mean(*pair, "max") * (1 + 1e-11)
+    )
+
+
+@given(pairs, norms)
+def test_weight_is_repetition(pair, norm):
+    values, weight = pair
+    repeated = np.repeat(values, weight.astype(int))
+    assert power_mean(values, weight, norm) == pytest.approx(
+        power_mean(repeated, np.ones_like(repeated), norm), rel=1e-12
+    )
+
+
+@given(pairs, norms)
+def test_an_entry_without_weight_is_ignored_even_if_nan(pair, norm):
+    values, weight = pair
+    assert power_mean(np.append(values, np.nan), np.append(weight, 0), norm) == power_mean(
+        values, weight, norm
+    )
+
+
+@pytest.mark.parametrize("p", [1e3, 1e6, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-5, 1.0, 1e300])
+def test_a_large_exponent_neither_overflows_nor_underflows(p, scale):
+    assert power_mean([scale, scale / 2], [1, 1], p) == pytest.approx(scale * 0.5 ** (1 / p), rel=1e-12)
+
+
+def test_all_zero_values_have_mean_zero():
+    assert [power_mean([0.0, 0.0], [1, 2], norm) for norm in ("l1", "l2", "max", 7)] == [0, 0, 0, 0]
+
+
+def test_no_weight_gives_nan():
+    assert math.isnan(power_mean([1.0], [0.0], "l2"))
+    assert math.isnan(power_mean([], [], "max"))

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from trueness._numerics.proportions import clopper_pearson, jeffreys, wilson
+
+INTERVALS = [clopper_pearson, jeffreys, wilson]
+LEVELS = [0.5, 0.9, 0.95, 0.999]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("interval", "method"), [(clopper_pearson, "exact"), (wilson, "wilson")])
+def test_equal_to_scipy(interval, method, level):
+    counts = [(k, n) for n in (1, 2, 7, 50, 1000) for k in sorted({0, 1, n // 3, n // 2, n - 1, n})]
+    k, n = np.array(counts).T
+    reference = np.array([stats.binomtest(a, b).proportion_ci(level, method) for a, b in counts])
+    np.testing.assert_allclose(np.column_stack(interval(k, n, level)), reference, rtol=1e-9, atol=1e-11)
+
+
+def test_the_exact_interval_of_zero_events_is_known():
+    low, high = clopper_pearson(0, 10, 0.95)
+    assert low == 0
+    assert high == pytest.approx(1 - 0.025**0.1, rel=1e-14)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_ends_of_jeffreys_are_beta_quantiles(level):
+    low, high = jeffreys([3, 20], [10, 21], level)
+    ends = stats.beta([3.5, 20.5], [7.5, 1.5])
+    np.testing.assert_allclose(low, ends.ppf((1 - level) / 2), rtol=1e-12)
+    np.testing.assert_allclose(high, ends.ppf((1 + level) / 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1e-12, 1e-6, 1.0])
+def test_wilsons_low_end_keeps_its_digits_for_few_events(k):
+    n, z = 1000.0, stats.norm.ppf(0.975)
+    low = float(wilson(k, n, 0.95)[0])
+    assert n * (k / n - low) ** 2 == pytest.approx(z**2 * low * (1 - low), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 13, 30])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_exact_interval_covers_every_rate(n, level):
+    k = np.arange(n + 1)
+    low, high = clopper_pearson(k, n, level)
+    ends = np.concatenate([low, high])
+    rates = np.unique(np.clip(np.concatenate([np.linspace(0, 1, 501), ends - 1e-12, ends + 1e-12]), 0, 1))
+    covers = (low <= rates[:, None]) & (rates[:, None] <= high)
+    coverage = (stats.binom.pmf(k, n, rates[:, None]) * covers).sum(axis=1)
+    assert coverage.min() >= level - 1e-12
+
+
+@pytest.mark.parametrize("interval", [clopper_pearson, wilson])
+@given(n=st.floats(0.01, 1e7), share=st.floats(1e-6, 1 - 1e-6), level=st.floats(0.01, 0.999))
+def test_the_ends_enclose_the_rate(interval, n, share, level):
+    low, high = interval(n * share, n, level)
+    assert 0 <= low <= share * (1 + 1e-9)
+    assert share * (1 - 1e-9) <= high <= 1
+
+
+@given(n=st.integers(1, 10**6), k=st.integers(0, 10**6), level=st.floats(0.5, 0.999))
+def test_jeffreys_encloses_the_rate_of_whole_counts(n, k, level):
+    k %= n + 1
+    low, high = jeffreys(k, n, level)
+    assert 0 <= low <= k / n <= high <= 1
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+@given(n=st.integers(1, 10**6), k=st.integers(0, 10**6), level=st.floats(0.01, 0.999))
+def test_swapping_the_classes_mirrors_the_interval(interval, n, k, level):
+    k %= n + 1
+    low, high = interval(k, n, level)
+    mirrored_low, mirrored_high = interval(n - k, n, level)
+    np.testing.assert_allclose([1 - high, 1 - low], [mirrored_low, mirrored_high], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+@pytest.mark.parametrize("n", [0.3, 1, 2, 1e7])
+def test_no_event_and_only_events_are_exact(interval, n):
+    assert interval(0, n, 0.95)[0] == 0
+    assert interval(n, n, 0.95)[1] == 1
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_no_trial_gives_nan(interval):
+    low, high = interval([0, 1], [0, 2], 0.95)
+    assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_counts_are_broadcast(interval):
+    low, high = interval([[0], [1]], [1, 2, 3], 0.9)
+    assert low.shape == high.shape == (2, 3)

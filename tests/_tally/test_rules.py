@@ -1,0 +1,157 @@
+"""Bin rules by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+
+Y = [0, 1, 0, 1, 1, 0, 1, 1]
+P = [0.05, 0.1, 0.1, 0.3, 0.3, 0.3, 0.9, 1.0]
+
+
+def sizes(bins, y=Y, p=P, **options):
+    return tn.bin_table(y, p, bins=bins, **options).n.tolist()
+
+
+def test_bins_of_equal_width_are_closed_on_the_left_and_the_last_on_both_sides():
+    table = tn.bin_table([0, 1, 1], [0.0, 0.5, 1.0], bins=2)
+    assert table.n.tolist() == [1, 2]
+    assert table.low_edge.tolist() == [0, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_an_edge_is_the_float_that_its_decimal_denotes():
+    # 0.29 * 100 is 28.999999999999996, and linspace(0, 1, 101)[29] is not 0.29 everywhere.
+    edges = tn.EqualWidth(100).fixed_edges
+    assert [float(f"0.{i:02d}") for i in range(100)] == edges[:-1].tolist()
+    assert np.flatnonzero(tn.bin_table([0, 1], [0.29, 0.29], bins=100).n).tolist() == [29]
+
+
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_equal_mass_puts_a_split_tie_in_the_lower_bin_and_drops_empty_bins():
+    assert sizes(tn.EqualMass(2)) == [6, 2]  # the cut after row 4 falls among the three 0.3
+    assert sizes(tn.EqualMass(4)) == [3, 3, 2]  # cuts after 2, 4, 6: 0.1 whole, 0.3 whole
+    assert sizes(tn.EqualMass(8)) == [1, 2, 3, 1, 1]
+    assert sizes(tn.EqualMass(100)) == [1, 2, 3, 1, 1]
+    assert sizes(tn.EqualMass(1)) == [8]
+
+
+def test_equal_mass_without_ties_cuts_after_the_floor():
+    p = np.arange(10) / 10
+    y = np.arange(10) % 2
+    assert sizes(tn.EqualMass(3), y, p) == [3, 3, 4]  # after ⌊10/3⌋ = 3 and ⌊20/3⌋ = 6
+    assert sizes(tn.EqualMass(4), y, p) == [2, 3, 2, 3]
+
+
+def test_equal_mass_of_weights_that_sum_to_one_still_cuts():
+    p, y = np.arange(10) / 10, np.arange(10) % 2
+    table = tn.bin_table(y, p, bins=tn.EqualMass(5), sample_weight=np.full(10, 1 / 1024))
+    assert table.n.tolist() == [2, 2, 2, 2, 2]
+    assert table.interval == "exact, of effective counts"
+
+
+def test_distinct_has_a_bin_for_each_score_with_edges_midway():
+    table = tn.bin_table(Y, P, bins=tn.Distinct())
+    assert table.n.tolist() == [1, 2, 3, 1, 1]
+    assert table.low_edge == pytest.approx([0, 0.075, 0.2, 0.6, 0.95])
+
+
+def test_edges_between_neighbouring_floats_keep_them_apart():
+    a = 0.3
+    b = np.nextafter(a, 1)
+    table = tn.bin_table([0, 1], [a, b], bins=tn.Distinct())
+    assert a < table.high_edge[0] <= b
+    assert sizes(table.low_edge.tolist() + [1.0], [0, 1], [a, b]) == [1, 1]
+
+
+def test_isotonic_pools_until_rates_rise():
+    y, p = [0, 1, 0, 1, 1, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    table = tn.bin_table(y, p, bins=tn.Isotonic())
+    assert table.n.tolist() == [1, 2, 3, 1]
+    assert (np.diff(table.rate) > 0).all()
+
+
+def test_isotonic_agrees_with_scipy():
+    from scipy.optimize import isotonic_regression
+
+    rng = np.random.default_rng(0)
+    p = rng.random(2_000)
+    y = (rng.random(2_000) < p).astype(int)
+    table = tn.bin_table(y, p, bins=tn.Isotonic())
+    fitted = isotonic_regression(y[np.argsort(p)]).x
+    assert np.repeat(table.rate, table.n) == pytest.approx(fitted, abs=1e-12)
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30)), min_size=20, max_size=120),
+    n_min=st.integers(1, 9),
+    extra=st.integers(0, 20),
+)
+def test_block_sizes_stay_within_the_limits_up_to_a_group_of_ties(pairs, n_min, extra):
+    y, p = map(np.array, zip(*pairs, strict=True))
+    n_max = 2 * n_min - 1 + extra
+    largest = np.bincount(p).max()
+    found = np.array(sizes(tn.BlockIsotonic(n_min, n_max), y, p / 30)) if y.min() != y.max() else np.array([n_min])
+    assert (found >= min(n_min, y.size)).all()
+    assert (found <= n_max + largest + n_min).all()
+
+
+def test_blocks_without_ties_keep_both_limits():
+    rng = np.random.default_rng(1)
+    for n in (20, 55, 333, 1_000):
+        p = rng.random(n)
+        y = (rng.random(n) < p**2).astype(int)
+        rule = tn.BlockIsotonic()
+        n_min, n_max = rule.limits(n)
+        found = np.array(sizes(rule, y, p))
+        assert (n_min, n_max) == (max(1, n // 20), max(n // 5, 2 * max(1, n // 20) - 1))
+        assert found.min() >= n_min
+        assert found.max() <= n_max
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tn.EqualWidth(0), "`bins` must be a whole number ≥ 1; got 0"),
+        (lambda: tn.EqualWidth(2.0), "whole number"),
+        (lambda: tn.EqualMass(True), "whole number ≥ 1; got True"),
+        (lambda: tn.EqualWidth(10**9), "at most 16,777,216; got 1,000,000,000"),
+        (lambda: tn.Edges([0.5]), "at least 2 numbers"),
+        (lambda: tn.Edges([0, 0.5, 0.5, 1]), "increase strictly"),
+        (lambda: tn.Edges([-0.1, 1]), "inside \\[0, 1\\]"),
+        (lambda: tn.Edges([0, float("nan"), 1]), "increase strictly"),
+        (lambda: tn.Edges(["a", "b"]), "must be numbers"),
+        (lambda: tn.BlockIsotonic(0, 5), "`n_min` must be a whole number ≥ 1"),
+        (lambda: tn.BlockIsotonic(ties="first"), "'pool' or 'split'"),
+        (lambda: tn.BlockIsotonic(fuse=1), "`fuse` must be True or False"),
+        (lambda: sizes(tn.BlockIsotonic(5, 8)), "at least 2·n_min − 1 = 9 .* got 8"),
+        (lambda: sizes(tn.BlockIsotonic(8, 20)), "below the number of rows \\(8\\); got 8"),
+        (lambda: sizes(tn.BlockIsotonic(), sample_weight=[0.5] * 8), "must be whole numbers"),
+        (lambda: sizes([0.1, 1.0]), "must cover every score; its edges run from 0.1 to 1 and a score is 0.05"),
+        (lambda: tn.ece(tn.tally(Y, P), bins=tn.Edges([0.1, 1])), "must cover every score"),
+        (lambda: tn.tally(Y, P).coarsen(tn.BlockIsotonic(ties="split")), "needs the rows in order"),
+        (lambda: tn.tce(tn.tally(Y, P), bins=tn.BlockIsotonic(ties="split")), "needs the rows in order"),
+        (lambda: sizes(tn.BlockIsotonic(ties="split"), sample_weight=[1] * 8), "no use for `sample_weight`"),
+        (lambda: tn.binned(Y, P, bins=10).coarsen(3), "must be a coarsening of the 10 bins"),
+        (lambda: tn.ece(tn.binned(Y, P, bins=15)), "must be a coarsening of the 15 bins"),
+        (lambda: tn.binned(Y, P, bins=10) + tn.binned(Y, P, bins=5), "edges agree"),
+        (lambda: tn.tally(Y, P) + tn.tally([0], [[1.0, 0.0]]), "Only sums of one kind add"),
+        (lambda: tn.ece(tn.tally([], [])), "An empty Tally has no calibration error"),
+        (lambda: tn.ece(tn.tally(Y, P), P), "`y_prob` must be left out"),
+        (lambda: tn.ece(tn.tally(Y, P), sample_weight=[1] * 8), "`sample_weight` describes rows"),
+        (lambda: tn.tce(tn.binned(Y, P)), "needs every distinct score"),
+        (lambda: tn.ece(tn.tally([0, 1], [[1.0, 0], [1, 0]]), kind="confidence"), "made with kind='classwise'"),
+    ],
+)
+def test_what_a_rule_refuses(make, message):
+    with pytest.raises(tn.InputError, match=message):
+        make()
+
+
+def test_adding_something_else_is_a_type_error():
+    with pytest.raises(TypeError):
+        tn.tally(Y, P) + 1
+    with pytest.raises(TypeError):
+        tn.tally(Y, P) + tn.binned(Y, P)

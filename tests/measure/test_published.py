@@ -1,0 +1,89 @@
+"""Numbers that others have printed."""
+
+import numpy as np
+import oracle
+import pytest
+from r_random import r_example
+
+import trueness as tn
+
+
+def test_four_rows_in_two_bins():
+    assert tn.ece([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2) == pytest.approx(0.15, abs=1e-16)
+
+
+def test_the_example_in_r():
+    y, P = r_example()
+    assert tn.ece(y, P) == pytest.approx(0.2264213525, abs=5e-11)
+    assert round(tn.ece(y, P), 7) == 0.2264214
+    assert tn.ece(y, P, kind="confidence") == pytest.approx(0.4602838696, abs=5e-11)
+
+
+def test_corp_of_six_rows():
+    """Dimitriadis, Gneiting, Jordan 2021, as the R package reliabilitydiag prints it."""
+    y, p = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
+    brier, log = tn.corp(y, p), tn.corp(y, p, score="log")
+    parts = (brier.miscalibration, brier.discrimination, brier.uncertainty)
+    assert parts == pytest.approx((0.1016667, 0.125, 0.25), abs=5e-8)
+    parts = (log.miscalibration, log.discrimination, log.uncertainty)
+    assert parts == pytest.approx((0.3237327, 0.3182571, 0.6931472), abs=5e-8)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_smooth_ece_of_one_score():
+    assert tn.smooth_ece([0] * 20, [0.95] * 20) == pytest.approx(0.95, abs=1e-9)
+
+
+# Matsubara et al. 2023, Table 5: TCE, TCE(Q), ECE, ACE, MCE, MCE(Q). The last of ResNet152 is printed
+# as 0.0102; the predictions give 0.0101.
+TABLE_5 = {
+    "alexnet": ("42.736", "43.792", "0.0070", "0.0070", "0.1496", "0.0528"),
+    "resnet152": ("16.086", "22.160", "0.0012", "0.0013", "0.1882", "0.0101"),
+}
+
+
+@pytest.mark.parametrize("model", TABLE_5)
+def test_table_5_of_tce(model, data_folder):
+    with np.load(data_folder / "imagenet_dogs.npz") as data:
+        y, p = data["y_true"], data[model]
+    quantiles = tn.EqualMass(10)
+    tces = [tn.tce(y, p), tn.tce(y, p, bins=quantiles)]
+    errors = [tn.ece(y, p), tn.ace(y, p), tn.mce(y, p), tn.mce(y, p, bins=quantiles)]
+    assert tuple([f"{v:.3f}" for v in tces] + [f"{v:.4f}" for v in errors]) == TABLE_5[model]
+    assert f"{tn.tce(y, p, bins=tn.BlockIsotonic(ties='split')):.3f}" == TABLE_5[model][0]
+
+
+def test_blocks_of_resnet152_fuse_where_algorithm_3_draws_no_edge(data_folder):
+    with np.load(data_folder / "imagenet_dogs.npz") as data:
+        y, p = data["y_true"], data["resnet152"]
+    sizes = tn.bin_table(y, p, bins=tn.BlockIsotonic()).n.tolist()
+    assert sizes[:3] == [10_000, 10_000, 10_000]
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(fuse=True)).n.tolist() == [30_000, *sizes[3:]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "runs", "expected"), [(10**3, 500, 13.2), (10**4, 60, 51), (10**5, 10, 84), (10**6, 2, 95)]
+)
+def test_tce_of_a_calibrated_model_grows_with_the_rows(n, runs, expected):
+    """The percentages quoted in the docstring of `tce`; the spread of one run falls from 5 points to below 1."""
+    found = []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        p = rng.random(n)
+        found.append(tn.tce(rng.random(n) < p, p, bins=tn.EqualMass(10)))
+    spread = np.std(found, ddof=1) / np.sqrt(runs)
+    assert abs(np.mean(found) - expected) < 4 * spread + 0.6
+
+
+def test_split_ties_follow_algorithm_2_row_by_row():
+    rng = np.random.default_rng(5)
+    p = rng.integers(0, 12, 300) / 12
+    y = (rng.random(300) < p).astype(int)
+    order = np.argsort(p, kind="stable")
+    groups = oracle.block_groups_rowwise(y[order].tolist(), 15, 60)
+    table = tn.bin_table(y, p, bins=tn.BlockIsotonic(15, 60, ties="split"))
+    assert table.n.tolist() == [len(g) for g in groups]
+    assert tn.tce(y, p, bins=tn.BlockIsotonic(15, 60, ties="split")) == pytest.approx(
+        oracle.tce(y[order].tolist(), p[order].tolist(), groups)
+    )

@@ -1,0 +1,71 @@
+"""Which package may import which: the table of docs/design.md, compared with every import there is."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "trueness"
+
+# Everyone may import these: words, errors, the version.
+FOUNDATION = {"errors", "typing"}
+
+MAY_IMPORT = {
+    "_input": set(),
+    "_kernels": set(),
+    "_numerics": {"_kernels"},
+    "_tally": {"_input", "_numerics", "_kernels"},
+    "results": set(),
+    "measure": {"_tally", "_input", "_numerics", "results"},
+    "simulate": {"_numerics", "results"},
+    "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
+}
+# Files that belong to no package: the front door, its key, and what is installed.
+TOP = {"__init__", "__main__", "_versions", "errors", "typing"}
+
+# NumPy may be imported anywhere; these only where they have a home.
+LIBRARIES = {
+    "scipy": {"_numerics"},
+    "narwhals": {"_input", "results", "cli"},
+    "click": {"cli"},
+    "rich": {"cli"},
+}
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def package_of(file: Path) -> str:
+    parts = file.relative_to(SOURCE).parts
+    return parts[0] if len(parts) > 1 else file.stem
+
+
+def imports_of(file: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide the layer"
+            module = node.module or ""
+            found += [f"trueness.{a.name}" for a in node.names] if module == "trueness" else [module]
+    return found
+
+
+def test_every_package_is_in_the_table():
+    packages = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert packages == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SOURCE)))
+def test_a_file_imports_only_what_its_layer_may(file):
+    home = package_of(file)
+    for module in imports_of(file):
+        root, _, rest = module.partition(".")
+        if root == "trueness":
+            layer = rest.partition(".")[0]
+            if home in TOP or layer in FOUNDATION | {home, "__version__", ""}:
+                continue
+            assert layer in MAY_IMPORT[home], f"{home} imports {layer}"
+        elif root not in sys.stdlib_module_names and root != "numpy":
+            assert home in LIBRARIES.get(root, set()), f"{home} imports {root}"

@@ -1,0 +1,49 @@
+"""Importing trueness costs little more than importing NumPy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "sklearn", "torch", "scipy", "narwhals", "click", "rich"]
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys, json; print(json.dumps(sorted({{m.partition('.')[0] for m in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import trueness",
+        "import trueness as tn; tn.ece([0, 0, 1, 1], [.1, .2, .8, .9], bins=2)",
+        "import trueness as tn, numpy as np; tn.ace(np.array([0, 1]), np.array([.1, .9]), bins=2)",
+    ],
+)
+def test_nothing_heavy_is_loaded(code):
+    assert not loaded_after(code) & set(HEAVY)
+
+
+def test_every_public_name_can_be_had_and_is_listed():
+    import trueness as tn
+
+    for name in tn.__all__:
+        assert getattr(tn, name) is not None
+    assert set(dir(tn)) == set(tn.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'eec'"):
+        tn.eec  # noqa: B018
+
+
+def test_names_known_to_type_checkers_are_the_names_there_are():
+    import ast
+    from pathlib import Path
+
+    import trueness as tn
+
+    tree = ast.parse(Path(tn.__file__).read_text())
+    block = next(n for n in tree.body if isinstance(n, ast.If))
+    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == set(tn.__all__) - {"__version__"}
