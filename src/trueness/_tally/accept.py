@@ -6,12 +6,13 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
+from trueness._input.plain import plain_sample
 from trueness._input.sample import Sample
 from trueness._input.sample import accept as accept_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rows import bins_of_rows, cells_of_rows
-from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.views import check_kind, class_bins, parts_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, warn
@@ -49,26 +50,34 @@ def takes_rows(measure: Measure) -> Measure:
 def as_binned(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None,
-    bins: BinsLike,
+    bins: BinsLike | BySize,
     options: RowOptions,
     *,
     moments: bool = False,
 ) -> Binned:
-    """The sums per bin of whatever was passed, with the warnings that every measure gives."""
-    rule = as_rule(bins)
+    """The sums per bin of whatever was passed, with the warnings that every measure gives.
+
+    `bins` may also depend on the number of rows.
+    """
     if isinstance(y_true, Tally | Binned):
         _refuse_rows(y_true, y_prob, options)
+        rule = _rule(bins, y_true.weight)
         found = y_true.coarsen(rule)
         if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
             raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")
     else:
-        found = _binned_rows(y_true, y_prob, rule, options, moments)
+        sample, kind = _sample(y_true, y_prob, options)
+        rule = _rule(bins, sample.y.size if sample.w is None else float(sample.w.sum()))
+        found = _binned_rows(sample, kind, rule, moments)
     _warn_about(found, rule.asked)
     return found
 
 
-def _binned_rows(y_true: ArrayLike, y_prob: ArrayLike, rule: BinRule, options: RowOptions, moments: bool) -> Binned:
-    sample, kind = _sample(y_true, y_prob, options)
+def _rule(bins: BinsLike | BySize, weight: float) -> BinRule:
+    return bins.rule(weight) if isinstance(bins, BySize) else as_rule(bins)
+
+
+def _binned_rows(sample: Sample, kind: Kind, rule: BinRule, moments: bool) -> Binned:
     if sample.p.ndim == 1:
         return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
     if kind == "classwise":
@@ -79,7 +88,7 @@ def _binned_rows(y_true: ArrayLike, y_prob: ArrayLike, rule: BinRule, options: R
 
 
 def _no_bins() -> Bins:
-    return Bins(np.array([0.0, 1.0]), np.zeros(1, dtype=np.int64), np.zeros((1, 2, 5), dtype=np.int64), moments=True)
+    return Bins.empty(np.array([0.0, 1.0]))
 
 
 def as_tally(
@@ -117,11 +126,16 @@ def _sample(
     if y_prob is None:
         raise InputError("`y_prob` is missing: pass labels and scores, or a Tally in place of both.")
     if not options:
-        return accept_rows(y_true, y_prob, allow_empty=allow_empty), "classwise"
+        return plain_sample(y_true, y_prob) or accept_rows(y_true, y_prob, allow_empty=allow_empty), "classwise"
     _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
     kind = check_kind(rest.pop("kind", "classwise"))
     sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, **rest)
+    if kind != "classwise" and sample.p.ndim == 1:
+        raise InputError(
+            f"`kind={kind!r}` needs a matrix of scores, one column per class; `y_prob` is a vector. "
+            "`np.column_stack([1 - y_prob, y_prob])` makes one."
+        )
     if sample.dropped:
         total = sample.dropped + sample.y.size
         warn(f"{sample.dropped:,} of {total:,} rows miss a value and were dropped.", DroppedRowsWarning)
@@ -141,8 +155,8 @@ def _refuse_rows(given: Tally | Binned, y_prob: ArrayLike | None, options: RowOp
     _refuse_unknown(options)
     if y_prob is not None:
         raise InputError(f"`y_prob` must be left out when a {what} is passed: it holds labels and scores.")
-    kind = options.get("kind", given.kind)
-    if given.kind != "binary" and kind != given.kind:
+    kind = check_kind(options["kind"]) if "kind" in options else given.kind
+    if kind != given.kind and (given.kind, kind) != ("binary", "classwise"):
         raise InputError(f"`kind` is {kind!r}, but this {what} was made with kind={given.kind!r}.")
     described = {k: v for k, v in options.items() if k != "kind" and not _is_default(k, v)}
     if described:

@@ -1,22 +1,21 @@
 """`Bins`: the sums of the rows in each bin."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
-from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.cells import Cells, Totals, segment_sums
 from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
 __all__ = ["Bins"]
 
-_LOW_BITS = 27
-_LOW = (1 << _LOW_BITS) - 1
-_UNIT = 2.0**-26
+_HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
+
+_total = np.add.reduce  # ndarray.sum without its wrapper, which costs as much again on ten bins
 
 # Columns of the float sums of weighted rows.
 _W, _W2, _WY, _WP, _WP2, _WYP = range(6)
@@ -27,27 +26,43 @@ class Bins:
 
     Without weights the sums are integers (scores in units of 2⁻⁵³), so that they are the same bits
     for any order of the rows, any split and any engine. Bins with the same edges add.
+
+    Parameters
+    ----------
+    edges : array of shape (B + 1,)
+        Bin b is [edges[b], edges[b + 1]), the last one closed on both sides.
+    table : int64 array of shape (B, 2, 5), or None if weights are not whole numbers
+        Exact sums [bin, label, (Σw, Σhi, Σlo, Σhi², Σlo²)].
+    floats : array of shape (B, 6), in the place of `table`
+        [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)].
+    count : int64 array of shape (B,), optional
+        Rows of positive weight; without weights, Σw is that.
+    moments : bool
+        Whether Σwp² is known.
     """
 
     def __init__(
         self,
         edges: Floats,
-        count: Ints,
         table: Ints | None,
         floats: Floats | None = None,
+        count: Ints | None = None,
         *,
         moments: bool = False,
     ) -> None:
         self.edges = edges
-        """Bin b is [edges[b], edges[b + 1]), the last one closed on both sides."""
-        self.count = count
-        """Rows of positive weight."""
         self.table = table
-        """Exact sums [bin, label, (Σw, Σhi, Σlo, Σhi², Σlo²)], int64; None if weights are not whole."""
         self.floats = floats
-        """[bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)], when weights are not whole."""
         self.moments = moments
-        """Whether Σwp² is known."""
+        # One addition serves every column; a label is then needed only for Σwy and Σwyp.
+        self._both = None if table is None else _total(table, 1)
+        self._count = count
+        self._totals: Totals | None = None
+
+    @classmethod
+    def empty(cls, edges: Floats) -> "Bins":
+        """Bins without rows."""
+        return cls(edges, np.zeros((edges.size - 1, 2, 5), dtype=np.int64), moments=True)
 
     @classmethod
     def from_cells(cls, cells: Cells, groups: Groups) -> "Bins":
@@ -55,73 +70,82 @@ class Bins:
         start = groups.start
         count = _sums(cells.count, start)
         if not cells.exact:
-            return cls(groups.edges, count, None, _float_sums(cells, start), moments=True)
+            return cls(groups.edges, None, _float_sums(cells, start), count, moments=True)
         table = np.zeros((start.size - 1, 2, 5), dtype=np.int64)
         pieces = [part.astype(np.int64) for part in (*parts(cells.score), *square_parts(cells.score))]
         for label, n in enumerate((cells.weight - cells.events, cells.events)):
             table[:, label, 0] = _sums(n, start)
             for column, piece in enumerate(pieces, start=1):
                 table[:, label, column] = _sums(n * piece, start)
-        return cls(groups.edges, count, table, moments=True)
+        return cls(groups.edges, table, None, count, moments=True)
 
     @property
     def size(self) -> int:
         """Number of bins, empty ones included."""
-        return self.count.size
+        return self.edges.size - 1
 
-    @cached_property
+    @property
+    def count(self) -> Ints:
+        """Rows of positive weight."""
+        count = self.weight if self._count is None else self._count
+        return count.astype(np.int64, copy=False)
+
+    @property
+    def totals(self) -> Totals:
+        """Rows, Σw and Σwy over all bins."""
+        if self._totals is None:
+            weight, events = _total(self.weight).item(), _total(self.events).item()
+            rows = int(weight if self._count is None else self._count.sum())
+            self._totals = Totals(rows, weight, events)
+        return self._totals
+
+    @property
     def weight(self) -> Numbers:
         """Σw."""
-        return self.table[:, :, 0].sum(axis=1) if self.table is not None else self._float(_W)
+        return self._float(_W) if self._both is None else self._both[:, 0]
 
-    @cached_property
+    @property
     def events(self) -> Numbers:
         """Σwy."""
-        return self.table[:, 1, 0] if self.table is not None else self._float(_WY)
+        return self._float(_WY) if self.table is None else self.table[:, 1, 0]
 
-    @cached_property
+    @property
     def sum_score(self) -> Floats:
         """Σwp."""
-        if self.table is None:
-            return self._float(_WP)
-        return _value(self.table[:, :, 1].sum(axis=1), self.table[:, :, 2].sum(axis=1))
+        return self._float(_WP) if self._both is None else _value(self._both[:, 1], self._both[:, 2])
 
-    @cached_property
+    @property
     def sum_square(self) -> Floats:
         """Σwp²."""
         assert self.moments, "Σwp² was not asked for"
-        if self.table is None:
-            return self._float(_WP2)
-        return _value(self.table[:, :, 3].sum(axis=1), self.table[:, :, 4].sum(axis=1))
+        return self._float(_WP2) if self._both is None else _value(self._both[:, 3], self._both[:, 4])
 
-    @cached_property
+    @property
     def sum_event_score(self) -> Floats:
         """Σwyp."""
-        if self.table is None:
-            return self._float(_WYP)
-        return _value(self.table[:, 1, 1], self.table[:, 1, 2])
+        return self._float(_WYP) if self.table is None else _value(self.table[:, 1, 1], self.table[:, 1, 2])
 
-    @cached_property
+    @property
     def squares(self) -> Floats:
         """Σw²; for whole-number weights the weights themselves, since a row of weight 2 is two rows."""
         return self._float(_W2) if self.table is None else self.weight.astype(np.float64)
 
-    @cached_property
+    @property
     def excess(self) -> Floats:
         """Σwy − Σwp: what happened beyond what was predicted."""
         return np.asarray(self.events - self.sum_score)
 
-    @cached_property
+    @property
     def rate(self) -> Floats:
         """Event rate, nan in an empty bin."""
         return _ratio(self.events, self.weight)
 
-    @cached_property
+    @property
     def score(self) -> Floats:
         """Mean score, nan in an empty bin."""
         return _ratio(self.sum_score, self.weight)
 
-    @cached_property
+    @property
     def gap(self) -> Floats:
         """Event rate − mean score, nan in an empty bin."""
         return _ratio(self.excess, self.weight)
@@ -138,8 +162,8 @@ class Bins:
         count = self.count + other.count
         moments = self.moments and other.moments
         if self.table is not None and other.table is not None:
-            return Bins(self.edges, count, self.table + other.table, moments=moments)
-        return Bins(self.edges, count, None, self._as_floats() + other._as_floats(), moments=moments)
+            return Bins(self.edges, self.table + other.table, None, count, moments=moments)
+        return Bins(self.edges, None, self._as_floats() + other._as_floats(), count, moments=moments)
 
     def _as_floats(self) -> Floats:
         if self.floats is not None:
@@ -162,7 +186,7 @@ class Bins:
         first = np.searchsorted(self.edges, edges[:-1])
         table = None if self.table is None else np.add.reduceat(self.table, first, axis=0)
         floats = None if self.floats is None else np.add.reduceat(self.floats, first, axis=0)
-        return Bins(edges, np.add.reduceat(self.count, first), table, floats, moments=self.moments)
+        return Bins(edges, table, floats, np.add.reduceat(self.count, first), moments=self.moments)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bins):
@@ -185,9 +209,8 @@ def _same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
 
 
 def _value(high: Ints, low: Ints) -> Floats:
-    """Σhi and Σlo as a float: carry first, so that equal sums give equal bits however they were split."""
-    high = high + (low >> _LOW_BITS)
-    return np.asarray((high + (low & _LOW) * 2.0**-_LOW_BITS) * _UNIT)
+    """Σhi and Σlo as one float."""
+    return np.asarray(high * _HIGH_UNIT + low * _LOW_UNIT)
 
 
 def _ratio(top: Numbers, bottom: Numbers) -> Floats:

@@ -1,15 +1,23 @@
 """`Cells`: one cell per distinct score, ascending, with the sums of its rows."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Cells", "segment_sums"]
+__all__ = ["Cells", "Totals", "segment_sums"]
 
 _RUN = 512
+
+
+class Totals(NamedTuple):
+    """Sums over all rows."""
+
+    rows: int
+    weight: float
+    events: float
 
 
 class Cells:
@@ -53,6 +61,11 @@ class Cells:
     def exact(self) -> bool:
         """Whether every weight is a whole number, so that sums are integers."""
         return self.weight.dtype.kind == "i"
+
+    @property
+    def totals(self) -> Totals:
+        """Rows, Σw and Σwy over all cells."""
+        return Totals(int(self.count.sum()), self.weight.sum().item(), self.events.sum().item())
 
     @property
     def size(self) -> int:

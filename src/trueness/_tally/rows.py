@@ -41,7 +41,7 @@ def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
         status |= _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
     if status:
         _refuse(sample, status, edges)
-    return Bins(edges, table[:, 0, 0] + table[:, 1, 0], table, moments=moments)
+    return Bins(edges, table, moments=moments)
 
 
 def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
@@ -57,7 +57,7 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     total = sums.sum(axis=2)
     if not total[:, 1].sum() > 0:
         sample.explain()
-    return Bins(edges, total[:, 0].astype(np.int64), None, total[:, 1:], moments=True)
+    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True)
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
@@ -65,11 +65,10 @@ def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
     status, _, low, high, table = _kernels.mass_sums(p, y, rule.ranks(p.size), moments=moments)
     if status:
         _refuse(sample, status)
-    count = table[:, :, 0].sum(axis=1)
-    kept = count > 0
+    kept = table[:, :, 0].any(axis=1)
     inner = midpoints(high[kept][:-1], low[kept][1:])
     edges = np.concatenate([[0.0], inner, [1.0]])
-    return Bins(edges, count[kept], table[kept], moments=moments)
+    return Bins(edges, table[kept], moments=moments)
 
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:

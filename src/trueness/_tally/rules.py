@@ -1,7 +1,7 @@
 """Bin rules: how scores are cut into bins."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,6 +17,7 @@ __all__ = [
     "BinRule",
     "BinsLike",
     "BlockIsotonic",
+    "BySize",
     "Distinct",
     "Edges",
     "EqualMass",
@@ -35,6 +36,12 @@ class Groups(NamedTuple):
 
     edges: Floats
     start: Ints
+
+
+class BySize(NamedTuple):
+    """A rule that depends on the number of rows (their total weight)."""
+
+    rule: Callable[[float], "BinRule"]
 
 
 class BinRule(ABC):
@@ -173,7 +180,10 @@ class Edges(_Fixed):
 
     def __post_init__(self) -> None:
         try:
-            edges = np.array(self.edges, dtype=np.float64)
+            edges = np.asarray(self.edges)
+            if edges.dtype.kind not in "biufO":  # strings would be read as numbers, complex ones cut
+                raise TypeError
+            edges = edges.astype(np.float64)
         except (TypeError, ValueError):
             raise InputError(f"`bins` as edges must be numbers; got {self.edges!r}.") from None
         if edges.ndim != 1 or edges.size < 2:
@@ -352,7 +362,8 @@ class BlockIsotonic(BinRule):
         if not cells.exact:
             raise InputError("`BlockIsotonic` counts rows: `sample_weight` must be whole numbers.")
         n_min, n_max = self.limits(int(cells.weight.sum()))
-        start = _kernels.block_pava(cells.weight, cells.events, n_min, n_max)
+        weight, events = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
+        start = _kernels.block_pava(weight, events, n_min, n_max)
         return _groups_from(cells, _fused(cells, start) if self.fuse else start)
 
 

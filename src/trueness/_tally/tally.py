@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -12,9 +12,10 @@ import numpy as np
 from trueness._tally import wire
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.views import View
 from trueness.errors import InputError
+from trueness.typing import Floats
 
 __all__ = ["Binned", "Tally"]
 
@@ -35,26 +36,24 @@ class _Parts(Generic[Part]):
     @property
     def n(self) -> int:
         """Rows of positive weight."""
-        return int(self._over_rows(part.count.sum() for part in self.parts))
+        return sum(part.totals.rows for part in self._every_row_once())
 
     @property
     def weight(self) -> float:
         """Total weight of the rows."""
-        return float(self._over_rows(part.weight.sum() for part in self.parts))
+        return float(sum(part.totals.weight for part in self._every_row_once()))
 
-    def _over_rows(self, totals: Iterable[Any]) -> Any:
+    def _every_row_once(self) -> tuple[Part, ...]:
         # Every class of a class-wise view sees all rows; of a top-label view, those predicted so.
-        return next(iter(totals)) if self.kind == "classwise" else sum(totals)
+        return self.parts[:1] if self.kind == "classwise" else self.parts
 
     @property
     def one_class(self) -> bool:
         """Whether all labels are seen to be equal."""
-        if self.n == 0 or self.kind in ("confidence", "top-label"):
-            return False
-        events = [float(part.events.sum()) for part in self.parts]
         if self.kind == "binary":
-            return events[0] in (0.0, self.weight)
-        return sum(e > 0 for e in events) == 1
+            total = self.parts[0].totals
+            return total.rows > 0 and total.events in (0, total.weight)
+        return self.kind == "classwise" and sum(part.totals.events > 0 for part in self.parts) == 1
 
     def average(self, of: Callable[[Part], float]) -> float:
         """A number of each part, averaged: over classes alike, or by how often each was predicted."""
@@ -62,8 +61,8 @@ class _Parts(Generic[Part]):
             return of(self.parts[0])
         if self.kind == "classwise":
             return float(np.mean([of(part) for part in self.parts]))
-        filled = [part for part in self.parts if part.count.size and part.count.sum() > 0]
-        return float(np.average([of(part) for part in filled], weights=[float(p.weight.sum()) for p in filled]))
+        filled = [part for part in self.parts if part.totals.rows > 0]
+        return float(np.average([of(part) for part in filled], weights=[part.totals.weight for part in filled]))
 
     def __add__(self, other: object) -> Self:
         if isinstance(other, int) and other == 0:
@@ -114,7 +113,7 @@ class Tally(_Parts[Cells]):
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
             raise InputError('`ties="split"` needs the rows in order; a tally has none. Pass `y_true` and `y_prob`.')
         filled = tuple(
-            Bins.from_cells(part, rule.group(part)) if part.size else _no_bins(rule.fixed_edges) for part in self.parts
+            Bins.from_cells(part, rule.group(part)) if part.size else Bins.empty(_edges_of(rule)) for part in self.parts
         )
         return Binned(self.kind, filled, self.classes)
 
@@ -213,10 +212,8 @@ class Binned(_Parts[Bins]):
         return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"
 
 
-def _no_bins(edges: Any) -> Bins:
-    edges = np.array([0.0, 1.0]) if edges is None else edges
-    size = edges.size - 1
-    return Bins(edges, np.zeros(size, dtype=np.int64), np.zeros((size, 2, 5), dtype=np.int64), moments=True)
+def _edges_of(rule: BinRule) -> Floats:
+    return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
 
 
 def _named(classes: tuple[Any, ...] | None) -> str:

@@ -100,7 +100,7 @@ def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, .
     padded = np.zeros((k, rule.n, 2, 5), dtype=np.int64)
     padded[..., :3] = table
     edges = rule.fixed_edges
-    return tuple(Bins(edges, t[:, :, 0].sum(axis=1), t) for t in padded)
+    return tuple(Bins(edges, table) for table in padded)
 
 
 def _no_rows() -> Sample:

@@ -133,7 +133,7 @@ def _bins(part: dict[str, Any]) -> Bins:
     )
     if not good:
         _refuse("its columns contradict each other")
-    return Bins(edges, count, table, floats, moments=part["moments"])
+    return Bins(edges, table, floats, count, moments=part["moments"])
 
 
 def _numbers(values: Any, ndim: int, name: str) -> NDArray[Any]:

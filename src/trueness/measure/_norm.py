@@ -24,5 +24,5 @@ def checked_norm(norm: Norm) -> float:
 def norm_of_gaps(bins: Bins, p: float) -> float:
     """The power mean of |rate − mean score| over bins by weight; empty bins weigh nothing."""
     if p == 1.0:  # |Σwy − Σwp| needs no division, and so no care for empty bins
-        return float(np.abs(bins.excess).sum() / bins.weight.sum())
+        return float(np.add.reduce(np.abs(bins.excess))) / bins.totals.weight
     return power_mean(bins.gap, bins.weight, p)

@@ -7,7 +7,7 @@ import numpy as np
 from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
-from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions
@@ -85,11 +85,8 @@ def squared_ece(
     rule = None if bins is None else _blind(as_rule(bins))
     if weight_type == "importance":
         cells = as_tally(y_true, y_prob, rows, rule=rule).parts[0]
-        return _importance(cells, rule or _default(float(cells.count.sum())))
-    if rule is None and not isinstance(y_true, Tally | Binned):
-        y_true, y_prob, rows = as_tally(y_true, y_prob, rows), None, {}
-    found = as_binned(y_true, y_prob, rule or _default(y_true.weight), rows, moments=True)
-    return _frequency(found.parts[0])
+        return _importance(cells, rule or _default(cells.totals.rows))
+    return _frequency(as_binned(y_true, y_prob, rule or BySize(_default), rows, moments=True).parts[0])
 
 
 def _is_matrix(y_prob: ArrayLike) -> bool:

@@ -1,0 +1,15 @@
+.PHONY: check test test-all bench
+
+check:
+	ruff format --check .
+	ruff check .
+	mypy
+
+test:
+	pytest -n auto
+
+test-all:
+	TRUENESS_EXAMPLES=thorough pytest -n auto -m "slow or not slow"
+
+bench:
+	python benchmarks/run.py
