@@ -63,7 +63,7 @@ def test_edges_between_neighbouring_floats_keep_them_apart():
     b = np.nextafter(a, 1)
     table = tn.bin_table([0, 1], [a, b], bins=tn.Distinct())
     assert a < table.high_edge[0] <= b
-    assert sizes(table.low_edge.tolist() + [1.0], [0, 1], [a, b]) == [1, 1]
+    assert sizes([*table.low_edge.tolist(), 1.0], [0, 1], [a, b]) == [1, 1]
 
 
 def test_isotonic_pools_until_rates_rise():

@@ -1,5 +1,6 @@
 """Laws that every measure obeys, whatever the data."""
 
+import itertools
 import math
 import warnings
 from functools import partial
@@ -151,7 +152,7 @@ def test_finer_bins_never_lower_the_l1_error(pairs, coarse, factor):
 def test_norms_are_ordered(rule, pairs):
     y, p = arrays(pairs)
     errors = [tn.ece(y, p, bins=rule, norm=norm) for norm in ("l1", 1.5, "l2", 7, "max")]
-    assert all(a <= b + 1e-12 for a, b in zip(errors[:-1], errors[1:], strict=True))
+    assert all(a <= b + 1e-12 for a, b in itertools.pairwise(errors))
     assert 0 <= errors[0] <= errors[-1] <= 1
 
 

@@ -70,14 +70,17 @@ class BinTable(Record):
         """The columns as a frame of 'pandas', 'polars' or 'pyarrow', whichever is installed."""
         if library not in ("pandas", "polars", "pyarrow"):
             raise InputError(f"`library` must be 'pandas', 'polars' or 'pyarrow'; got {library!r}.")
+        import importlib
+
         import narwhals.stable.v2 as nw
 
         try:
-            return nw.from_dict(self.columns(), backend=library).to_native()
+            importlib.import_module(library)
         except ImportError as reason:
             raise MissingLibraryError(
                 f"`BinTable.to_frame({library!r})` needs {library}: `pip install {library}`."
             ) from reason
+        return nw.from_dict(self.columns(), backend=library).to_native()
 
     def __str__(self) -> str:
         head = ["bin", "n", "score", "rate", f"{100 * self.level:g} % interval", "gap"]
