@@ -38,9 +38,7 @@ def around_changes(counts, alpha):
     """Cases for `bins_of` with the scores around every change of decision that a grid can see."""
     k, n = np.array(counts).T[:, :, None]
     near = k / n + np.linspace(-8, 8, 401) * np.sqrt((k + 1) * (n - k + 1) / n) / n
-    grid = np.sort(
-        np.clip(np.hstack([np.broadcast_to(np.linspace(0, 1, 401), near.shape), near]), 0, 1), axis=1
-    )
+    grid = np.sort(np.clip(np.hstack([np.broadcast_to(np.linspace(0, 1, 401), near.shape), near]), 0, 1), axis=1)
     reject = pvalue(k, n, grid) <= alpha
     case, at = np.nonzero(reject[:, 1:] != reject[:, :-1])
     low, high, before = grid[case, at], grid[case, at + 1], reject[case, at]
@@ -49,10 +47,7 @@ def around_changes(counts, alpha):
         middle = (low + high) / 2
         same = (pvalue(k, n, middle) <= alpha) == before
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return [
-        (*counts[c], np.unique(np.concatenate([neighbours(p) for p in low[case == c]])))
-        for c in np.unique(case)
-    ]
+    return [(*counts[c], np.unique(np.concatenate([neighbours(p) for p in low[case == c]]))) for c in np.unique(case)]
 
 
 def assert_decisions_are_scipys(cases, alpha):
@@ -64,9 +59,7 @@ def assert_decisions_are_scipys(cases, alpha):
 def small_cases(n_random):
     rng = np.random.default_rng(0)
     counts = [(k, n) for n in range(1, 41) for k in range(n + 1)]
-    cases = [
-        (k, n, np.unique(np.concatenate([rng.random(n_random), special_scores(k, n)]))) for k, n in counts
-    ]
+    cases = [(k, n, np.unique(np.concatenate([rng.random(n_random), special_scores(k, n)]))) for k, n in counts]
     return cases, np.concatenate([scipy_pvalues(*case) for case in cases])
 
 
@@ -121,7 +114,7 @@ def test_decisions_are_scipys_for_any_counts_scores_and_level(n, share, scores, 
 
 
 @pytest.mark.parametrize("n_bins", [1, 7, 20, 5_000])
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("alpha", [1e-9, 0.01, 0.05, 0.5, 0.9, 0.999])
 def test_whole_ranges_are_decided_as_each_score_would_be(n_bins, alpha):
     rng = np.random.default_rng(n_bins)
     m = 20_000

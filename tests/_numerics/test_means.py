@@ -44,11 +44,7 @@ def test_it_lies_between_the_smallest_and_the_largest(pair, norm):
 @given(pairs, st.floats(1, 50), st.floats(1, 50))
 def test_it_grows_with_the_exponent(pair, p, q):
     low, high = sorted([p, q])
-    assert (
-        power_mean(*pair, low)
-        <= power_mean(*pair, high) * (1 + 1e-12)
-        <= power_mean(*pair, "max") * (1 + 1e-11)
-    )
+    assert power_mean(*pair, low) <= power_mean(*pair, high) * (1 + 1e-12) <= power_mean(*pair, "max") * (1 + 1e-11)
 
 
 @given(pairs, norms)
@@ -63,9 +59,7 @@ def test_weight_is_repetition(pair, norm):
 @given(pairs, norms)
 def test_an_entry_without_weight_is_ignored_even_if_nan(pair, norm):
     values, weight = pair
-    assert power_mean(np.append(values, np.nan), np.append(weight, 0), norm) == power_mean(
-        values, weight, norm
-    )
+    assert power_mean(np.append(values, np.nan), np.append(weight, 0), norm) == power_mean(values, weight, norm)
 
 
 @pytest.mark.parametrize("p", [1e3, 1e6, 1e300])

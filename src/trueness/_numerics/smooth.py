@@ -1,0 +1,188 @@
+r"""
+Smooth calibration error: residuals blurred along the score, at the width that fits their size.
+
+The kernel is a Gaussian reflected at 0 and 1, so that no mass leaves the unit interval: extended evenly,
+the residuals are a cosine series, and blurring multiplies its terms by
+:math:`\exp(-\sigma^2 \pi^2 k^2 / 2)`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.fft import dct
+
+__all__ = ["smooth_error", "smooth_error_at"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+# Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of the step.
+_POINTS_PER_SIGMA = 40
+_FEWEST, _MOST = 2**14, 2**20
+# Rows whose temporaries stay in the processor's cache.
+_BLOCK = 2**15
+# Coefficients of 1, x, x², x³ in the cubics that interpolate from -1, 0, 1 and 2 to x in [0, 1).
+_CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]]) / 6
+
+
+def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
+    r"""
+    Smooth calibration error (smECE), and the kernel width at which it was taken.
+
+    Parameters
+    ----------
+    score : array-like of shape (m,)
+        Distinct scores in [0, 1].
+    residual : array-like of shape (m,)
+        Their share of the mean residual, :math:`\sum w (y - p) / \sum w` with the upper sum over the rows
+        of the score and the lower one over all rows.
+
+    Returns
+    -------
+    value : float
+        Between 0 and 1; 0 if all residuals are 0.
+    sigma : float
+        Width of the kernel, equal to ``value`` within 1e-9.
+
+    Notes
+    -----
+    .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \sum_i K_\sigma(t, p_i)\, r_i \Big| \, dt,
+        \qquad \mathrm{smECE} = \mathrm{smECE}_{\sigma^*}, \quad \sigma^* = \mathrm{smECE}_{\sigma^*} ,
+
+    :math:`K_\sigma` the Gaussian density with all its images at 0 and 1. The integral falls in
+    :math:`\sigma`, so that there is one such width. The error of the value is below 1e-6.
+
+    References
+    ----------
+    J. Błasiok and P. Nakkiran, Smooth ECE: principled reliability diagrams via kernel smoothing,
+    International Conference on Learning Representations (2024). :doi:`10.48550/arXiv.2309.12236`
+
+    Examples
+    --------
+    Every row predicted 0.95 and had no event.
+
+    >>> value, sigma = smooth_error([0.95], [-0.95])
+    >>> round(value, 9), round(sigma, 9)
+    (0.95, 0.95)
+    """
+    p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
+    mass = float(np.sum(np.abs(r)))
+    if mass == 0:
+        return 0.0, 0.0
+    n_points = _FEWEST
+    while True:
+        series = _cosine_series(p, r, n_points)
+        sigma = _fixed_point(series, mass)
+        enough = _enough_points(sigma)
+        if enough <= n_points:
+            return _integral(series, sigma), sigma
+        n_points = enough
+
+
+def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> float:
+    """
+    Smooth calibration error at a given width of the kernel.
+
+    Parameters
+    ----------
+    score, residual
+        As in :func:`smooth_error`.
+    sigma : float
+        Width of the kernel, positive. Below 1e-4 the value is approximate.
+
+    Returns
+    -------
+    float
+        From the total of the absolute residuals, for a narrow kernel, down to the absolute total.
+
+    Examples
+    --------
+    >>> round(smooth_error_at([0.2, 0.8], [0.1, -0.1], 0.01), 6)
+    0.2
+    >>> round(smooth_error_at([0.2, 0.8], [0.1, -0.1], 100), 6)
+    0.0
+    """
+    p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
+    if not r.any():
+        return 0.0
+    return _integral(_cosine_series(p, r, _enough_points(sigma)), sigma)
+
+
+def _enough_points(sigma: float) -> int:
+    wanted = _POINTS_PER_SIGMA / max(sigma, 1e-9)
+    return int(np.clip(2.0 ** np.ceil(np.log2(wanted)), _FEWEST, _MOST))
+
+
+def _fixed_point(series: FloatArray, mass: float) -> float:
+    """Width equal to the integral at that width, which cannot exceed the residuals' mass."""
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda sigma: _integral(series, sigma) - sigma, 0.0, 2 * mass, xtol=1e-11, rtol=1e-11))
+
+
+def _integral(series: FloatArray, sigma: float) -> float:
+    """Integral of the absolute value of the blurred residuals."""
+    k = np.arange(series.size)
+    blurred = series * np.exp(-0.5 * (np.pi * sigma * k) ** 2)
+    return _integral_of_absolute_value(dct(blurred, type=3))
+
+
+def _integral_of_absolute_value(f: FloatArray) -> float:
+    r"""
+    Integral over [0, 1] of :math:`|f|` for a smooth, evenly extended :math:`f` given at midpoints.
+
+    The mean is exact to all orders but for the kinks: between values :math:`a` and :math:`-b` it errs by
+    :math:`ab / (a + b) - (a + b) / 6` steps, which is taken back.
+    """
+    size = np.abs(f)
+    kink = np.flatnonzero((f[1:] > 0) != (f[:-1] > 0))
+    a, b = size[kink], size[kink + 1]
+    excess = a * b / (a + b) - (a + b) / 6
+    return float((np.sum(size) - np.sum(excess)) / f.size)
+
+
+def _cosine_series(p: FloatArray, r: FloatArray, n_points: int) -> FloatArray:
+    r"""Coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints."""
+    return np.asarray(dct(_deposit(p, r, n_points)) / 2)
+
+
+def _deposit(p: FloatArray, r: FloatArray, n_points: int) -> FloatArray:
+    """
+    Share out each residual over its four nearest midpoints.
+
+    By cubic interpolation: with two points the kernel would widen, by an amount that depends on where
+    a score lies in the grid and is felt where positive and negative residuals nearly cancel.
+    """
+    cells, moments = zip(
+        *(_run_moments(p[i : i + _BLOCK], r[i : i + _BLOCK], n_points) for i in range(0, p.size, _BLOCK)),
+        strict=True,
+    )
+    cell = np.concatenate(cells)
+    sums = [np.bincount(cell, m, minlength=n_points + 1) for m in np.concatenate(moments, axis=1)]
+    spread = np.zeros(n_points + 4)
+    for node, share in enumerate(_CUBICS @ sums):
+        spread[node : node + n_points + 1] += share
+    return _folded(spread)
+
+
+def _run_moments(p: FloatArray, r: FloatArray, n_points: int) -> tuple[NDArray[np.int64], FloatArray]:
+    """Cells of the grid in the order met, and the residuals' first four moments within each run of one cell."""
+    position = p * n_points + 0.5
+    cell = position.astype(np.int64)
+    offset = position - cell
+    runs = np.flatnonzero(np.diff(cell, prepend=-1))
+    moments = np.empty((4, runs.size))
+    for moment in moments:
+        np.add.reduceat(r, runs, out=moment)
+        r = r * offset
+    return cell[runs], moments
+
+
+def _folded(spread: FloatArray) -> FloatArray:
+    """Reflect the two points beyond each end into the interval."""
+    inside = spread[2:-2]
+    inside[:2] += spread[1::-1]
+    inside[-2:] += spread[:-3:-1]
+    return inside

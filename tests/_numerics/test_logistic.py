@@ -1,0 +1,183 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from trueness._numerics.logistic import recalibration_line, recalibration_shift
+
+
+def simulated(seed, m=300, slope=0.7, intercept=-0.4, spread=2.0):
+    rng = np.random.default_rng(seed)
+    x = spread * rng.normal(size=m)
+    w = rng.integers(1, 6, m).astype(float)
+    return x, w, rng.binomial(w.astype(int), expit(intercept + slope * x)).astype(float)
+
+
+def gradient(x, w, e, slope, intercept):
+    excess = w * expit(intercept + slope * x) - e
+    return np.array([excess.sum(), (excess * x).sum()]) / w.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_to_a_generic_optimiser(seed):
+    x, w, e = simulated(seed)
+
+    def loss(theta):
+        eta = theta[0] + theta[1] * x
+        return np.sum(w * np.logaddexp(0, eta) - e * eta) / w.sum()
+
+    reference = minimize(loss, [0, 1], method="BFGS", options={"gtol": 1e-7}).x
+    assert recalibration_line(x, w, e) == pytest.approx((reference[1], reference[0]), abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_to_scikit_learn(seed):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    x, w, e = simulated(seed)
+    model = linear_model.LogisticRegression(C=1e12, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    rows = np.concatenate([x, x])[:, None]
+    model.fit(rows, np.repeat([1, 0], x.size), sample_weight=np.concatenate([e, w - e]))
+    assert recalibration_line(x, w, e) == pytest.approx((model.coef_[0, 0], model.intercept_[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1.0, 30.0, 1e3])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_the_gradient_vanishes_at_any_scale(spread, offset):
+    x, w, e = simulated(9, slope=0.5 / spread, spread=spread)
+    slope, intercept = recalibration_line(x + offset * spread, w, e)
+    residual = gradient(x, w, e, slope, intercept + slope * offset * spread)
+    np.testing.assert_allclose(residual / [1, spread], 0, atol=1e-11)
+
+
+def test_two_cells_are_fitted_exactly():
+    slope, intercept = recalibration_line([-1.0, 3.0], [10, 20], [2, 15])
+    assert intercept - slope == pytest.approx(logit(0.2), abs=1e-12)
+    assert intercept + 3 * slope == pytest.approx(logit(0.75), abs=1e-12)
+
+
+def test_perfect_log_odds_have_slope_one_and_intercept_zero():
+    p = np.array([0.1, 0.25, 0.5, 0.8])
+    assert recalibration_line(logit(p), [40] * 4, 40 * p) == pytest.approx((1, 0), abs=1e-12)
+    assert recalibration_shift(logit(p), [40] * 4, 40 * p) == pytest.approx(0, abs=1e-12)
+
+
+def test_labels_against_the_scores_give_a_negative_slope():
+    assert recalibration_line([-1.0, 1.0], [10, 10], [7, 3])[0] == pytest.approx(logit(0.3), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "events"),
+    [
+        ([-1.0, 1.0], [5, 5], [0, 5]),
+        ([-1.0, 1.0], [5, 5], [5, 0]),
+        ([-1.0, 0.0, 1.0], [5, 5, 5], [0, 2, 5]),
+        ([-1.0, 0.0], [5, 5], [0, 2]),
+        ([0.5, 0.5], [5, 5], [1, 4]),
+        ([0.5], [5], [2]),
+        ([-1.0, 1.0], [5, 5], [0, 0]),
+        ([-1.0, 1.0], [5, 5], [5, 5]),
+        ([], [], []),
+    ],
+    ids=[
+        "separated",
+        "separated the other way",
+        "a tie on the threshold",
+        "a tie at the end",
+        "equal log-odds",
+        "one cell",
+        "no event",
+        "only events",
+        "nothing",
+    ],
+)
+def test_no_finite_estimate_gives_nan(x, weight, events):
+    assert all(map(math.isnan, recalibration_line(x, weight, events)))
+
+
+def test_a_single_crossing_pair_has_a_finite_estimate():
+    slope, intercept = recalibration_line([-2.0, -1.0, 0.0, 1.0, 2.0], [1] * 5, [0, 1, 0, 1, 1])
+    x, w, e = np.array([-2.0, -1, 0, 1, 2]), np.ones(5), np.array([0.0, 1, 0, 1, 1])
+    np.testing.assert_allclose(gradient(x, w, e, slope, intercept), 0, atol=1e-12)
+
+
+def test_nearly_separated_labels_converge():
+    x = np.array([-50.0, -1e-3, 1e-3, 50.0])
+    w, e = np.array([1e6, 1, 1, 1e6]), np.array([0, 1, 0, 1e6])
+    slope, intercept = recalibration_line(x, w, e)
+    assert slope > 0
+    np.testing.assert_allclose(gradient(x, w, e, slope, intercept), 0, atol=1e-13)
+
+
+def test_a_rounding_remainder_is_no_event():
+    w = np.array([0.3, 0.3])
+    assert math.isnan(recalibration_line([0.0, 1.0], w, [0.1 + 0.2 - 0.3, 0.3])[0])
+    assert math.isnan(recalibration_shift([0.0, 1.0], w, [0.0, 1e-17]))
+
+
+counts = st.lists(
+    st.tuples(st.integers(-800, 800).map(lambda c: c / 100), st.integers(0, 5), st.integers(0, 5)),
+    min_size=1,
+    max_size=15,
+    unique_by=lambda c: c[0],
+)
+
+
+@settings(deadline=None)
+@given(counts)
+def test_weight_is_repetition(counts):
+    x, yes, no = np.array(counts).T
+    line = recalibration_line(x, yes + no, yes)
+    assume(not math.isnan(line[0]) and abs(line[0]) < 1e3)
+    rows = np.concatenate([np.repeat(x, yes.astype(int)), np.repeat(x, no.astype(int))])
+    labels = np.repeat([1.0, 0.0], [int(yes.sum()), int(no.sum())])
+    assert recalibration_line(rows, np.ones(rows.size), labels) == pytest.approx(line, rel=1e-8, abs=1e-8)
+    shift = recalibration_shift(x, yes + no, yes)
+    assert recalibration_shift(rows, np.ones(rows.size), labels) == pytest.approx(shift, rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(counts)
+def test_swapping_the_classes_keeps_the_slope_and_turns_the_intercept(counts):
+    x, yes, no = np.array(counts).T
+    slope, intercept = recalibration_line(x, yes + no, yes)
+    assume(not math.isnan(slope) and abs(slope) < 1e3)
+    assert recalibration_line(-x, yes + no, no) == pytest.approx((slope, -intercept), rel=1e-8, abs=1e-8)
+    shift = recalibration_shift(x, yes + no, yes)
+    assert recalibration_shift(-x, yes + no, no) == pytest.approx(-shift, rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(counts)
+def test_the_line_explains_the_events(counts):
+    x, yes, no = np.array(counts).T
+    slope, intercept = recalibration_line(x, yes + no, yes)
+    assume(not math.isnan(slope))
+    np.testing.assert_allclose(gradient(x, yes + no, yes, slope, intercept), 0, atol=1e-9)
+
+
+@settings(deadline=None)
+@given(counts, st.floats(0.1, 100))
+def test_the_shift_makes_the_expected_events_the_observed_ones(counts, scale):
+    x, yes, no = np.array(counts).T
+    shift = recalibration_shift(scale * x, yes + no, yes)
+    if yes.sum() == 0 or no.sum() == 0:
+        assert math.isnan(shift)
+        return
+    expected = np.sum((yes + no) * expit(scale * x + shift))
+    assert expected == pytest.approx(yes.sum(), rel=1e-9)
+
+
+def test_the_shift_of_one_score_is_the_difference_of_log_odds():
+    assert recalibration_shift([0.3], [10], [2]) == pytest.approx(logit(0.2) - 0.3, abs=1e-12)
+
+
+def test_cells_without_weight_are_ignored():
+    x, w, e = simulated(3)
+    line, shift = recalibration_line(x, w, e), recalibration_shift(x, w, e)
+    x, w, e = np.append(x, np.nan), np.append(w, 0), np.append(e, 0)
+    assert recalibration_line(x, w, e) == line
+    assert recalibration_shift(x, w, e) == shift

@@ -1,0 +1,145 @@
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import brentq
+
+from trueness._numerics.smooth import smooth_error, smooth_error_at
+
+
+def blurred(t, p, r, sigma):
+    """The formula itself: Gaussians at the scores and at all their images that matter."""
+    images = np.arange(-int(6 * sigma) - 2, int(6 * sigma) + 3)
+    centres = np.concatenate([2 * images + p[:, None], 2 * images - p[:, None]], axis=1)
+    density = np.exp(-0.5 * ((t - centres) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi))
+    return float((r[:, None] * density).sum())
+
+
+def by_quadrature(p, r, sigma):
+    grid = np.linspace(0, 1, 2001)
+    values = [blurred(t, p, r, sigma) for t in grid]
+    zeros = [
+        brentq(blurred, a, b, args=(p, r, sigma), xtol=1e-14)
+        for a, b, u, v in zip(grid[:-1], grid[1:], values[:-1], values[1:], strict=True)
+        if np.sign(u) != np.sign(v)
+    ]
+    breaks = (p + sigma * np.arange(-9, 10, 3)[:, None]).ravel()
+    ends = np.unique([0, *zeros, *np.clip(breaks, 0, 1), 1])
+    return sum(
+        abs(quad(blurred, a, b, args=(p, r, sigma), epsabs=1e-11, limit=200)[0]) for a, b in itertools.pairwise(ends)
+    )
+
+
+def random_cells(seed, m, narrow=False):
+    rng = np.random.default_rng(seed)
+    p = np.clip(rng.random() + 0.02 * rng.normal(size=m), 0, 1) if narrow else rng.random(m)
+    p[0] = rng.choice([0.0, p[0], 1.0])
+    r = rng.normal(size=m)
+    return np.sort(p), r / np.abs(r).sum()
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.1, 0.7])
+@pytest.mark.parametrize(("seed", "m", "narrow"), [(0, 1, False), (1, 4, False), (2, 9, False), (3, 5, True)])
+def test_the_error_at_a_width_is_the_integral(seed, m, narrow, sigma):
+    p, r = random_cells(seed, m, narrow)
+    assert smooth_error_at(p, r, sigma) == pytest.approx(by_quadrature(p, r, sigma), abs=2e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_error_is_the_integral_at_its_own_width(seed):
+    p, r = random_cells(seed + 10, 6, narrow=seed % 2 == 1)
+    value, sigma = smooth_error(p, r)
+    assert value == pytest.approx(sigma, abs=1e-9)
+    assert value == pytest.approx(by_quadrature(p, r, sigma), abs=2e-7)
+
+
+def test_one_score_always_wrong_is_wrong_by_that_score():
+    value, sigma = smooth_error([0.95], [-0.95])
+    assert value == pytest.approx(0.95, abs=1e-12)
+    assert sigma == pytest.approx(0.95, abs=1e-9)
+
+
+def test_residuals_of_one_sign_simply_add():
+    p, r = random_cells(5, 30)
+    assert smooth_error(p, np.abs(r))[0] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_no_residual_no_error():
+    assert smooth_error([0.2, 0.7], [0.0, 0.0]) == (0.0, 0.0)
+    assert smooth_error([], []) == (0.0, 0.0)
+    assert smooth_error_at([0.2], [0.0], 0.1) == 0.0
+
+
+cells = st.lists(st.tuples(st.floats(0, 1), st.floats(-1, 1)), min_size=1, max_size=30, unique_by=lambda c: c[0])
+
+
+def scaled(cells):
+    p, r = np.array(sorted(cells)).T
+    assume(np.abs(r).sum() > 1e-3)
+    return p, r / np.abs(r).sum()
+
+
+@settings(deadline=None, max_examples=25)
+@given(cells)
+def test_it_lies_between_the_absolute_total_and_the_total_of_absolute_values(cells):
+    p, r = scaled(cells)
+    value, sigma = smooth_error(p, r)
+    assert abs(r.sum()) - 1e-6 <= value <= np.abs(r).sum() + 1e-6
+    assert value == pytest.approx(sigma, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(cells)
+def test_swapping_the_classes_changes_nothing(cells):
+    p, r = scaled(cells)
+    assert smooth_error(1 - p, -r)[0] == pytest.approx(smooth_error(p, r)[0], abs=1e-6)
+
+
+@settings(deadline=None, max_examples=25)
+@given(cells, st.floats(0.001, 1), st.floats(0.001, 1))
+def test_it_falls_with_the_width(cells, a, b):
+    p, r = scaled(cells)
+    narrow, wide = sorted([a, b])
+    assert smooth_error_at(p, r, wide) <= smooth_error_at(p, r, narrow) + 1e-6
+
+
+@settings(deadline=None, max_examples=25)
+@given(cells, st.randoms(use_true_random=False))
+def test_the_order_of_cells_does_not_matter(cells, random):
+    p, r = scaled(cells)
+    order = list(range(p.size))
+    random.shuffle(order)
+    assert smooth_error(p[order], r[order])[0] == pytest.approx(smooth_error(p, r)[0], abs=1e-9)
+
+
+def test_many_cells_give_what_the_same_cells_give_in_halves():
+    rng = np.random.default_rng(0)
+    p = np.sort(rng.random(100_000))
+    r = ((rng.random(p.size) < p**1.2) - p) / p.size
+    doubled = smooth_error(np.repeat(p, 2), np.repeat(r / 2, 2))
+    assert smooth_error(p, r) == pytest.approx(doubled, abs=1e-12)
+
+
+def test_a_narrow_width_is_resolved():
+    rng = np.random.default_rng(1)
+    p = np.sort(rng.random(200_000))
+    r = ((rng.random(p.size) < p) - p) / p.size
+    value, sigma = smooth_error(p, r)
+    assert 0.002 < sigma < 0.01
+    assert value == pytest.approx(smooth_error_at(p, r, sigma), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_close_to_relplot_which_stops_early(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        relplot = pytest.importorskip("relplot", reason="an optional peer")
+        rng = np.random.default_rng(seed)
+        p = rng.random(5_000)
+        y = (rng.random(5_000) < p ** rng.uniform(0.8, 1.5)).astype(float)
+        reference = relplot.smECE(p, y)
+    assert smooth_error(p, (y - p) / p.size)[0] == pytest.approx(reference, abs=1.5e-3)
