@@ -30,6 +30,9 @@ LIBRARIES = {
     "narwhals": {"_input", "results", "cli"},
     "click": {"cli"},
     "rich": {"cli"},
+    # Readers of files, until there is a package of engines.
+    "polars": {"cli"},
+    "pyarrow": {"cli"},
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))

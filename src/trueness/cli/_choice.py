@@ -1,0 +1,142 @@
+"""Which columns are the labels, the scores and the weights."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueness.errors import InputError
+
+__all__ = ["Choice", "Model", "choose"]
+
+LABELS = ("label", "y", "y_true", "target")
+SCORES = ("prob", "p", "y_prob", "score", "probability")
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Model:
+    """One column of the output: a vector of scores, or a matrix in one array or in several columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    classes: tuple[str, ...] | None = None
+    """What the columns are called, or what the star stands for; None if one column was named."""
+    starred: bool = False
+    """Whether a pattern found the columns."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The columns to read, and what was guessed."""
+
+    label: str
+    models: tuple[Model, ...]
+    weight: str | None
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Every column of numbers, once."""
+        named = [column for model in self.models for column in model.columns]
+        return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
+
+
+def choose(
+    names: Sequence[str],
+    source: str,
+    *,
+    label: str | None = None,
+    probs: Sequence[str] = (),
+    matrices: Sequence[str] = (),
+    weight: str | None = None,
+) -> Choice:
+    """Find the columns that were named; guess labels and scores only where one name fits."""
+    guesses = []
+    if label is None:
+        label = _guess(names, LABELS, "labels", "--label", source)
+        guesses.append(f"labels from column {label!r}")
+    _demand(names, label, "--label", source)
+    if weight is not None:
+        _demand(names, weight, "--weight", source)
+    taken = {label, weight} - {None}
+    if not probs and not matrices:
+        guess = _guess(names, SCORES, "scores", "--prob", source)
+        guesses.append(f"scores from column {guess!r}")
+        probs = [guess]
+    for prob in probs:
+        _demand(names, prob, "--prob", source)
+        if prob in taken:
+            raise InputError(f"Column {prob!r} cannot be both scores and {'labels' if prob == label else 'weights'}.")
+    free = [name for name in names if name not in taken]
+    models = [Model(prob, (prob,)) for prob in probs] + [_matrix(free, text, source) for text in matrices]
+    twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
+    if twice:
+        raise InputError(f"Scores {min(twice)!r} were asked for twice.")
+    return Choice(label, tuple(models), weight, tuple(guesses))
+
+
+def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, source: str) -> str:
+    found = [name for name in names if name.lower() in usual]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(
+            f"{source} has several columns that may hold {what} ({_listed(found)}); `{option}` says which."
+        )
+    raise InputError(f"`{option}` must name the column of {what} in {source}; {_there_is(names)}")
+
+
+def _demand(names: Sequence[str], wanted: str, option: str, source: str) -> None:
+    if wanted in names:
+        return
+    lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(wanted.lower(), list(lower), n=3)
+    hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else _there_is(names).capitalize()
+    raise InputError(f"`{option}`: {source} has no column {wanted!r}. {hint}")
+
+
+def _there_is(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        other = next((s for s in (";", "\t", "|", ",") if s in names[0]), None)
+        hint = (
+            f" If {other!r} separates columns, say `--separator {'tab' if other == chr(9) else repr(other)}`."
+            if other
+            else ""
+        )
+        return f"its only column is {names[0]!r}.{hint}"
+    hint = ""
+    if all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
+        hint = " These look like numbers: the first line must name the columns."
+    return f"its columns are {_listed(names)}.{hint}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(repr(name) for name in names[:_SHOWN]) + more
+
+
+def _matrix(names: Sequence[str], text: str, source: str) -> Model:
+    columns: list[str] = []
+    classes: list[str] = []
+    for item in (part.strip() for part in text.split(",")):
+        if "*" in item and item not in names:
+            pattern = re.compile(re.escape(item).replace(r"\*", "(.*)"), re.DOTALL)
+            found = [(m[1], m[0]) for m in map(pattern.fullmatch, names) if m]
+            if not found:
+                raise InputError(f"`--prob-columns`: no column of {source} matches {item!r}; {_there_is(names)}")
+            if all(part.isdecimal() for part, _ in found):  # p2 before p10, whatever their order in the file
+                found.sort(key=lambda pair: int(pair[0]))
+            classes += [part for part, _ in found]
+            columns += [name for _, name in found]
+        else:
+            _demand(names, item, "--prob-columns", source)
+            classes.append(item)
+            columns.append(item)
+    if len(set(columns)) < len(columns):
+        raise InputError(f"`--prob-columns` must name each column once; got {text!r}.")
+    if len(columns) < 2:
+        raise InputError(
+            f"`--prob-columns` must give a column per class, at least 2; {text!r} gives one. `--prob` takes one."
+        )
+    return Model(text, tuple(columns), tuple(classes), "*" in text)

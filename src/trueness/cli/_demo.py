@@ -1,0 +1,23 @@
+"""The built-in simulated data, as a source of columns."""
+
+from collections.abc import Sequence
+
+from trueness.cli._source import Columns, Source
+
+__all__ = ["Demo"]
+
+
+class Demo(Source):
+    """Simulated rows whose truth is known: labels ``y``, the models' scores, and ``truth``."""
+
+    def __init__(self, rows: int, seed: int) -> None:
+        from trueness import simulate
+
+        self.name = f"simulated data (seed {seed})"
+        self._columns = simulate.demo(rows, seed=seed).table()
+        self.names = tuple(self._columns)
+        self.models = tuple(name for name in self.names if name not in ("y", "truth"))
+
+    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+        """Give the columns."""
+        return Columns(self._columns[label], {name: self._columns[name] for name in numbers})

@@ -1,0 +1,233 @@
+"""Files of labels and scores: what a file is, and the columns of Parquet, npz and npy."""
+
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.cli._source import Columns, Source
+from trueness.cli._text import TextFile
+from trueness.errors import InputError, MissingLibraryError
+
+__all__ = ["opened"]
+
+_SEPARATORS = {".tsv": "\t", ".tab": "\t"}
+_FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".npz": "npz", ".npy": "npy"}
+_PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
+
+
+@contextmanager
+def opened(path: str, separator: str | None = None) -> Iterator[Source]:
+    """The columns of a file, or of standard input for '-'. Its first bytes decide what it is, then its name."""
+    if path != "-":
+        yield _source(Path(path), path, separator)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "input")
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield _source(copy, "standard input", separator)
+
+
+def _source(path: Path, name: str, separator: str | None) -> Source:
+    start = _first_bytes(path, name)
+    suffix = path.suffix.lower()
+    if start.startswith(b"PAR1"):
+        return ParquetFile(path, name)
+    if start.startswith(b"PK\x03\x04"):
+        return ArraysFile(path, name)
+    if start.startswith(b"\x93NUMPY"):
+        return ArrayFile(path, name)
+    for magic, packed in _PACKED:
+        if start.startswith(magic):
+            raise InputError(
+                f"{name} is compressed with {packed}; unpack it first, or pipe the text: `… | trueness … -`."
+            )
+    if suffix in _FORMATS:
+        raise InputError(
+            f"{name} does not begin as a file of type {_FORMATS[suffix]} does: damaged, or of another type."
+        )
+    if b"\x00" in start:
+        raise InputError(
+            f"{name} is not CSV, TSV, Parquet, npz or npy: text has no zero bytes. UTF-16 must become UTF-8."
+        )
+    return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
+
+
+def _first_bytes(path: Path, name: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096)
+    except FileNotFoundError:
+        near = [p.name for p in path.parent.glob("*") if p.name.lower() == path.name.lower()]
+        hint = f" There is {near[0]!r} in that folder." if near else ""
+        raise InputError(f"There is no file {name!r}.{hint}") from None
+    except IsADirectoryError:
+        raise InputError(f"{name!r} is a folder; name one file in it.") from None
+    except OSError as reason:
+        raise InputError(f"{name!r} cannot be read: {reason.strerror or reason}.") from reason
+    if not start.strip():
+        raise InputError(f"{name} is empty.")
+    return start
+
+
+class ParquetFile(Source):
+    """Parquet, through Polars or pyarrow, whichever is installed."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        self._library = _parquet_library(name)
+        self.names = tuple(self._guarded(self._column_names))
+
+    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+        """Read the columns; no other is touched."""
+        frame = self._guarded(self._frame, list(dict.fromkeys((label, *numbers))))
+        values = {name: _series_numbers(frame[name], name, self.name) for name in numbers}
+        return Columns(_series_labels(frame[label], label, self.name), values)
+
+    def _column_names(self) -> list[str]:
+        if self._library == "polars":
+            import narwhals.stable.v2 as nw
+
+            return nw.scan_parquet(str(self.path), backend="polars", glob=False).collect_schema().names()
+        import pyarrow.parquet
+
+        return list(pyarrow.parquet.read_schema(self.path).names)
+
+    def _frame(self, columns: list[str]) -> Any:
+        import narwhals.stable.v2 as nw
+
+        options = {"glob": False} if self._library == "polars" else {}
+        return nw.read_parquet(str(self.path), backend=self._library, columns=columns, **options)  # type: ignore[arg-type]  # one of two names
+
+    def _guarded(self, step: Any, *arguments: Any) -> Any:
+        try:
+            return step(*arguments)
+        except Exception as reason:  # each library has errors of its own for a damaged file
+            said = str(reason).strip().partition("\n")[0]
+            raise InputError(
+                f"{self.name} cannot be read as Parquet; it may be truncated. {self._library}: {said}"
+            ) from reason
+
+
+def _parquet_library(name: str) -> str:
+    for library in ("polars", "pyarrow"):
+        try:
+            __import__(library if library == "polars" else "pyarrow.parquet")
+        except ImportError:
+            continue
+        return library
+    raise MissingLibraryError(f"{name} is Parquet, which needs Polars or pyarrow: `pip install 'trueness[files]'`.")
+
+
+def _series_numbers(series: Any, name: str, source: str) -> NDArray[Any]:
+    import narwhals.stable.v2 as nw
+
+    if series.null_count() == len(series) > 0:
+        return np.full(len(series), np.nan)
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        raise InputError(f"{source}: column {name!r} must hold numbers; it holds {series.dtype}.")
+    if series.null_count() or series.dtype in (nw.Decimal, nw.Boolean):
+        return np.asarray(series.cast(nw.Float64).fill_null(float("nan")).to_numpy())
+    return np.asarray(series.to_numpy())
+
+
+def _series_labels(series: Any, name: str, source: str) -> NDArray[Any]:
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return _series_numbers(series, name, source)
+    if dtype in (nw.Categorical, nw.Enum):
+        series = series.cast(nw.String)
+    elif dtype not in (nw.String, nw.Boolean) and series.null_count() < len(series):
+        raise InputError(
+            f"{source}: column {name!r} must hold labels: 0/1, true/false, integers or text; it holds {dtype}."
+        )
+    values = np.array(series.to_list(), dtype=object)
+    return values.astype(bool) if dtype == nw.Boolean and not series.null_count() else values
+
+
+class ArraysFile(Source):
+    """An npz archive: one array per column, or a matrix of scores under one name. Nothing in it is executed."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = archive.namelist()
+        except (zipfile.BadZipFile, OSError) as reason:
+            raise InputError(f"{name} cannot be read as npz; it may be truncated. {reason}") from reason
+        if not members or not all(member.endswith(".npy") for member in members):
+            raise InputError(f"{name} is a zip file, but not one of NumPy arrays (npz).")
+        self.names = tuple(member.removesuffix(".npy") for member in members)
+
+    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+        """Read the arrays; those not asked for stay packed."""
+        values = {name: _numeric(self._array(name), name, self.name) for name in numbers}
+        return Columns(_text_of(self._array(label)), values)
+
+    def _array(self, name: str) -> NDArray[Any]:
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                return _flat(archive[name])
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as reason:
+            _refuse_array(self.name, f"array {name!r}", reason)
+
+
+class ArrayFile(Source):
+    """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        try:
+            self._table = np.load(path, allow_pickle=False, mmap_mode="r")
+        except (ValueError, OSError, EOFError) as reason:
+            _refuse_array(name, "the array", reason)
+        if self._table.dtype.names:
+            self.names = self._table.dtype.names
+        elif self._table.ndim == 2:
+            self.names = tuple(str(i) for i in range(self._table.shape[1]))
+        else:
+            raise InputError(
+                f"{name} must hold a table: a matrix or a structured array; got shape {self._table.shape}. "
+                "Labels and scores kept apart go into one npz: `np.savez(path, y=…, p=…)`."
+            )
+
+    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+        """Read the columns from the mapped file."""
+        values = {name: _numeric(self._column(name), name, self.name) for name in numbers}
+        return Columns(_text_of(self._column(label)), values)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return _flat(np.array(self._table[name] if self._table.dtype.names else self._table[:, int(name)]))
+
+
+def _refuse_array(source: str, what: str, reason: Exception) -> NoReturn:
+    if "allow_pickle" in str(reason) or "Python objects" in str(reason):
+        said = "it holds Python objects, which are not loaded because loading can run code. Save numbers or text."
+    else:
+        said = f"it may be truncated. {reason}"
+    raise InputError(f"{source}: {what} cannot be read; {said}") from reason
+
+
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    """A matrix of one column is that column."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _numeric(array: NDArray[Any], name: str, source: str) -> NDArray[Any]:
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{source}: {name!r} must hold numbers; it holds {array.dtype}.")
+    return array
+
+
+def _text_of(array: NDArray[Any]) -> NDArray[Any]:
+    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array

@@ -1,0 +1,198 @@
+"""CSV and TSV.
+
+The reader on Python's csv module says what a file means: it skips blank lines, refuses ragged ones, knows
+the words for a missing value and names the line of what it cannot read. Polars, pyarrow and pandas read the
+same files many times faster, and differ from each other in just these matters; so their answer is taken where
+nothing is missing and nothing went wrong, and otherwise the plain reader decides.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.cli._source import Columns, Source
+from trueness.errors import InputError
+
+__all__ = ["MISSING", "TextFile"]
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Cells that mean a missing value, in labels and in numbers."""
+
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+
+class TextFile(Source):
+    """A text file with a header."""
+
+    def __init__(self, path: Path, name: str, separator: str) -> None:
+        self.path, self.name, self.separator = path, name, separator
+        self._header = next(self._records(), [])
+        self.names = tuple(cell.strip() for cell in self._header)
+        if not any(self.names):
+            raise InputError(f"{name} has no header: its first line must name the columns.")
+
+    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+        """Read the columns, fast if possible."""
+        for wanted in (label, *numbers):
+            if self.names.count(wanted) > 1:
+                raise InputError(f"{self.name} has {self.names.count(wanted)} columns named {wanted!r}.")
+        found = self._fast(label, numbers) if self.names == tuple(self._header) else None
+        return self._plain(label, numbers) if found is None else found
+
+    def _records(self) -> Iterator[list[str]]:
+        """Lines cut into cells; blank lines left out. Bytes that are not UTF-8 may stand in columns nobody reads."""
+        with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            reader = csv.reader(file, delimiter=self.separator)
+            try:
+                for cells in reader:
+                    self._line = reader.line_num
+                    if cells:
+                        yield cells
+            except csv.Error as reason:
+                raise InputError(f"{self.name}, line {reader.line_num}, cannot be read: {reason}.") from reason
+
+    def _plain(self, label: str, numbers: Sequence[str]) -> Columns:
+        records = self._records()
+        width = len(next(records))
+        at = [self.names.index(column) for column in (label, *numbers)]
+        texts: list[str | None] = []
+        columns: list[list[float]] = [[] for _ in numbers]
+        for cells in records:
+            if len(cells) != width and (len(cells) < width or any(cells[width:])):
+                raise InputError(
+                    f"{self.name}, line {self._line}, has {len(cells)} cells where the header has {width}. "
+                    "Cells that hold the separator need quotes."
+                )
+            texts.append(self._label(cells[at[0]], label))
+            for values, name, i in zip(columns, numbers, at[1:], strict=True):
+                values.append(self._number(cells[i], name))
+        return Columns(_labels(texts), {n: np.array(v) for n, v in zip(numbers, columns, strict=True)})
+
+    def _label(self, cell: str, column: str) -> str | None:
+        if _ESCAPED_BYTE.search(cell):
+            raise InputError(
+                f"{self.name}, line {self._line}: column {column!r} must be UTF-8 text; save the file in that encoding."
+            )
+        cell = cell.strip()
+        return None if cell in MISSING else cell
+
+    def _number(self, cell: str, column: str) -> float:
+        cell = cell.strip()
+        if cell in MISSING:
+            return math.nan
+        try:
+            if "_" not in cell:  # Python reads 1_0 as 10; no other reader does
+                return float(cell)
+        except ValueError:
+            pass
+        hint = ""
+        if cell.endswith("%"):
+            hint = " Percentages must be written as fractions."
+        elif _DECIMAL_COMMA.fullmatch(cell):
+            hint = " The decimal sign must be a point."
+        raise InputError(f"{self.name}: column {column!r} must hold numbers; line {self._line} has {cell!r}.{hint}")
+
+    def _fast(self, label: str, numbers: Sequence[str]) -> Columns | None:
+        for reader in (_polars, _pyarrow, _pandas):
+            try:
+                frame = reader(str(self.path), label, list(dict.fromkeys(numbers)), self.separator)
+            except ImportError:
+                continue
+            except Exception:  # whatever it was, the plain reader says it better
+                return None
+            if any(frame[name].is_null().any() for name in frame.columns):
+                return None
+            values = {name: frame[name].to_numpy() for name in numbers}
+            texts = [text.strip() for text in frame[label].to_list()]
+            if any(np.isnan(column).any() for column in values.values()) or any(text in texts for text in MISSING):
+                return None
+            return Columns(_labels(texts), values)
+        return None
+
+
+def _labels(texts: list[str | None]) -> NDArray[Any]:
+    """Text as the simplest type that holds every label: whole numbers, numbers, true/false, text."""
+    distinct = {text for text in texts if text is not None}
+    parsers: tuple[Callable[[str], Any], ...] = (_whole, _decimal, _truth, str)
+    parse = next(parse for parse in parsers if all(parse(text) is not None for text in distinct))
+    meaning: dict[str | None, Any] = {text: parse(text) for text in distinct}
+    meaning[None] = math.nan if parse in (_whole, _decimal) else None
+    values = [meaning[text] for text in texts]
+    if parse is str or (parse is _truth and None in texts):
+        return np.array(values, dtype=object)
+    return np.array(values)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII) else None
+
+
+def _decimal(text: str) -> float | None:
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
+
+
+def _truth(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _polars(path: str, label: str, numbers: list[str], separator: str) -> Any:
+    import narwhals.stable.v2 as nw
+    import polars as pl
+
+    types = {label: pl.String, **dict.fromkeys(numbers, pl.Float64)}
+    return nw.read_csv(
+        path,
+        backend="polars",
+        columns=[label, *numbers],
+        schema_overrides=types,
+        null_values=list(MISSING),
+        glob=False,
+        **_separated(separator),
+    )
+
+
+def _pyarrow(path: str, label: str, numbers: list[str], separator: str) -> Any:
+    import narwhals.stable.v2 as nw
+    import pyarrow as pa
+    import pyarrow.csv
+
+    types = {label: pa.string(), **dict.fromkeys(numbers, pa.float64())}
+    wanted = pyarrow.csv.ConvertOptions(
+        include_columns=[label, *numbers], column_types=types, null_values=list(MISSING), strings_can_be_null=True
+    )
+    parse = pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    return nw.read_csv(path, backend="pyarrow", convert_options=wanted, parse_options=parse, **_separated(separator))
+
+
+def _pandas(path: str, label: str, numbers: list[str], separator: str) -> Any:
+    import narwhals.stable.v2 as nw
+
+    types = {label: str, **dict.fromkeys(numbers, "float64")}
+    # All columns, not `usecols`: with it, pandas 2 cuts lines that are too long without a word.
+    frame = nw.read_csv(
+        path,
+        backend="pandas",
+        dtype=types,
+        keep_default_na=False,
+        na_values=list(MISSING),
+        float_precision="round_trip",
+        **_separated(separator),
+    )
+    if type(frame.to_native().index).__name__ != "RangeIndex":  # lines longer than the header, read as row names
+        raise ValueError("ragged lines")
+    return frame.select(label, *numbers)
+
+
+def _separated(separator: str) -> dict[str, str]:
+    """As an argument only where it is needed: the earliest narwhals 2 does not know it."""
+    return {} if separator == "," else {"separator": separator}

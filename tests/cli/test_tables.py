@@ -1,0 +1,193 @@
+"""What is printed: four forms, and names that try to be more than text."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+from trueness.cli._measurements import Measured, Measurements, Quantity
+from trueness.cli._tables import rendered, show
+
+HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "宽", "=1+1"]
+
+
+def found(names=("p",), values=(0.25,), key="ece", form="fraction"):
+    models = tuple(Measured(n, (n,), None, {key: v, "n": 4}, {}) for n, v in zip(names, values, strict=True))
+    quantities = (Quantity("n", "rows", "", "count"), Quantity(key, "ECE", "mean gap", form))
+    return Measurements(quantities, models, "y", None, {"ece": "10 of equal width", "mce": "10 of equal width"})
+
+
+def hostile(form, **options):
+    return rendered(found(HOSTILE, [0.5] * len(HOSTILE)), form, source="\x1b]0;title\x07", **options)
+
+
+def test_a_table_says_what_was_measured_and_with_which_bins():
+    assert rendered(found(), "table", source="x.csv").splitlines() == [
+        "           p",
+        "rows       4",
+        "ECE   0.2500  mean gap",
+        "",
+        "Data: x.csv, labels 'y'.",
+        "Bins: ECE, MCE: 10 of equal width.",
+    ]
+
+
+def test_meanings_are_left_out_where_they_do_not_fit():
+    assert "mean gap" not in rendered(found(), "table", source="x.csv", width=15)
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
+def test_no_control_character_is_printed(form):
+    text = hostile(form)
+    assert not [c for c in text if c != "\n" and not c.isprintable()]
+
+
+def test_hostile_names_are_text_in_a_table():
+    head = hostile("table").splitlines()[0]
+    assert "[bold]x[/bold]" in head
+    assert r"\x1b[31mred" in head
+    assert r"line\nbreak" in head
+    assert r"\u202eback" in head
+
+
+def test_wide_letters_keep_the_columns_straight():
+    lines = rendered(found(["宽", "b"], [0.5, 0.25]), "table", source="x").splitlines()
+    assert lines[0] == "          宽       b"
+    assert lines[2].startswith("ECE   0.5000  0.2500")
+
+
+def test_hostile_names_are_text_in_markdown():
+    head = hostile("markdown").splitlines()[0]
+    assert r"\[bold\]x\[/bold\]" in head
+    assert r"a\|b" in head
+    assert r"\<script\>" in head
+    bars = re.findall(r"(?<!\\)\|", head)
+    assert len(bars) == len(HOSTILE) + 3
+
+
+def test_json_keeps_the_names_as_they_are():
+    assert [model["name"] for model in json.loads(hostile("json"))["models"]] == HOSTILE
+
+
+def test_rich_draws_hostile_names_as_text():
+    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), force_terminal=True, width=200)
+    assert show(found(HOSTILE, [0.5] * len(HOSTILE)), source="\x1b]0;title\x07", width=200, console=console)
+    text = console.file.getvalue()
+    assert "[bold]x[/bold]" in text
+    assert "\x1b[31m" not in text
+    assert "\x1b]0" not in text
+
+
+def test_rich_shows_the_bin_tables_too(call, tmp_path):
+    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=100)
+    from trueness.cli import _main, _tables
+
+    kept = {}
+
+    def deliver(result, source, form, output):
+        kept["drawn"] = _tables.show(result, source=source, width=100, console=console)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_main, "_deliver", deliver)
+        call("measure", "--demo", "--rows", "200", "--table")
+    assert kept["drawn"]
+    assert "95 % interval" in console.file.getvalue()
+    assert "[0.1, 0.2)" in console.file.getvalue()
+
+
+def test_without_rich_or_without_room_the_plain_table_serves(without):
+    pytest.importorskip("rich")
+    assert not show(found(), source="x", width=5)
+    without("rich")
+    assert not show(found(), source="x", width=100)
+
+
+def test_long_names_lose_their_middle():
+    head = rendered(
+        found(["model/with/a/very/long/path/a", "model/with/a/very/long/path/b"], [0, 0]), "table", source="x"
+    )
+    assert "ong/path/a" in head
+    assert "ong/path/b" in head
+    assert "..." in head
+
+
+@pytest.mark.parametrize(
+    ("values", "form", "cells"),
+    [
+        ([0.25, 0.5], "fraction", ["0.2500", "0.5000"]),
+        ([0.00123, 0.5], "fraction", ["0.00123", "0.50000"]),
+        ([0.0, 0.5], "fraction", ["0.0000", "0.5000"]),
+        ([-2e-5, 0.5], "fraction", ["-0.000020", "0.500000"]),
+        ([1e-9, 0.5], "fraction", ["1.00e-09", "0.500000"]),
+        ([12.345, 100.0], "percent", ["12.3 %", "100.0 %"]),
+        ([float("nan"), float("inf")], "fraction", ["-", "inf"]),
+        ([1234567, 2], "count", ["1,234,567", "2"]),
+        ([0.000251, -0.5], "number", ["0.0003", "-0.5000"]),
+    ],
+)
+def test_numbers_are_written_so_that_models_compare(values, form, cells):
+    line = rendered(found(["a", "b"], values, form=form), "table", source="x").splitlines()[2]
+    assert re.split(r"\s{2,}", line)[1:3] == cells
+
+
+def test_json_is_strict_and_has_its_keys(call, tmp_path):
+    np.savez(tmp_path / "x.npz", y=[1, 0, 1], p=[0.0, 0.4, 0.9])
+    result = call("measure", "x.npz", "--format", "json")
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    data = json.loads(result.stdout, parse_constant=refuse)
+    assert list(data) == ["schema", "version", "data", "bins", "models"]
+    assert data["data"] == {"source": "x.npz", "label": "y", "weight": None}
+    assert list(data["bins"]) == ["ece", "mce", "ace", "tce", "squared_ece"]
+    (model,) = data["models"]
+    assert list(model) == ["name", "columns", "classes", "measures", "infinite"]
+    assert model["measures"]["log_loss"] is None
+    assert model["infinite"] == ["log_loss"]
+    assert list(model["measures"]) == [
+        "n",
+        "prevalence",
+        "ece",
+        "ece_l2",
+        "ace",
+        "mce",
+        "tce",
+        "smooth_ece",
+        "squared_ece",
+        "brier",
+        "brier_miscalibration",
+        "brier_discrimination",
+        "brier_uncertainty",
+        "log_loss",
+        "slope",
+        "intercept",
+        "observed_expected",
+    ]
+
+
+def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P)
+    result = call("measure", "x.npz", "--prob", "P", "--table", "--bins", "3", "--format", "csv")
+    lines = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [line["kind"] for line in lines] == ["classwise"] * 9 + ["confidence"] * 3
+    assert [line["label"] for line in lines] == [*"000111222", "", "", ""]
+    assert sum(int(line["n"]) for line in lines) == 4 * 300
+
+
+def test_markdown_of_bins_is_a_table(call):
+    result = call("measure", "--demo", "--prob", "p", "--table", "--format", "markdown")
+    assert "Bins of p:" in result.stdout
+    assert "| low\\_edge | high\\_edge | n |" in result.stdout
+
+
+def test_class_names_are_text_in_bin_tables(call, tmp_path):
+    np.savez(tmp_path / "x.npz", y=["a\x1b[0m", "b|[red]"] * 5, P=[[0.3, 0.7], [0.6, 0.4]] * 5)
+    for form in ("table", "markdown", "csv"):
+        text = call("measure", "x.npz", "--prob", "P", "--table", "--bins", "2", "--format", form).stdout
+        assert "\x1b" not in text
+        assert r"\x1b" in text
