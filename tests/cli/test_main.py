@@ -207,3 +207,9 @@ def test_a_terminal_shows_the_table_with_and_without_rich(tmp_path, rich):
     assert b"mean gap between score and rate" in text
     assert b"95 % interval" in text
     assert (b"\x1b[" in text) is rich
+
+
+def test_help_shows_its_examples_line_by_line(call):
+    lines = call("measure", "--help").stdout.splitlines()
+    assert "    trueness measure --demo" in lines
+    assert not any("\\" in line for line in lines)

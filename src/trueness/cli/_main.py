@@ -134,7 +134,7 @@ def main() -> None:
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 @click.pass_context
 def measure(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
-    r"""Measure the calibration of scores in FILE and print a table.
+    """Measure the calibration of scores in FILE and print a table.
 
     FILE is CSV, TSV, Parquet, npz or npy; '-' is standard input. Columns called label, y, y_true or target,
     and prob, p, y_prob, score or probability, are found without being named if there is one of each.
@@ -146,7 +146,7 @@ def measure(context: click.Context, /, file: str | None, demo: bool, debug: bool
       trueness measure scores.npz --label y --prob P --format json -o measures.json
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message says how.
-    """
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     _check_usage(context, file, demo)
     with _refusing(debug):
         _measure(file, **options)
