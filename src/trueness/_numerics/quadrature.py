@@ -60,7 +60,7 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
     places, and the refinement stops too early.
 
     ``scipy.integrate.quad`` calls `f` once per point; for the kinked array functions of
-    :mod:`trueness.simulate` that took 25 to 180 times as long.
+    :mod:`trueness.simulate` that took more than ten times as long.
 
     Examples
     --------

@@ -1,0 +1,125 @@
+"""What every generator accepts, checked."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from trueness._numerics.means import exponent
+from trueness.errors import InputError
+from trueness.typing import ArrayLike, Floats, Kind, Norm
+
+__all__ = [
+    "Seed",
+    "check_array",
+    "check_choice",
+    "check_count",
+    "check_kind",
+    "check_norm",
+    "check_number",
+    "check_shares",
+    "generator",
+]
+
+Seed: TypeAlias = int | np.random.Generator | None
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """The generator itself, or a fresh one that starts from `seed`."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if seed is None or (_is_whole(seed) and seed >= 0):
+        return np.random.default_rng(seed)
+    raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
+
+
+def check_count(value: Any, name: str, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if not _is_whole(value) or value < least:
+        raise InputError(f"`{name}` must be a whole number ≥ {least}; got {value!r}.")
+    return int(value)
+
+
+def check_number(
+    value: Any, name: str, demand: str = "a finite number", *, low: float = -np.inf, high: float = np.inf
+) -> float:
+    """A number strictly between `low` and `high`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not low < float(value) < high:
+        raise InputError(f"`{name}` must be {demand}; got {value!r}.")
+    return float(value)
+
+
+def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
+    """One of a few words or numbers."""
+    if value not in choices:
+        listed = ", ".join(map(repr, choices[:-1]))
+        raise InputError(f"`{name}` must be {listed} or {choices[-1]!r}; got {value!r}.")
+
+
+def check_norm(norm: Norm) -> float:
+    """The exponent of a norm; infinity for 'max'."""
+    try:
+        return exponent(norm)
+    except (TypeError, ValueError):
+        raise InputError(f"`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got {norm!r}.") from None
+
+
+def check_kind(kind: Kind) -> None:
+    """One of the three ways to look at a matrix of scores."""
+    check_choice(kind, "kind", ("classwise", "confidence", "top-label"))
+
+
+def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (1,)) -> Floats:
+    """A non-empty array of probabilities: numbers in [0, 1], the rows of a matrix summing to one."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"`{name}` must hold numbers only; got {type(values).__name__}.") from None
+    if array.ndim not in dimensions or not array.size:
+        shapes = " or ".join({1: "a vector", 2: "a matrix"}[d] for d in dimensions)
+        raise InputError(f"`{name}` must be {shapes} with at least one entry; got shape {array.shape}.")
+    inside = (array >= 0) & (array <= 1)
+    if not inside.all():
+        bad = array[~inside]
+        row = int(np.argwhere(~inside)[0][0])
+        raise InputError(
+            f"`{name}` must lie in [0, 1]; {bad.size:,} of {array.size:,} values do not, "
+            f"the first is {bad[0]:g} at row {row}."
+        )
+    if array.ndim == 2:
+        _check_rows(array, name)
+    return array
+
+
+def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
+    """Weights of `size` things, made to sum to one; equal when none are given."""
+    if weights is None:
+        return np.full(size, 1 / size)
+    try:
+        w = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"`{name}` must hold numbers only; got {type(weights).__name__}.") from None
+    if w.shape != (size,):
+        raise InputError(f"`{name}` must have {size} entries; got shape {w.shape}.")
+    if not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:
+        raise InputError(f"`{name}` must be finite and non-negative, and not all zero; the smallest is {w.min():g}.")
+    shares: Floats = w / w.sum()
+    return shares
+
+
+def _check_rows(array: Floats, name: str) -> None:
+    if array.shape[1] < 2:
+        raise InputError(f"`{name}` must have at least 2 columns when it is a matrix; got shape {array.shape}.")
+    sums = array.sum(axis=1)
+    off = np.abs(sums - 1) > 1e-6
+    if off.any():
+        row = int(off.argmax())
+        raise InputError(
+            f"The rows of `{name}` must sum to 1; {off.sum():,} of {off.size:,} do not, "
+            f"the first is row {row} with {sums[row]:.6g}."
+        )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
