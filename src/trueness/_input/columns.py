@@ -1,7 +1,12 @@
-"""Any container a user has → a NumPy array and a mask of its missing entries."""
+"""Any container a user has → a NumPy array and a mask of its missing rows."""
 
+import math
 import numbers
-from typing import Any, NamedTuple
+import reprlib
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +14,13 @@ from numpy.typing import NDArray
 from trueness.errors import InputError
 from trueness.typing import Bools
 
-__all__ = ["Column", "column", "is_missing", "numbers_of"]
+__all__ = ["Column", "are", "by_row", "column", "is_missing", "numbers_of", "refuse_missing"]
 
-# Containers that narwhals reads; each is recognised by the package its type comes from, so
+# Containers that narwhals reads; each is recognised by the packages its type derives from, so
 # that none of them is imported here.
 _FRAME_LIBRARIES = frozenset({"pandas", "polars", "pyarrow", "modin", "cudf", "duckdb", "dask", "ibis", "pyspark"})
+_TEXT = str | bytes | bytearray
+_EXACT = 2.0**53  # whole numbers up to here are floats
 
 
 class Column(NamedTuple):
@@ -28,77 +35,117 @@ def column(given: Any, name: str) -> Column:
     """Turn what was passed as argument `name` into an array, without a copy where none is needed."""
     if isinstance(given, np.ndarray):
         return _from_numpy(given)
-    library = type(given).__module__.partition(".")[0]
-    if library == "torch" and hasattr(given, "detach"):
+    libraries = {base.__module__.partition(".")[0] for base in type(given).__mro__}
+    if "torch" in libraries and hasattr(given, "detach"):
         return Column(_from_torch(given, name))
-    if library in _FRAME_LIBRARIES:
+    if libraries & _FRAME_LIBRARIES:
         return _from_frame(given, name)
-    if isinstance(given, list | tuple):
+    if isinstance(given, Sequence) and not isinstance(given, _TEXT | memoryview):
         return _from_sequence(given, name)
-    if hasattr(given, "__array__") or isinstance(given, range | memoryview) or library == "array":
+    if hasattr(given, "__array__") or isinstance(given, memoryview) or "array" in libraries:
         return _from_numpy(_as_array(given, name))
+    what = "None" if given is None else _a(type(given).__name__)
     raise InputError(
-        f"`{name}` must be an array, a list, a Series, a frame or a tensor; got {_a(type(given).__name__)}."
+        f"`{name}` must be an array, a list, a Series, a frame or a tensor; got {what}.{_way_out(given, name)}"
     )
 
 
+def _way_out(given: Any, name: str) -> str:
+    if isinstance(given, numbers.Number):
+        return f" One row is a list of one: `[{given!r}]`."
+    if isinstance(given, set | frozenset):
+        return " A set has no order, so its entries belong to no row."
+    if hasattr(given, "toarray"):
+        return f" Use `{name}.toarray()`."
+    if isinstance(given, dict):
+        return f" Use `list({name}.values())`."
+    return f" Use `list({name})`." if hasattr(given, "__iter__") and not isinstance(given, _TEXT) else ""
+
+
 def _from_numpy(array: NDArray[Any]) -> Column:
+    missing = None
     if hasattr(array, "filled") and hasattr(array, "mask"):  # a masked array; numpy.ma need not be imported
         mask = np.broadcast_to(np.asarray(array.mask, dtype=bool), array.shape)
-        return Column(np.asarray(array.data), mask.copy() if mask.any() else None)
-    return Column(np.asarray(array))
+        missing = by_row(mask) if mask.any() else None
+    array = np.asarray(array)
+    return Column(array.astype(object) if array.dtype.kind == "T" else array, missing)
 
 
 def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
-    tensor = tensor.detach()
-    if str(tensor.layout) != "torch.strided":
-        raise InputError(f"`{name}` must be a dense tensor; got layout {tensor.layout}. Use `.to_dense()`.")
-    tensor = tensor.cpu()
-    if str(tensor.dtype) == "torch.bfloat16":  # NumPy has no such type; every bfloat16 is a float32
-        tensor = tensor.float()
-    return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
+    layout = "nested" if getattr(tensor, "is_nested", False) else str(tensor.layout)
+    if layout != "torch.strided":
+        way_out = "Pad or stack its parts." if layout == "nested" else "Use `.to_dense()`."
+        raise InputError(f"`{name}` must be a dense tensor; got layout {layout}. {way_out}")
+    if tensor.device.type == "meta":
+        raise InputError(f"`{name}` must hold values; got a tensor on the device 'meta', which holds none.")
+    tensor = tensor.detach().cpu()
+    if tensor.dtype.is_floating_point and str(tensor.dtype) not in ("torch.float16", "torch.float64"):
+        tensor = tensor.float()  # NumPy has no bfloat16 and no float8; each of them is a float32
+    try:
+        return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
+    except (TypeError, RuntimeError):
+        raise InputError(f"`{name}` must be a tensor that NumPy can read; got dtype {tensor.dtype}.") from None
+
+
+def _from_sequence(given: Any, name: str) -> Column:
+    array = _as_array(given, name)
+    if array.ndim == 1 and (array.dtype.kind in "US" or (array.dtype == np.float64 and _has_large(array))):
+        # NumPy writes ["a", nan] as ["a", "nan"], [1, "a"] as ["1", "a"], and rounds [-1, 2**63 + 1]: keep the objects.
+        array = np.empty(len(given), dtype=object)
+        array[:] = given
+    return _from_numpy(array)
+
+
+def _has_large(array: NDArray[Any]) -> bool:
+    size = abs(array)
+    return bool(((size > _EXACT) & (size < math.inf)).any())
 
 
 def _as_array(given: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(given)
-    except (ValueError, TypeError) as reason:
-        raise InputError(f"`{name}` must be a rectangular array of numbers or labels; NumPy says: {reason}") from reason
+    except (ValueError, TypeError, RuntimeError, OverflowError) as reason:
+        _refuse_ragged(given, name)
+        raise InputError(f"`{name}` must be an array of numbers or labels; NumPy cannot make one: {reason}") from reason
 
 
-def _from_sequence(given: Any, name: str) -> Column:
-    array = _as_array(given, name)
-    if array.dtype.kind in "US" and array.ndim == 1:
-        # NumPy writes ["a", nan] as ["a", "nan"] and [1, "a"] as ["1", "a"]: keep the objects.
-        objects = np.empty(len(given), dtype=object)
-        objects[:] = given
-        array = objects
-    return _from_numpy(array)
+def _refuse_ragged(given: Any, name: str) -> None:
+    if not isinstance(given, Sequence):
+        return
+    lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in given]
+    at = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if at is not None:
+        raise InputError(
+            f"`{name}` must have rows of equal length; row 0 has length {lengths[0]} and row {at} length {lengths[at]}."
+        )
 
 
 def _from_frame(given: Any, name: str) -> Column:
     import narwhals.stable.v2 as nw
 
-    if (
-        type(given).__module__.startswith("pyarrow")
-        and not hasattr(given, "column_names")
-        and not hasattr(given, "chunks")
-    ):
-        # A pyarrow.Array, which narwhals does not wrap.
-        return Column(np.asarray(given.to_numpy(zero_copy_only=False)))
-    wrapped = nw.from_native(given, allow_series=True, pass_through=True)
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(given, arrow.Array):  # narwhals wraps the chunked ones only
+        given = arrow.chunked_array([given])
+    try:
+        wrapped = nw.from_native(given, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InputError(f"`{name}` must have columns of different names; some have the same.") from None
     if isinstance(wrapped, nw.LazyFrame):
         raise InputError(f"`{name}` must be in memory; got a lazy frame. Collect it first.")
     if isinstance(wrapped, nw.DataFrame):
-        parts = [_from_series(wrapped[c]) for c in wrapped.columns]
-        if not parts:
-            raise InputError(f"`{name}` must have at least one column; got a frame without any.")
-        masks = [m for _, m, _ in parts if m is not None]
-        values = wrapped.to_numpy() if not masks else np.column_stack([v for v, _, _ in parts])
-        return Column(values, np.logical_or.reduce(masks) if masks else None, tuple(wrapped.columns))
+        return _from_columns(wrapped, name)
     if isinstance(wrapped, nw.Series):
         return _from_series(wrapped)
     return _from_numpy(_as_array(given, name))  # an Index, a Categorical: they know how to be arrays
+
+
+def _from_columns(frame: Any, name: str) -> Column:
+    parts = [_from_series(series) for series in frame.iter_columns()]
+    if not parts:
+        raise InputError(f"`{name}` must have at least one column; got a frame without any.")
+    masks = [part.missing for part in parts if part.missing is not None]
+    values = np.column_stack([part.values for part in parts]) if masks else frame.to_numpy()
+    return Column(values, np.logical_or.reduce(masks) if masks else None, tuple(frame.columns))
 
 
 def _from_series(series: Any) -> Column:
@@ -111,8 +158,14 @@ def _from_series(series: Any) -> Column:
     elif str(dtype) == "Boolean":
         values = series.fill_null(False).to_numpy().astype(bool)
     else:
-        values = np.asarray(series.to_list(), dtype=object)
+        values = np.empty(len(missing), dtype=object)
+        values[:] = series.to_list()
     return Column(values, missing)
+
+
+def by_row(mask: Bools) -> Bools:
+    """Which rows have a True."""
+    return np.asarray(mask.reshape(mask.shape[0], -1).any(axis=1)) if mask.ndim > 1 else np.array(mask, ndmin=1)
 
 
 def is_missing(entry: Any) -> bool:
@@ -121,13 +174,22 @@ def is_missing(entry: Any) -> bool:
         return True
     if isinstance(entry, float | np.floating):
         return bool(entry != entry)
+    if isinstance(entry, Decimal):
+        return entry.is_nan()
     return type(entry).__name__ in ("NAType", "NaTType")
+
+
+def refuse_missing(name: str, missing: Bools) -> NoReturn:
+    """Raise for rows that are known to miss a value."""
+    count = int(missing.sum())
+    raise InputError(
+        f"`{name}` must not have missing values; {count:,} of {missing.size:,} rows {'have' if count > 1 else 'has'} "
+        f'one, the first is row {int(np.argmax(missing))}. `missing="drop"` leaves such rows out.'
+    )
 
 
 def numbers_of(objects: NDArray[Any], name: str) -> Column:
     """Read an array of Python objects as numbers; strings are not read."""
-    from decimal import Decimal
-
     flat = objects.ravel()
     values = np.zeros(flat.shape)
     missing = np.zeros(flat.shape, dtype=bool)
@@ -135,13 +197,36 @@ def numbers_of(objects: NDArray[Any], name: str) -> Column:
         if is_missing(entry):
             missing[i] = True
         elif isinstance(entry, numbers.Real | Decimal | np.bool_):
-            values[i] = float(entry)
+            values[i] = _as_float(entry)
         else:
-            where = f"row {i // max(1, objects[0].size)}" if objects.ndim > 1 else f"row {i}"
-            raise InputError(f"`{name}` must hold numbers; got {_a(type(entry).__name__)} {entry!r} at {where}.")
-    by_row = missing.reshape(objects.shape[0], -1).any(axis=1) if missing.any() else None
-    return Column(values.reshape(objects.shape), by_row)
+            _refuse_entry(entry, np.unravel_index(i, objects.shape), name)
+    by = by_row(missing.reshape(objects.shape)) if missing.any() else None
+    return Column(values.reshape(objects.shape), by)
+
+
+def _as_float(entry: Any) -> float:
+    """The nearest float; but rounding never carries a number into [0, 1]."""
+    try:
+        value = float(entry)
+    except OverflowError:
+        return math.inf if entry > 0 else -math.inf
+    if value == 1 and entry > 1:
+        return math.nextafter(1, 2)
+    return -math.nextafter(0, 1) if value == 0 and entry < 0 else value
+
+
+def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
+    where = f"row {at[0]}" if len(at) == 1 else f"row {at[0]}, column {at[1]}"
+    rows = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
+    hint = " Stack the rows into a matrix (`np.stack`)." if rows else ""
+    what = f"{_a(type(entry).__name__)}, {reprlib.repr(entry)},"
+    raise InputError(f"`{name}` must hold numbers; got {what} at {where}.{hint}")
+
+
+def are(count: int) -> str:
+    """The verb for so many."""
+    return "are" if count > 1 else "is"
 
 
 def _a(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    return noun if noun.endswith("s") else f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

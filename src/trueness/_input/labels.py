@@ -1,19 +1,23 @@
 """What labels may be: 0/1 for a vector of scores, class codes for a matrix."""
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+import numbers
+import reprlib
+from collections.abc import Hashable, Mapping, Sequence, Set
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, is_missing
+from trueness._input.columns import Column, are, column, is_missing, refuse_missing
 from trueness._input.scores import shown
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
-__all__ = ["binary_labels", "class_labels", "explain_labels", "labels_missing"]
+__all__ = ["binary_labels", "class_labels", "explain_labels", "labels_missing", "refuse_swapped"]
 
 NAME = "y_true"
+_KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | Decimal | np.bool_}
 
 
 def labels_missing(given: Column) -> Bools | None:
@@ -33,40 +37,52 @@ def binary_labels(values: NDArray[Any], labels: Sequence[Any] | None, pos_label:
     """Labels as 0/1. Numbers pass unread when nothing was said about them: the pass over the rows checks them."""
     values = _plain(values)
     if labels is not None:
-        negative, positive = _two(labels, pos_label)
-        return _encoded(values, [negative, positive]).astype(np.uint8)
+        return _encoded(values, _two(labels, pos_label)).astype(np.uint8)
     if pos_label is not None:
         return _against(values, pos_label)
     if values.dtype.kind in "biuf":
         return values
+    if values.size == 0:
+        return np.zeros(0, dtype=np.uint8)
     found = _distinct(values)
+    several = "" if len(found) < 3 else " Several classes need a matrix of scores, one column per class."
     raise InputError(
-        f"`{NAME}` holds {_kind_of(values)} ({_listed(found)}); with a vector of scores, say which of them "
-        f"the scores are about: `pos_label={found[-1]!r}`."
+        f"`{NAME}` must be 0 or 1; it holds {_kind_of(values)} ({_listed(found)}). With a vector of scores, say which "
+        f"of them the scores are about: `pos_label={found[-1]!r}`.{several}"
     )
 
 
-def _two(labels: Sequence[Any], pos_label: Any) -> tuple[Any, Any]:
+def _two(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     order = _checked_order(labels)
     if len(order) != 2:
         raise InputError(
             f"`labels` must name two classes for a vector of scores, the positive one last; got {len(order)}."
         )
     if pos_label is not None and pos_label != order[1]:
-        raise InputError(f"`labels` puts {order[1]!r} last, as the positive class, but `pos_label` is {pos_label!r}.")
-    return order[0], order[1]
+        raise InputError(
+            f"`labels` puts {order[1]!r} last, as the positive class, but `pos_label` is {pos_label!r}. "
+            "One of the two is enough."
+        )
+    return order
 
 
 def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
-    if isinstance(pos_label, str) != (values.dtype.kind not in "biuf") and values.dtype.kind != "O":
-        raise InputError(f"`pos_label` is {pos_label!r}, but `{NAME}` holds {_kind_of(values)}.")
+    if not isinstance(pos_label, Hashable) or is_missing(pos_label):
+        raise InputError(f"`pos_label` must be one label; got {reprlib.repr(pos_label)}.")
+    kind = _kind_of(values)
+    if kind in _KINDS and not isinstance(pos_label, _KINDS[kind]):
+        raise InputError(f"`pos_label` must be a value of `{NAME}`, which holds {kind}; got {pos_label!r}.")
     found = _distinct(values)
     others = [v for v in found if v != pos_label]
     if len(others) > 1:
-        hint = "" if len(others) < len(found) else f" `pos_label={pos_label!r}` is none of them."
+        if len(others) == len(found):
+            raise InputError(f"`pos_label` must be a value of `{NAME}` ({_listed(found)}); got {pos_label!r}.")
         raise InputError(
-            f"`{NAME}` must hold two values when the scores are a vector; got {len(found):,} ({_listed(found)}).{hint}"
+            f"`{NAME}` must hold two values when the scores are a vector; got {len(found):,} ({_listed(found)}). "
+            "Several classes need a matrix of scores, one column per class."
         )
+    if kind == "objects":  # a pos_label such as a tuple would be compared as an array
+        return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
     return np.asarray(values == pos_label).astype(np.uint8)
 
 
@@ -81,12 +97,14 @@ def class_labels(
             raise InputError(
                 f"`labels` must name the {n_classes} columns of `y_prob` in order; got {len(order)} names."
             )
+        _refuse_contradiction(order, names)
         return _encoded(values, order), tuple(order)
     if values.dtype.kind in "biuf":
+        _refuse_permuted_codes(names)
         return _codes(values, n_classes), tuple(range(n_classes))
     found = _distinct(values)
-    if names is not None and set(found) <= set(names):
-        return _encoded(values, list(names)), names
+    if names is not None and set(found) & set(names):
+        return _encoded(values, list(names), "the columns of `y_prob`"), names
     if len(found) != n_classes:
         raise InputError(
             f"`{NAME}` must have one distinct value per column of `y_prob`; got {len(found):,} "
@@ -95,37 +113,51 @@ def class_labels(
     return _encoded(values, found), tuple(found)
 
 
-def _codes(values: NDArray[Any], n_classes: int) -> Ints:
-    if values.dtype.kind == "f":
-        whole = values == np.floor(values)
-        if not whole.all():
-            at = int(np.argmin(whole))
-            raise InputError(
-                f"`{NAME}` must hold class codes 0 to {n_classes - 1}; got {shown(values[at])} at row {at}."
-            )
-    outside = (values < 0) | (values >= n_classes)
-    if outside.any():
-        at = int(np.argmax(outside))
-        found = _distinct(values)
-        hint = f"`labels=[{_listed(found)}]` says so" if len(found) == n_classes else "`labels=` names the columns"
+def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> None:
+    if names is not None and set(order) == set(names) and order != list(names):
         raise InputError(
-            f"`{NAME}` must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`; {int(outside.sum()):,} "
-            f"of {values.size:,} labels do not, the first is {values[at]} at row {at}. If they mean the columns in "
-            f"order, {hint}."
+            f"`labels` must name the columns of `y_prob` in their order; it says {_listed(order)}, they are named "
+            f"{_listed(names)}. Leave `labels` out to go by the names."
         )
-    return values.astype(np.int64)
+
+
+def _refuse_permuted_codes(names: tuple[Any, ...] | None) -> None:
+    """Columns named 2, 0, 1 beside labels 0, 1, 2 may be meant by name or by place."""
+    codes = [str(i) for i in range(len(names or ()))]
+    written = [str(name) for name in names or ()]
+    if written != codes and sorted(written) == sorted(codes):
+        order = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
+        raise InputError(
+            f"`y_prob` must have the columns of class codes in order; they are named {order}. Say `labels=[{order}]` "
+            "to go by the names, or pass the frame's `.to_numpy()` to go by place."
+        )
+
+
+def _codes(values: NDArray[Any], n_classes: int) -> Ints:
+    bad = (values < 0) | (values >= n_classes)
+    if values.dtype.kind == "f":
+        bad |= values != np.floor(values)
+    if bad.any():
+        at, count = int(np.argmax(bad)), int(bad.sum())
+        found = _distinct(values)
+        hint = f"`labels=[{_listed(found)}]`" if len(found) == n_classes else "`labels=` with their names"
+        raise InputError(
+            f"`{NAME}` must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`; {count:,} of "
+            f"{values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} at row {at}. "
+            f"Other labels are named in column order: {hint}."
+        )
+    return np.require(values, dtype=np.int64, requirements=["C", "A"])
 
 
 def explain_labels(y: NDArray[Any], p: NDArray[Any]) -> None:
     """Raise the error that fits labels that are not 0/1; return if they are."""
     if y.dtype.kind == "f" and np.isnan(y).any():
-        bad = np.isnan(y)
-        _refuse_missing(int(bad.sum()), y.size, int(np.argmax(bad)))
+        refuse_missing(NAME, np.isnan(y))
     bad = (y != 0) & (y != 1)
     if not bad.any():
         return
     refuse_swapped(y, p)
-    at = int(np.argmax(bad))
+    at, count = int(np.argmax(bad)), int(bad.sum())
     found = _distinct(y)
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         hint = "Labels say what happened, not how likely it was."
@@ -136,86 +168,96 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any]) -> None:
     else:
         hint = "Several classes need a matrix of scores, one column per class."
     raise InputError(
-        f"`{NAME}` must be 0 or 1; {int(bad.sum()):,} of {y.size:,} labels are not, "
-        f"the first is {shown(y[at]) if y.dtype.kind == 'f' else y[at]} at row {at}. {hint}"
+        f"`{NAME}` must be 0 or 1; {count:,} of {y.size:,} labels {are(count)} not, "
+        f"the first is {_plainly(y[at])} at row {at}. {hint}"
     )
 
 
 def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
     """Labels that look like scores beside scores that look like labels."""
-    if y.dtype.kind != "f" or p.dtype.kind not in "biuf" or p.size == 0:
+    if y.dtype.kind != "f" or p.ndim != 1 or p.size == 0:
         return
-    y_is_scores = bool(((y >= 0) & (y <= 1)).all() and (y != np.floor(y)).any())
-    if y_is_scores and bool((p == np.floor(p)).all()):
+    if not (((y >= 0) & (y <= 1)).all() and (y != np.floor(y)).any()):
+        return
+    whole = p.dtype.kind in "biuf" and bool((p == np.floor(p)).all())
+    if whole or p.dtype.kind in "US" or isinstance(p[0], str):
         raise InputError(
             f"`{NAME}` looks like scores and `y_prob` like labels: the arguments seem swapped. Labels come first."
         )
 
 
-def refuse_missing_labels(missing: Bools) -> NoReturn:
-    """Raise for labels that are known to be missing."""
-    _refuse_missing(int(missing.sum()), missing.size, int(np.argmax(missing)))
-
-
-def _refuse_missing(count: int, size: int, first: int) -> NoReturn:
-    raise InputError(
-        f"`{NAME}` must not have missing values; {count:,} of {size:,} are missing, the first at row {first}. "
-        '`missing="drop"` leaves such rows out.'
-    )
-
-
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
     """Objects as the simplest dtype that holds them."""
     kind = values.dtype.kind
-    if kind == "O":
-        if all(isinstance(v, bool | np.bool_) for v in values):
-            return values.astype(bool)
-        if all(isinstance(v, int | float | np.number) for v in values):
-            return np.asarray(values.tolist())
+    if kind in "biufUS":
         return values
-    if kind in "biufUST":
-        return values
-    raise InputError(f"`{NAME}` must hold 0/1, bool, integers or strings; got dtype {values.dtype}.")
+    if kind != "O":
+        raise InputError(f"`{NAME}` must hold 0/1, bool, integers or strings; got dtype {values.dtype}.")
+    kinds = {type(v) for v in values}
+    if all(issubclass(t, bool | np.bool_) for t in kinds):
+        return values.astype(bool)
+    if all(issubclass(t, int | float | np.integer | np.floating | np.bool_) for t in kinds):
+        return column(values.tolist(), NAME).values
+    loose = [t.__name__ for t in kinds if not issubclass(t, Hashable)]
+    if loose:
+        raise InputError(f"`{NAME}` must hold 0/1, bool, integers or strings; got entries of type {loose[0]}.")
+    return values
 
 
 def _distinct(values: NDArray[Any]) -> list[Any]:
-    try:
+    if values.dtype.kind != "O":
         return list(np.unique(values).tolist())
+    try:
+        return sorted(set(values.tolist()))
     except TypeError:
         types = sorted({type(v).__name__ for v in values})
         raise InputError(f"`{NAME}` must hold labels of one type; got {', '.join(types)}.") from None
 
 
 def _checked_order(labels: Sequence[Any]) -> list[Any]:
-    if isinstance(labels, str) or not hasattr(labels, "__len__"):
-        raise InputError(f"`labels` must be a sequence of class names in column order; got {labels!r}.")
-    order = list(getattr(labels, "tolist", lambda: labels)())
+    demand = "`labels` must be a list of the classes in column order"
+    if isinstance(labels, str | bytes | Set | Mapping) or not hasattr(labels, "__len__"):
+        raise InputError(f"{demand}; got {reprlib.repr(labels)}.")
+    given = column(labels, "labels")
+    if given.values.ndim != 1:
+        raise InputError(f"{demand}; got shape {given.values.shape}.")
+    order: list[Any] = given.values.tolist()
+    if given.missing is not None or any(is_missing(v) for v in order):
+        raise InputError(f"{demand}; got {_listed(order)}, of which one is missing.")
     if len(set(order)) != len(order):
         raise InputError(f"`labels` must name each class once; got {_listed(order)}.")
     return order
 
 
-def _encoded(values: NDArray[Any], order: list[Any]) -> Ints:
+def _encoded(values: NDArray[Any], order: list[Any], source: str = "`labels`") -> Ints:
     position = {name: i for i, name in enumerate(order)}
-    try:
+    if values.dtype.kind == "O":
+        codes = np.fromiter((position.get(v, -1) for v in values), dtype=np.int64, count=values.size)
+    else:
         found, inverse = np.unique(values, return_inverse=True)
-    except TypeError:
-        _distinct(values)
-        raise
-    lookup = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)
-    codes = lookup[inverse.ravel()]
-    if (codes < 0).any():
-        at = int(np.argmin(codes >= 0))
+        codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[inverse.ravel()]
+    bad = codes < 0
+    if bad.any():
+        at, count = int(np.argmax(bad)), int(bad.sum())
         raise InputError(
-            f"`{NAME}` must hold values named in `labels` ({_listed(order)}); got {values[at]!r} at row {at}."
+            f"`{NAME}` must hold values named in {source} ({_listed(order)}); {count:,} of {values.size:,} labels "
+            f"{are(count)} not, the first is {_plainly(values[at])} at row {at}."
         )
     return np.asarray(codes)
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    return "numbers" if values.dtype.kind in "biuf" else "strings" if values.dtype.kind in "UST" else "objects"
+    kinds = {type(v) for v in values} if values.dtype.kind == "O" else {values.dtype.type}
+    return next((name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects")
+
+
+def _plainly(value: Any) -> str:
+    """A label as its user would write it: 2, not np.int64(2)."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return shown(value) if isinstance(value, float) else reprlib.repr(value)
 
 
 def _listed(found: Sequence[Any]) -> str:
-    head = ", ".join(repr(v) for v in list(found)[:4])
+    head = ", ".join(reprlib.repr(v) for v in list(found)[:4])
     return head + (", …" if len(found) > 4 else "")

@@ -7,23 +7,17 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, column
-from trueness._input.labels import (
-    binary_labels,
-    class_labels,
-    explain_labels,
-    labels_missing,
-    refuse_missing_labels,
-    refuse_swapped,
-)
+from trueness._input.columns import Column, by_row, column, refuse_missing
+from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
 from trueness._input.scores import (
     clipped,
     explain_scores,
+    explain_sums,
     numeric,
     probabilities_of_logits,
     row_sum_tolerance,
 )
-from trueness._input.weights import explain_weights, row_weights
+from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats, Missing
 
@@ -34,8 +28,8 @@ __all__ = ["Sample", "accept"]
 class Sample:
     """Rows of the right shape and type.
 
-    The range of the values is checked in the pass that sums them, because a pass
-    of its own would cost as much as the sums; when that pass finds a bad value it
+    The range of scores and binary labels is checked in the pass that sums them, because a
+    pass of its own would cost as much as the sums; when that pass finds a bad value it
     calls :meth:`explain`, which looks again and says what is wrong and where.
     """
 
@@ -55,11 +49,10 @@ class Sample:
         """Raise the error that says which value is bad."""
         if self.p.ndim == 1:
             refuse_swapped(self.y, self.p)
-        explain_scores(self.p, "y_prob", self.tolerance)
-        if self.p.ndim == 1:
-            explain_labels(self.y, self.p)
-        if self.w is not None:
-            explain_weights(self.w)
+        explain_scores(self.p, "y_prob")
+        if self.p.ndim == 2:
+            explain_sums(self.p, "y_prob", self.tolerance)
+        explain_labels(self.y, self.p)
         raise AssertionError("a pass refused rows in which no bad value can be found")
 
 
@@ -77,27 +70,28 @@ def accept(
     allow_empty: bool = False,
 ) -> Sample:
     """Turn what a user passed into a Sample; `allow_empty` is for sums, whose zero is no rows at all."""
-    if missing not in ("raise", "drop"):
+    if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError(f"`missing` must be 'raise' or 'drop'; got {missing!r}.")
     if not isinstance(from_logits, bool | np.bool_):
         raise InputError(f"`from_logits` must be True or False; got {from_logits!r}.")
-    _refuse_shuffled_index(y_true, y_prob)
+    _refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
+    told = labels is not None or pos_label is not None
+    if told or given_y.values.ndim == 2 or given_p.values.dtype.kind not in "biuf":
+        refuse_swapped(given_y.values, given_p.values)
     _check_shapes(given_y.values, given_p.values)
     if given_y.values.shape[0] == 0 and not allow_empty:
         raise InputError("`y_true` and `y_prob` must have at least one row; both are empty.")
-    given_p = _as_scores(given_p, from_logits)
+    given_p = numeric(given_p, "y_prob")
     given_w = None if sample_weight is None else row_weights(sample_weight, given_p.values.shape[0])
-    given_y, given_p, given_w, dropped = _without_missing(given_y, given_p, given_w, missing)
+    read = told or given_p.values.ndim == 2  # labels that are read before the pass over the rows
+    given_y, given_p, given_w, dropped = _without_missing(given_y, given_p, given_w, missing, read)
+    w = None if given_w is None else given_w.values
+    if w is not None:
+        check_weights(w)
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
-    if from_logits:
-        if clip_tolerance:
-            raise InputError("`clip_tolerance` is for probabilities; logits (`from_logits=True`) need none.")
-        p: NDArray[Any] = probabilities_of_logits(given_p.values, "y_prob")
-    else:
-        p = clipped(given_p.values, clip_tolerance)
-    w = None if given_w is None else given_w.values
+    p = _probabilities(given_p.values, clip_tolerance, sum_tolerance, from_logits)
     if p.ndim == 1:
         return Sample(binary_labels(given_y.values, labels, pos_label), p, w, None, 0.0, dropped)
     if pos_label is not None:
@@ -106,39 +100,48 @@ def accept(
     return Sample(codes, p, w, classes, tolerance, dropped)
 
 
-def _as_scores(given: Column, from_logits: bool) -> Column:
-    if given.values.dtype.kind == "f" and given.values.dtype.itemsize > 8 and from_logits:
-        return given._replace(values=given.values.astype(np.float64))
-    return numeric(given, "y_prob")
+def _probabilities(
+    values: NDArray[Any], clip_tolerance: float, sum_tolerance: float | None, from_logits: bool
+) -> NDArray[Any]:
+    if not from_logits:
+        return clipped(values, clip_tolerance)
+    if clip_tolerance or sum_tolerance is not None:
+        name = "clip_tolerance" if clip_tolerance else "sum_tolerance"
+        raise InputError(f"`{name}` is for probabilities; logits (`from_logits=True`) need none.")
+    return probabilities_of_logits(values, "y_prob")
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
-    if p.ndim == 1 and y.ndim == 2 and y.shape[0] == p.shape[0] and y.dtype.kind == "f" and p.dtype.kind in "iub":
-        raise InputError(
-            "`y_true` looks like scores and `y_prob` like labels: the arguments seem swapped. Labels come first."
-        )
     if y.ndim != 1:
         hint = ""
         if y.ndim == 2:
-            hint = " Use `.ravel()`." if 1 in y.shape else " One-hot rows become labels by `.argmax(axis=1)`."
+            one_hot = " `np.argmax(y_true, axis=1)` turns one-hot rows into labels."
+            hint = " `np.ravel(y_true)` makes a vector of it." if 1 in y.shape else one_hot
         raise InputError(f"`y_true` must have one dimension; got {y.ndim} (shape {y.shape}).{hint}")
     if p.ndim not in (1, 2):
         raise InputError(f"`y_prob` must have one or two dimensions; got {p.ndim} (shape {p.shape}).")
+    if y.shape[0] != p.shape[0]:
+        what = "scores" if p.ndim == 1 else "rows of scores"
+        hint = " Transpose `y_prob` if it has a row per class." if p.shape[0] < p.shape[-1] == y.shape[0] else ""
+        raise InputError(
+            f"`y_true` and `y_prob` must have one entry per row; got {y.shape[0]:,} labels and "
+            f"{p.shape[0]:,} {what}.{hint}"
+        )
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(
             f"`y_prob` must have a column per class, at least 2; got shape {p.shape}. A single column of P(positive) "
-            "is a vector: use `.ravel()`."
-        )
-    if y.shape[0] != p.shape[0]:
-        raise InputError(
-            f"`y_true` and `y_prob` must have one entry per row; got {y.shape[0]:,} labels and {p.shape[0]:,} scores."
+            "is a vector: use `np.ravel(y_prob)`."
         )
 
 
 def _without_missing(
-    y: Column, p: Column, w: Column | None, missing: Missing
+    y: Column, p: Column, w: Column | None, missing: Missing, read: bool
 ) -> tuple[Column, Column, Column | None, int]:
-    gone = _missing_rows(y, p, w, missing)
+    known = read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
+    y = y._replace(missing=labels_missing(y) if known else None)
+    if missing == "raise":
+        _refuse_known(y, p, w)
+    gone = _to_drop(y, p, w) if missing == "drop" else None
     if gone is None:
         return y, p, w, 0
     if gone.all():
@@ -148,37 +151,30 @@ def _without_missing(
     return Column(y.values[keep]), Column(p.values[keep], None, p.names), kept_w, int(gone.sum())
 
 
-def _missing_rows(y: Column, p: Column, w: Column | None, missing: Missing) -> Bools | None:
-    """Rows to drop, or None; with ``missing="raise"`` the masks that are known already are refused here."""
-    y_gone = labels_missing(y) if missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None else None
-    if missing == "raise":
-        if y_gone is not None and y_gone.any():
-            refuse_missing_labels(y_gone)
-        for name, part in (("y_prob", p), ("sample_weight", w)):
-            if part is not None and part.missing is not None:
-                mask = _by_row(part.missing)
-                raise InputError(
-                    f"`{name}` must not have missing values; {int(mask.sum()):,} of {mask.size:,} rows have one, "
-                    f'the first at row {int(np.argmax(mask))}. `missing="drop"` leaves such rows out.'
-                )
-        return None
-    masks = [_by_row(m) for m in (y_gone, p.missing, w.missing if w is not None else None) if m is not None]
-    masks += [_by_row(np.isnan(c.values)) for c in (p, w) if c is not None and c.values.dtype.kind == "f"]
+def _refuse_known(y: Column, p: Column, w: Column | None) -> None:
+    """Raise for what is known to be missing; a nan among numbers is found in the pass over the rows."""
+    for name, part in (("y_true", y), ("y_prob", p), ("sample_weight", w)):
+        if part is not None and part.missing is not None:
+            refuse_missing(name, part.missing)
+
+
+def _to_drop(y: Column, p: Column, w: Column | None) -> Bools | None:
+    parts = [p] if w is None else [p, w]
+    masks = [part.missing for part in (y, *parts) if part.missing is not None]
+    masks += [by_row(np.isnan(part.values)) for part in parts if part.values.dtype.kind == "f"]
     gone = np.logical_or.reduce(masks) if masks else None
     return gone if gone is not None and bool(gone.any()) else None
 
 
-def _by_row(mask: Bools) -> Bools:
-    return np.asarray(mask if mask.ndim == 1 else mask.any(axis=1))
-
-
-def _refuse_shuffled_index(y_true: Any, y_prob: Any) -> None:
+def _refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
     """Two pandas objects with the same row names in another order would be paired wrongly by position."""
-    a, b = getattr(y_true, "index", None), getattr(y_prob, "index", None)
-    if a is None or b is None or not hasattr(a, "equals") or not hasattr(b, "equals"):
-        return
-    if len(a) == len(b) and not a.equals(b) and a.is_unique and b.is_unique and a.isin(b).all():
-        raise InputError(
-            "`y_true` and `y_prob` have the same index in a different order; rows are paired by position. "
-            "Align them (`y_prob.loc[y_true.index]`) or pass `.to_numpy()`."
-        )
+    a: Any = getattr(y_true, "index", None)
+    for name, other in others.items():
+        b: Any = getattr(other, "index", None)
+        if not hasattr(a, "equals") or not hasattr(b, "equals") or len(a) != len(b) or a.equals(b):
+            continue
+        if a.isin(b).all() and b.isin(a).all():
+            raise InputError(
+                f"`y_true` and `{name}` have the same index in a different order; rows are paired by position. "
+                f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`."
+            )

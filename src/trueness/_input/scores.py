@@ -5,18 +5,27 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, numbers_of
+from trueness._input.columns import Column, are, numbers_of
 from trueness.errors import InputError
 from trueness.typing import Floats
 
-__all__ = ["clipped", "explain_scores", "numeric", "probabilities_of_logits", "row_sum_tolerance"]
+__all__ = [
+    "clipped",
+    "explain_scores",
+    "explain_sums",
+    "numeric",
+    "probabilities_of_logits",
+    "refuse_nan",
+    "row_sum_tolerance",
+    "shown",
+]
 
-_BLOCK = 1 << 16
 _SHOWN = 6  # significant digits of a value in a message, unless it would round to 0 or 1
+_SLIP = 1e-3  # an excess or a missing part up to this much may be rounding, and the message says how to allow it
 
 
 def numeric(given: Column, name: str) -> Column:
-    """The column with a real dtype, or an error that says what came."""
+    """The column with a real dtype of at most 64 bits, or an error that says what came."""
     values = given.values
     kind = values.dtype.kind
     if kind == "O":
@@ -25,16 +34,17 @@ def numeric(given: Column, name: str) -> Column:
         return Column(found.values, np.logical_or.reduce(both) if both else None, given.names)
     if kind not in "biuf":
         what = {"U": "strings", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
-        raise InputError(f"`{name}` must hold numbers; got {what.get(kind, str(values.dtype))}.")
-    if kind == "f" and values.dtype.itemsize > 8:
-        _refuse_outside(values, name)  # before rounding: 1 + 1e-19 is not a probability, float64(1 + 1e-19) is
-        return given._replace(values=values.astype(np.float64))
-    return given
+        raise InputError(f"`{name}` must hold numbers; got {what.get(kind, f'dtype {values.dtype}')}.")
+    return given._replace(values=_narrowed(values)) if kind == "f" and values.dtype.itemsize > 8 else given
 
 
-def _refuse_outside(values: NDArray[Any], name: str) -> None:
-    if values.size and bool((values < 0).any() | (values > 1).any()):
-        explain_scores(values, name)
+def _narrowed(values: NDArray[Any]) -> Floats:
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float64)
+    # 1 + 1e-19 is not a probability; rounding must not make it one.
+    narrow[(narrow == 1) & (values > 1)] = np.nextafter(1, 2)
+    narrow[(narrow == 0) & (values < 0)] = -np.nextafter(0, 1)
+    return narrow
 
 
 def row_sum_tolerance(dtype: np.dtype[Any], asked: float | None) -> float:
@@ -50,11 +60,11 @@ def clipped(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     """Scores within `tolerance` of [0, 1] moved to its ends; the rest untouched, to be refused later."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 0.1:
         raise InputError(f"`clip_tolerance` must be a number between 0 and 0.1; got {tolerance!r}.")
-    if tolerance == 0 or values.dtype.kind != "f":
+    if tolerance == 0 or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
         return values
     wide = values.astype(np.float64)
-    low, high = (wide < 0) & (wide >= -tolerance), (wide > 1) & (wide <= 1 + tolerance)
-    wide[low], wide[high] = 0.0, 1.0
+    wide[(wide < 0) & (wide >= -tolerance)] = 0.0
+    wide[(wide > 1) & (wide - 1 <= tolerance)] = 1.0
     return wide
 
 
@@ -62,13 +72,16 @@ def probabilities_of_logits(logits: NDArray[Any], name: str) -> Floats:
     """Apply the logistic function to a vector, softmax to the rows of a matrix."""
     x = logits.astype(np.float64)
     if np.isnan(x).any():
-        _refuse_nan(x, name)
+        refuse_nan(x, name)
     if x.ndim == 1:
         small = np.exp(-np.abs(x))
         return np.where(x >= 0, 1.0, small) / (1.0 + small)
-    if np.isposinf(x).any():
-        row, col = np.argwhere(np.isposinf(x))[0]
-        raise InputError(f"`{name}` as logits must be below +inf; it is +inf at row {row}, column {col}.")
+    bad = np.isposinf(x)
+    if bad.any():
+        count = int(bad.sum())
+        raise InputError(
+            f"`{name}` as logits must be below +inf; {count:,} of {x.size:,} {are(count)} not, the first {_where(bad)}."
+        )
     top = x.max(axis=1, keepdims=True)
     if np.isneginf(top).any():
         row = int(np.flatnonzero(np.isneginf(top[:, 0]))[0])
@@ -77,23 +90,21 @@ def probabilities_of_logits(logits: NDArray[Any], name: str) -> Floats:
     return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
-def explain_scores(values: NDArray[Any], name: str, tolerance: float | None = None) -> None:
-    """Raise the error that fits; return if there is nothing wrong."""
+def explain_scores(values: NDArray[Any], name: str) -> None:
+    """Raise the error that fits; return if every value lies in [0, 1]."""
     if values.dtype.kind == "f" and np.isnan(values).any():
-        _refuse_nan(values, name)
+        refuse_nan(values, name)
     outside = (values < 0) | (values > 1)
     if outside.any():
         _refuse_range(values, outside, name)
-    if tolerance is not None and values.ndim == 2:
-        off = np.abs(values.sum(axis=1, dtype=np.float64) - 1)
-        if (off > tolerance).any():
-            _refuse_sums(values, off > tolerance, name, tolerance)
 
 
-def _refuse_nan(values: NDArray[Any], name: str) -> NoReturn:
+def refuse_nan(values: NDArray[Any], name: str) -> NoReturn:
+    """Raise for values of which some are nan."""
     bad = np.isnan(values)
+    count = int(bad.sum())
     raise InputError(
-        f"`{name}` must not have missing values; {int(bad.sum()):,} of {values.size:,} are nan, "
+        f"`{name}` must not have missing values; {count:,} of {values.size:,} {are(count)} nan, "
         f'the first {_where(bad)}. `missing="drop"` leaves such rows out.'
     )
 
@@ -110,28 +121,47 @@ def _refuse_range(values: NDArray[Any], outside: NDArray[np.bool_], name: str) -
 def _suggestion(values: NDArray[Any]) -> str:
     low, high = float(values.min()), float(values.max())
     excess = max(-low, high - 1)
-    if excess <= 1e-3:
+    if excess <= _SLIP:
         return f" The largest excess is {excess:.3g}; `clip_tolerance={_round_up(excess)}` allows it."
-    if low >= 0 and 1.5 < high <= 100 and np.isfinite(high):
-        return " These look like percentages: divide them by 100."
-    if low < 0 and values.dtype.kind == "f":
+    whole = bool((values == np.floor(values)).all())
+    if low < 0:
+        if whole and values.ndim == 1 and high < 10:
+            return " These look like labels, not scores."
         return " These look like logits: say `from_logits=True` if they are."
-    if low < 0 and high <= 1 and values.dtype.kind in "iu":
-        return " These look like labels, not scores."
-    return ""
+    if not np.isfinite(high):
+        return ""
+    if values.ndim == 2 and not np.allclose(values.sum(axis=1, dtype=np.float64), 100, atol=1):
+        return " Divide each row by its sum if they are counts or other shares."
+    if whole and values.ndim == 1 and high < 10:
+        return " These look like labels, not scores; if they are percentages, divide them by 100."
+    return " These look like percentages: divide them by 100." if 1.5 < high <= 100 else ""
 
 
 def _round_up(excess: float) -> str:
-    power = 10.0 ** np.floor(np.log10(excess))
-    return f"{np.ceil(excess / power) * power:.0e}"
+    """The least number of one digit that is not below `excess`."""
+    text = f"{excess:.0e}"
+    if float(text) >= excess:
+        return text
+    digit, power = text.split("e")
+    return f"{float(f'{int(digit) + 1}e{power}'):.0e}"
 
 
-def _refuse_sums(values: NDArray[Any], bad: NDArray[np.bool_], name: str, tolerance: float) -> NoReturn:
-    row = int(np.argmax(bad))
-    total = float(values[row].sum(dtype=np.float64))
+def explain_sums(values: NDArray[Any], name: str, tolerance: float) -> NoReturn:
+    """Raise for rows that a pass has found not to sum to one."""
+    total = np.ascontiguousarray(values).sum(axis=1, dtype=np.float64)
+    off = np.abs(total - 1)
+    bad = off > tolerance
+    if not bad.any():  # the pass adds in another order, and this row is at the very limit
+        bad = off == off.max()
+    row, largest = int(np.argmax(bad)), float(off.max())
+    way_out = (
+        f"The largest difference is {largest:.3g}; `sum_tolerance={_round_up(max(largest, 1e-15))}` allows it."
+        if largest <= 10 * _SLIP
+        else "Divide each row by its sum if its entries are shares of the whole."
+    )
     raise InputError(
-        f"Rows of `{name}` must sum to 1 within {tolerance:g}; {int(bad.sum()):,} of {bad.size:,} do not, "
-        f"the first is row {row}, which sums to {total:.9g}. `sum_tolerance=` widens the limit."
+        f"Rows of `{name}` must sum to 1 within {tolerance:g}; {int(bad.sum()):,} of {bad.size:,} "
+        f"{'do' if bad.sum() > 1 else 'does'} not, the first is row {row}, which sums to {shown(total[row])}. {way_out}"
     )
 
 

@@ -1,0 +1,841 @@
+"""Every input that a user may get wrong gives the documented error or the right number, never a silent wrong one."""
+
+# ruff: noqa: E501  (one case, one line: its name, what comes of it, what was passed)
+
+import array
+import datetime
+import re
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+
+try:
+    import torch
+except ImportError:  # tensors are tested where torch is installed
+    torch = None
+
+nan, inf = float("nan"), float("inf")
+
+# Two bins of width 1/2 see mean scores 0.2 and 0.7 and rates 0 and 1: ECE = (0.2 + 0.3) / 2.
+Y, P = [0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]
+ECE = 0.25
+WORDS = ["no", "yes", "yes", "no"]
+
+# Three classes; the mean over classes of each column's ECE with two bins, worked out in ECE3.
+Y3 = [0, 1, 2, 0]
+P3 = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.25, 0.25]])
+WORDS3 = ["ant", "bee", "cow", "ant"]
+# Class 0: scores .1 .2 | .5 .7 sum to .3 and 1.2 with 0 and 2 events. Class 1: .2 .2 .25 | .8. Class 2: .1 .1 .25 | .6.
+ECE3 = np.mean([(0.3 + 0.8) / 4, (0.65 + 0.2) / 4, (0.45 + 0.4) / 4])
+
+MEASURES = {
+    "ece": tn.ece,
+    "ace": tn.ace,
+    "mce": tn.mce,
+    "tce": tn.tce,
+    "gce": tn.gce,
+    "brier": tn.brier,
+    "log_loss": tn.log_loss,
+    "smooth_ece": tn.smooth_ece,
+    "squared_ece": tn.squared_ece,
+    "bin_table": tn.bin_table,
+    "corp": tn.corp,
+    "calibration_slope": tn.calibration_slope,
+    "observed_expected": tn.observed_expected,
+    "tally": tn.tally,
+    "binned": tn.binned,
+}
+NO_ROWS_IS_FINE = ("tally", "binned")
+NO_MATRIX = ("squared_ece",)
+
+ece2 = partial(tn.ece, bins=2)
+
+
+def refused(what, message, y, p, **options):
+    """Rows that every measure refuses with a message that contains these words."""
+    return pytest.param(y, p, options, message, id=what)
+
+
+def measured(what, value, y, p, warning=None, **options):
+    """Rows that have a right number, with two bins, and perhaps a warning."""
+    return pytest.param(y, p, options, value, warning, id=what)
+
+
+def masked(values, mask):
+    return np.ma.masked_array(values, mask)
+
+
+def column_of(*values, dtype=object):
+    cells = np.empty(len(values), dtype=dtype)
+    cells[:] = values
+    return cells
+
+
+SCORES = [
+    refused("a nan score", "`y_prob` must not have missing values; 1 of 4 is nan, the first at row 2.", Y, [0, 1, nan, 1]),
+    refused("two nan scores", "2 of 4 are nan, the first at row 1. `missing=\"drop\"` leaves such rows out.", Y, [0.5, nan, 0.5, nan]),
+    refused("a nan score of weight 0", "1 of 4 is nan, the first at row 0.", Y, [nan, 0.5, 0.5, 0.5], sample_weight=[0, 1, 1, 1]),
+    refused("a None score", "`y_prob` must not have missing values; 1 of 4 rows has one, the first is row 1.", Y, [0.1, None, 0.2, 0.3]),
+    refused("a pandas NA score", "1 of 4 rows has one, the first is row 3.", Y, pd.Series([0.1, 0.2, 0.3, None], dtype="Float64")),
+    refused("NA scores in a list", "2 of 4 rows have one, the first is row 0.", Y, [pd.NA, 0.5, pd.NA, 0.5]),
+    refused("a Decimal nan score", "1 of 4 rows has one, the first is row 0.", Y, [Decimal("nan"), 0.5, 0.5, 0.5]),
+    refused("a signalling Decimal nan", "1 of 4 rows has one, the first is row 0.", Y, [Decimal("snan"), 0.5, 0.5, 0.5]),
+    refused("a Polars null score", "1 of 4 rows has one, the first is row 0.", Y, pl.Series([None, 0.2, 0.3, 0.4])),
+    refused("a Polars nan score", "1 of 4 is nan, the first at row 0.", Y, pl.Series([nan, 0.2, 0.3, 0.4])),
+    refused("a PyArrow null score", "1 of 4 rows has one, the first is row 1.", Y, pa.array([0.1, None, 0.3, 0.4])),
+    refused("a PyArrow column of nulls", "4 of 4 rows have one, the first is row 0.", Y, pa.nulls(4)),
+    refused("a masked score", "1 of 4 rows has one, the first is row 1.", Y, masked(P, [0, 1, 0, 0])),
+    refused("a masked score out of range", "`y_prob` must not have missing values", Y, masked([0.1, 9, 0.2, 0.3], [0, 1, 0, 0])),
+    refused("an infinite score", "`y_prob` must lie in [0, 1]; 1 of 4 values does not, the first is inf at row 1.", Y, [0.5, inf, 0, 1]),
+    refused("a score of minus infinity", "the first is -inf at row 0.", Y, [-inf, 0.5, 0, 1]),
+    refused("a score above one", "1 of 4 values does not, the first is 1.2 at row 3.", Y, [0, 0, 0, 1.2]),
+    refused("a score below zero", "2 of 4 values do not, the first is -0.25 at row 0.", Y, [-0.25, -0.5, 0, 0]),
+    refused("a score one ulp above one", "is 1.0000000000000002 at row 0. The largest excess is 2.22e-16; `clip_tolerance=3e-16` allows it.", Y, [np.nextafter(1, 2), 0, 0, 0]),
+    refused("a float32 score one ulp above one", "is 1.0000001192092896 at row 1. The largest excess is 1.19e-07; `clip_tolerance=2e-07` allows it.", Y, np.array([0, 1.0000001, 0, 0], np.float32)),
+    refused("the smallest score below zero", "The largest excess is 4.94e-324; `clip_tolerance=5e-324` allows it.", Y, [-5e-324, 0, 0, 0]),
+    refused("a Decimal just above one", "the first is 1.0000000000000002 at row 0.", Y, [Decimal("1.000000000000000000001"), 0, 0, 0]),
+    refused("a Fraction just below zero", "1 of 4 values does not", Y, [Fraction(-1, 10**400), 0, 0, 0]),
+    refused("an int too large for a float", "the first is inf at row 0.", Y, [10**400, 0.5, 0.5, 0.5]),
+    refused("percentages", "These look like percentages: divide them by 100.", Y, [12.5, 80, 99, 0]),
+    refused("whole percentages", "These look like percentages: divide them by 100.", Y, [12, 80, 99, 0]),
+    refused("logits", "the first is -3.2 at row 0. These look like logits: say `from_logits=True` if they are.", Y, [-3.2, 4.1, 0, 1]),
+    refused("predicted classes", "the first is 2 at row 1. These look like labels, not scores", Y, [0, 2, 1, 1]),
+    refused("labels -1 and 1 as scores", "These look like labels, not scores.", Y, [-1, 1, 1, -1]),
+    refused("a clip tolerance below the excess", "The largest excess is 1e-05; `clip_tolerance=2e-05` allows it.", Y, [1.00001, 0, 0, 0], clip_tolerance=1e-6),
+    refused("strings as scores", "`y_prob` must hold numbers; got a str, '0.1', at row 0.", Y, ["0.1", "0.2", "0.3", "0.4"]),
+    refused("an array of strings as scores", "`y_prob` must hold numbers; got strings.", Y, np.array(["0.1", "0.2", "0.3", "0.4"])),
+    refused("bytes strings as scores", "`y_prob` must hold numbers; got bytes.", Y, np.array([b"0", b"1", b"0", b"1"])),
+    refused("one string among scores", "`y_prob` must hold numbers; got a str, 'n/a', at row 2.", Y, [0.1, 0.2, "n/a", 0.3]),
+    refused("complex scores", "`y_prob` must hold numbers; got complex numbers.", Y, np.array(P) + 0j),
+    refused("dates as scores", "`y_prob` must hold numbers; got dates.", Y, np.array(["2020-01-01"] * 4, "M8[D]")),
+    refused("durations as scores", "`y_prob` must hold numbers; got durations.", Y, np.array([1, 2, 3, 4], "m8[s]")),
+    refused("date objects as scores", "got a date, datetime.date(2020, 1, 2), at row 0.", Y, [datetime.date(2020, 1, 2)] * 4),
+    refused("records as scores", "`y_prob` must hold numbers; got dtype", Y, np.zeros(4, [("p", "f8")])),
+    refused("a column of lists", "got a list, [0.4, 0.6], at row 0. Stack the rows into a matrix (`np.stack`).", Y, pd.Series([[0.4, 0.6]] * 4)),
+    refused("a Polars column of lists", "Stack the rows into a matrix", Y, pl.Series([[0.4, 0.6]] * 4)),
+    refused("None for labels", "`y_true` must be an array, a list, a Series, a frame or a tensor; got None.", None, P),
+    refused("None for scores", "`y_prob` is missing: pass labels and scores, or a Tally in place of both.", Y, None),
+    refused("a number for scores", "got a float. One row is a list of one: `[0.5]`.", Y, 0.5),
+    refused("a dict of scores", "got a dict. Use `list(y_prob.values())`.", Y, dict(enumerate(P))),
+    refused("a set of scores", "got a set. A set has no order", Y, set(P)),
+    refused("a generator of scores", "got a generator. Use `list(y_prob)`.", Y, (p for p in P)),
+    refused("a string for scores", "`y_prob` must be an array, a list, a Series, a frame or a tensor; got a str.", Y, "0.5"),
+    refused("bytes for scores", "got bytes.", Y, b"\0\1\1\0"),
+    refused("a function for scores", "got a function.", Y, lambda: P),
+    refused("a tally for scores", "got a Tally.", Y, tn.tally(Y, P)),
+    refused("a lazy frame", "`y_prob` must be in memory; got a lazy frame. Collect it first.", Y, pl.LazyFrame({"p": P})),
+    refused("an array without dimensions", "`y_prob` must have one or two dimensions; got 0 (shape ()).", Y, np.array(0.5)),
+    refused("scores of three dimensions", "got 3 (shape (4, 1, 1)).", Y, np.zeros((4, 1, 1))),
+    refused("a column of scores", "`y_prob` must have a column per class, at least 2; got shape (4, 1). A single column of P(positive) is a vector: use `np.ravel(y_prob)`.", Y, np.array(P)[:, None]),
+    refused("a frame of one column", "use `np.ravel(y_prob)`", Y, pd.DataFrame({"p": P})),
+    refused("a row of scores", "got 4 labels and 1 rows of scores. Transpose `y_prob`", Y, np.array([P])),
+    refused("a frame without columns", "`y_prob` must have at least one column", Y, pd.DataFrame(index=range(4))),
+    refused("fewer scores than labels", "`y_true` and `y_prob` must have one entry per row; got 4 labels and 3 scores.", Y, P[:3]),
+    refused("fewer labels than scores", "got 2 labels and 4 scores.", Y[:2], P),
+    refused("no labels", "got 0 labels and 4 scores.", [], P),
+]  # fmt: skip
+
+LABELS = [
+    refused("labels 1 and 2", "`y_true` must be 0 or 1; 2 of 4 labels are not, the first is 2 at row 1. Say which value is the event: `pos_label=2`.", [1, 2, 2, 1], P),
+    refused("labels -1 and 1", "the first is -1 at row 0. Say which value is the event: `pos_label=1`.", [-1, 1, 1, -1], P),
+    refused("three labels", "1 of 4 labels is not, the first is 2 at row 2. Several classes need a matrix of scores, one column per class.", [0, 1, 2, 0], P),
+    refused("one label that is not 0 or 1", "Say what it means: `pos_label=2`, or `labels=[…]` with the event last.", [2, 2, 2, 2], P),
+    refused("a huge unsigned label", "the first is 18446744073709551615 at row 1.", np.array([0, 2**64 - 1, 1, 0], "u8"), P),
+    refused("a label beyond 64 bits", "it holds numbers (0, 1, 1180591620717411303424)", [2**70, 0, 1, 1], P),
+    refused("an infinite label", "the first is inf at row 0.", [inf, 0, 1, 1], P),
+    refused("soft labels", "the first is 0.9 at row 1. Labels say what happened, not how likely it was.", [0, 0.9, 1, 0], P),
+    refused("a bad label of weight 0", "1 of 4 labels is not, the first is 7 at row 0.", [7, 1, 1, 0], P, sample_weight=[0, 1, 1, 1]),
+    refused("a nan label", "`y_true` must not have missing values; 1 of 4 rows has one, the first is row 1.", [0, nan, 1, 0], P),
+    refused("a None label", "1 of 4 rows has one, the first is row 2. `missing=\"drop\"` leaves such rows out.", [0, 1, None, 0], P),
+    refused("a nan among strings", "`y_true` must not have missing values; 1 of 4 rows has one, the first is row 1.", ["no", nan, "yes", "no"], P, pos_label="yes"),
+    refused("a nan beside the positive label only", "`y_true` must not have missing values", [2, 2, 2, nan], P, pos_label=2),
+    refused("a nan beside named labels", "`y_true` must not have missing values", [1, 2, 2, nan], P, labels=[1, 2]),
+    refused("a None among strings", "the first is row 1.", ["no", None, "yes", "no"], P, pos_label="yes"),
+    refused("a pandas NA label", "the first is row 2.", pd.Series([0, 1, None, 0], dtype="Int64"), P),
+    refused("a pandas NA among bools", "the first is row 2.", pd.Series([True, False, None, True], dtype="boolean"), P),
+    refused("a pandas category that is missing", "the first is row 0.", pd.Series([None, "yes", "no", "no"], dtype="category"), P, pos_label="yes"),
+    refused("a pandas string that is missing", "the first is row 0.", pd.Series([None, "yes", "no", "no"], dtype="str"), P, pos_label="yes"),
+    refused("a Polars null label", "the first is row 3.", pl.Series([0, 1, 1, None]), P),
+    refused("a Polars null among bools", "the first is row 3.", pl.Series([True, False, True, None]), P),
+    refused("a PyArrow null label", "the first is row 0.", pa.chunked_array([[None, 1], [1, 0]]), P),
+    refused("a masked label", "the first is row 1.", masked(Y, [0, 1, 0, 0]), P),
+    refused("strings without pos_label", "it holds strings ('no', 'yes'). With a vector of scores, say which of them the scores are about: `pos_label='yes'`.", WORDS, P),
+    refused("an array of strings without pos_label", "it holds strings ('no', 'yes')", np.array(WORDS), P),
+    refused("pandas categories without pos_label", "it holds strings ('no', 'yes')", pd.Series(WORDS, dtype="category"), P),
+    refused("Polars categories without pos_label", "it holds strings ('no', 'yes')", pl.Series(WORDS, dtype=pl.Categorical), P),
+    refused("bytes without pos_label", "it holds bytes (b'n', b'y')", np.array([b"n", b"y", b"y", b"n"]), P),
+    refused("numbers in strings", "it holds strings ('0', '1')", ["0", "1", "1", "0"], P),
+    refused("Decimal labels", "it holds numbers (Decimal('0'), Decimal('1'))", [Decimal(y) for y in Y], P),
+    refused("labels of two types", "`y_true` must hold labels of one type; got int, str.", [0, "yes", "yes", 0], P),
+    refused("complex labels", "`y_true` must hold 0/1, bool, integers or strings; got dtype complex128.", np.array(Y) + 0j, P),
+    refused("dates as labels", "got dtype datetime64[D].", np.array(["2020-01-01"] * 4, "M8[D]"), P),
+    refused("lists as labels", "got entries of type list.", pd.Series([[0], [1], [1], [0]]), P),
+    refused("sets as labels", "got entries of type set.", [{0}, {1}, {1}, {0}], P),
+    refused("dicts as labels", "got entries of type dict.", [{}, {}, {}, {}], P),
+    refused("one-hot labels", "`y_true` must have one dimension; got 2 (shape (4, 2)). `np.argmax(y_true, axis=1)` turns one-hot rows into labels.", np.eye(2)[Y], P),
+    refused("a column of labels", "got 2 (shape (4, 1)). `np.ravel(y_true)` makes a vector of it.", [[0], [1], [1], [0]], P),
+    refused("a frame of labels", "`np.ravel(y_true)` makes a vector of it.", pd.DataFrame({"y": Y}), P),
+    refused("one label without dimensions", "`y_true` must have one dimension; got 0 (shape ()).", np.array(1), [0.5]),
+    refused("a dict of labels", "`y_true` must be an array, a list, a Series, a frame or a tensor; got a dict.", dict(enumerate(Y)), P),
+    refused("pandas rows in another order", "`y_true` and `y_prob` have the same index in a different order; rows are paired by position. Align them (`y_prob.loc[y_true.index]`) or pass `.to_numpy()`.", pd.Series(Y), pd.Series(P, index=[3, 2, 1, 0])),
+    refused("pandas rows of repeated names in another order", "the same index in a different order", pd.Series(Y, index=[0, 0, 1, 1]), pd.Series(P, index=[0, 1, 0, 1])),
+    refused("pandas weights in another order", "Align them (`sample_weight.loc[y_true.index]`)", pd.Series(Y), pd.Series(P), sample_weight=pd.Series([1, 2, 3, 4], index=[1, 0, 2, 3])),
+    refused("a pos_label that does not occur", "`pos_label` must be a value of `y_true` ('no', 'yes'); got 'Yes'.", WORDS, P, pos_label="Yes"),
+    refused("a number for pos_label of strings", "`pos_label` must be a value of `y_true`, which holds strings; got 1.", ["1", "1", "1", "1"], P, pos_label=1),
+    refused("a string for pos_label of numbers", "`pos_label` must be a value of `y_true`, which holds numbers; got '1'.", Y, P, pos_label="1"),
+    refused("a pos_label among three", "`y_true` must hold two values when the scores are a vector; got 3 (0, 1, 2).", [0, 1, 2, 0], P, pos_label=1),
+    refused("a list for pos_label", "`pos_label` must be one label; got ['yes'].", WORDS, P, pos_label=["yes"]),
+    refused("an array for pos_label", "`pos_label` must be one label; got array(", WORDS, P, pos_label=np.array(["no", "yes"])),
+    refused("nan for pos_label", "`pos_label` must be one label; got nan.", Y, P, pos_label=nan),
+    refused("pos_label against labels", "`labels` puts 2 last, as the positive class, but `pos_label` is 1. One of the two is enough.", [1, 2, 2, 1], P, labels=[1, 2], pos_label=1),
+    refused("three names for a vector", "`labels` must name two classes for a vector of scores, the positive one last; got 3.", [1, 2, 2, 1], P, labels=[1, 2, 3]),
+    refused("a name twice", "`labels` must name each class once; got 1, 1.", [1, 2, 2, 1], P, labels=[1, 1]),
+    refused("a label that is not named", "`y_true` must hold values named in `labels` ('no', 'yes'); 1 of 4 labels is not, the first is 'maybe' at row 3.", ["no", "yes", "yes", "maybe"], P, labels=["no", "yes"]),
+    refused("names of another type", "values named in `labels` ('0', '1'); 4 of 4 labels are not, the first is 0 at row 0.", Y, P, labels=["0", "1"]),
+    refused("a set of names", "`labels` must be a list of the classes in column order; got {1, 2}.", [1, 2, 2, 1], P, labels={1, 2}),
+    refused("a dict of names", "`labels` must be a list of the classes in column order; got {1: 0, 2: 1}.", [1, 2, 2, 1], P, labels={1: 0, 2: 1}),
+    refused("a string of names", "`labels` must be a list of the classes in column order; got '01'.", Y, P, labels="01"),
+    refused("a number for names", "`labels` must be a list of the classes in column order; got 2.", Y, P, labels=2),
+    refused("names in lists", "`labels` must be a list of the classes in column order; got shape (2, 1).", Y, P, labels=[[0], [1]]),
+    refused("a name that is missing", "got 0, None, of which one is missing.", Y, P, labels=[0, None]),
+    refused("swapped arguments", "`y_true` looks like scores and `y_prob` like labels: the arguments seem swapped. Labels come first.", P, Y),
+    refused("swapped arguments with bools", "the arguments seem swapped", P, [bool(y) for y in Y]),
+    refused("swapped arguments with floats", "the arguments seem swapped", P, [float(y) for y in Y]),
+    refused("swapped arguments with strings", "the arguments seem swapped", P, WORDS),
+    refused("swapped arguments with an array of strings", "the arguments seem swapped", P, np.array(WORDS)),
+    refused("swapped arguments with labels -1 and 1", "the arguments seem swapped", P, [-1, 1, 1, -1]),
+    refused("swapped arguments with pos_label", "the arguments seem swapped", P, [1, 2, 2, 1], pos_label=2),
+]  # fmt: skip
+
+WEIGHTS = [
+    refused("a number for weights", "`sample_weight` must be an array, a list, a Series, a frame or a tensor; got an int.", Y, P, sample_weight=2),
+    refused("weights without dimensions", "`sample_weight` must have one entry per row (4); got shape ().", Y, P, sample_weight=np.array(2.0)),
+    refused("a None without dimensions", "got shape ().", Y, P, sample_weight=np.array(None, dtype=object)),
+    refused("three weights for four rows", "`sample_weight` must have one entry per row (4); got shape (3,).", Y, P, sample_weight=[1, 1, 1]),
+    refused("a column of weights", "got shape (4, 1).", Y, P, sample_weight=np.ones((4, 1))),
+    refused("no weights", "got shape (0,).", Y, P, sample_weight=[]),
+    refused("a nan weight", "`sample_weight` must not have missing values; 1 of 4 is nan, the first at row 1. `missing=\"drop\"` leaves such rows out.", Y, P, sample_weight=[1, nan, 1, 1]),
+    refused("a None weight", "`sample_weight` must not have missing values; 1 of 4 rows has one, the first is row 3.", Y, P, sample_weight=[1, 1, 1, None]),
+    refused("a pandas NA weight", "1 of 4 rows has one, the first is row 0.", Y, P, sample_weight=pd.Series([None, 2, 3, 1], dtype="Int64")),
+    refused("an infinite weight", "`sample_weight` must be finite and at least 0; 1 of 4 weights is not, the first is inf at row 1.", Y, P, sample_weight=[1, inf, 1, 1]),
+    refused("a negative weight", "1 of 4 weights is not, the first is -1 at row 2.", Y, P, sample_weight=[1, 1, -1, 1]),
+    refused("two negative weights", "2 of 4 weights are not, the first is -0.5 at row 0.", Y, P, sample_weight=[-0.5, 1, -1, 1]),
+    refused("a weight too large for a float", "the first is inf at row 0.", Y, P, sample_weight=[10**400, 1, 1, 1]),
+    refused("weights that are all zero", "`sample_weight` must have a weight above 0; all 4 are 0.", Y, P, sample_weight=[0, 0, 0, 0]),
+    refused("weights whose squares overflow", "`sample_weight` must have its largest weight between 1e-100 and 1e+100; it is 1e+200 at row 3.", Y, P, sample_weight=[1, 1, 1, 1e200]),
+    refused("weights whose squares vanish", "Multiply all weights by one number: calibration errors do not change.", Y, P, sample_weight=[1e-200] * 4),
+    refused("strings as weights", "`sample_weight` must hold numbers; got a str, '1', at row 0.", Y, P, sample_weight=["1", "1", "1", "1"]),
+    refused("complex weights", "`sample_weight` must hold numbers; got complex numbers.", Y, P, sample_weight=[1j, 1, 1, 1]),
+    refused("dates as weights", "`sample_weight` must hold numbers; got dates.", Y, P, sample_weight=np.array(["2020"] * 4, "M8[Y]")),
+    refused("a dict of weights", "got a dict.", Y, P, sample_weight={0: 1}),
+]  # fmt: skip
+
+ROW_OPTIONS = [
+    refused("an unknown word for missing", "`missing` must be 'raise' or 'drop'; got 'ignore'.", Y, P, missing="ignore"),
+    refused("None for missing", "`missing` must be 'raise' or 'drop'; got None.", Y, P, missing=None),
+    refused("an array for missing", "`missing` must be 'raise' or 'drop'; got array(", Y, P, missing=np.array(["drop", "raise"])),
+    refused("a word for from_logits", "`from_logits` must be True or False; got 'yes'.", Y, P, from_logits="yes"),
+    refused("a number for from_logits", "`from_logits` must be True or False; got 1.", Y, P, from_logits=1),
+    refused("a nan logit", "`y_prob` must not have missing values; 1 of 4 is nan, the first at row 0.", Y, [nan, 1, 2, 3], from_logits=True),
+    refused("logits to be clipped", "`clip_tolerance` is for probabilities; logits (`from_logits=True`) need none.", Y, P, from_logits=True, clip_tolerance=0.01),
+    refused("logits with a sum tolerance", "`sum_tolerance` is for probabilities; logits (`from_logits=True`) need none.", Y, P, from_logits=True, sum_tolerance=0),
+    refused("a negative clip tolerance", "`clip_tolerance` must be a number between 0 and 0.1; got -1.", Y, P, clip_tolerance=-1),
+    refused("a large clip tolerance", "got 0.5.", Y, P, clip_tolerance=0.5),
+    refused("nan for a clip tolerance", "got nan.", Y, P, clip_tolerance=nan),
+    refused("None for a clip tolerance", "got None.", Y, P, clip_tolerance=None),
+    refused("True for a clip tolerance", "got True.", Y, P, clip_tolerance=True),
+    refused("a word for a clip tolerance", "got 'small'.", Y, P, clip_tolerance="small"),
+    refused("a negative sum tolerance", "`sum_tolerance` must be a number between 0 and 1; got -1.", Y, P, sum_tolerance=-1),
+    refused("nan for a sum tolerance", "got nan.", Y, P, sum_tolerance=nan),
+    refused("True for a sum tolerance", "got True.", Y, P, sum_tolerance=True),
+    refused("a word for a sum tolerance", "got 'small'.", Y, P, sum_tolerance="small"),
+    refused("an unknown kind", "`kind` must be 'classwise', 'confidence' or 'top-label'; got 'top'.", Y, P, kind="top"),
+    refused("None for kind", "`kind` must be 'classwise', 'confidence' or 'top-label'; got None.", Y, P, kind=None),
+    refused("confidence of a vector", "`kind='confidence'` needs a matrix of scores, one column per class; `y_prob` is a vector.", Y, P, kind="confidence"),
+    refused("top label of a vector", "`kind='top-label'` needs a matrix of scores", Y, P, kind="top-label"),
+    refused("all rows dropped", "`y_true` and `y_prob` must have at least one complete row; all 4 miss a value.", [0, 1, nan, nan], [nan, nan, 0.1, 0.2], missing="drop"),
+]  # fmt: skip
+
+OFF = np.where(P3 == 0.7, 0.70001, P3)
+MATRICES = [
+    refused("rows that sum to 1.00001", "Rows of `y_prob` must sum to 1 within 1e-06; 1 of 4 does not, the first is row 0, which sums to 1.00001. The largest difference is 1e-05; `sum_tolerance=2e-05` allows it.", Y3, OFF),
+    refused("rows that do not sum to one", "4 of 4 do not, the first is row 0, which sums to 0.75. Divide each row by its sum if its entries are shares of the whole.", Y3, np.full((4, 3), 0.25)),
+    refused("rows that sum to one only in float16", "Rows of `y_prob` must sum to 1 within 0.002", Y3, (P3 * 0.99).astype(np.float16)),
+    refused("entries above one", "`y_prob` must lie in [0, 1]; 1 of 12 values does not, the first is 1.1 at row 2, column 0.", Y3, np.where(np.arange(12).reshape(4, 3) == 6, 1.1, P3)),
+    refused("an entry that is nan", "1 of 12 is nan, the first at row 1, column 1.", Y3, np.where(P3 == 0.8, nan, P3)),
+    refused("an entry that is None", "1 of 4 rows has one, the first is row 0.", Y3, [[None, 0.5, 0.5], *P3[1:].tolist()]),
+    refused("an entry that is masked", "1 of 4 rows has one, the first is row 1.", Y3, masked(P3, P3 == 0.8)),
+    refused("masked objects of which one is None", "2 of 4 rows have one, the first is row 0.", Y3, masked(np.array([[None, 0.5, 0.5], *P3[1:].tolist()], object), P3 == 0.8)),
+    refused("a frame with an NA entry", "1 of 4 rows has one, the first is row 1.", Y3, pd.DataFrame(P3).astype("Float64").mask(P3 == 0.8)),
+    refused("an entry that is a string", "`y_prob` must hold numbers; got a str, 'x', at row 0, column 1.", Y3, pd.DataFrame({"a": P3[:, 0], "b": ["x"] * 4})),
+    refused("percentages in a matrix", "These look like percentages: divide them by 100.", Y3, P3 * 100),
+    refused("counts in a matrix", "Divide each row by its sum if they are counts or other shares.", Y3, (P3 * 20).astype(int)),
+    refused("logits in a matrix", "These look like logits: say `from_logits=True` if they are.", Y3, np.log(P3)),
+    refused("an infinite logit", "`y_prob` as logits must be below +inf; 1 of 12 is not, the first at row 1, column 1.", Y3, np.where(P3 == 0.8, inf, P3), from_logits=True),
+    refused("a row of logits without a finite one", "`y_prob` as logits must have a finite entry in every row; row 2 has none.", Y3, np.where([[0], [0], [1], [0]], -inf, P3), from_logits=True),
+    refused("rows of different lengths", "`y_prob` must have rows of equal length; row 0 has length 2 and row 1 length 1.", [0, 1], [[0.1, 0.9], [0.5]]),
+    refused("a matrix with a row per class", "got 4 labels and 3 rows of scores. Transpose `y_prob` if it has a row per class.", Y3, P3.T),
+    refused("fewer labels than rows", "got 2 labels and 4 rows of scores.", [0, 1], P3),
+    refused("a class code out of range", "`y_true` must hold class codes 0 to 2, one per column of `y_prob`; 1 of 4 labels is not, the first is 3 at row 2.", [0, 1, 3, 0], P3),
+    refused("class codes that begin at one", "Other labels are named in column order: `labels=[1, 2, 3]`.", [1, 2, 3, 1], P3),
+    refused("a negative class code", "the first is -1 at row 1.", [0, -1, 2, 0], P3),
+    refused("a class code of 1.5", "the first is 1.5 at row 1.", [0, 1.5, 2, 0], P3),
+    refused("an infinite class code", "the first is inf at row 1.", [0, inf, 2, 0], P3),
+    refused("a nan class code", "`y_true` must not have missing values; 1 of 4 rows has one, the first is row 1.", [0, nan, 2, 0], P3),
+    refused("a class code beyond 64 bits", "`y_true` must have one distinct value per column of `y_prob`", [0, 2**70, 1, 1], P3[:, :2] / P3[:, :2].sum(axis=1, keepdims=True)),
+    refused("two words for three columns", "got 2 ('ant', 'bee') for 3 columns. `labels=` names the columns in order.", ["ant", "bee", "ant", "ant"], P3),
+    refused("pos_label for a matrix", "`pos_label` is for a vector of scores; `y_prob` is a matrix, so use `labels=`.", Y3, P3, pos_label=1),
+    refused("two names for three columns", "`labels` must name the 3 columns of `y_prob` in order; got 2 names.", Y3, P3, labels=[0, 1]),
+    refused("a class that is not named", "values named in `labels` (0, 1, 5); 1 of 4 labels is not, the first is 2 at row 2.", Y3, P3, labels=[0, 1, 5]),
+    refused("a misspelt class beside named columns", "`y_true` must hold values named in the columns of `y_prob` ('cow', 'ant', 'bee'); 1 of 4 labels is not, the first is 'bea' at row 1.", ["ant", "bea", "cow", "ant"], pd.DataFrame(P3, columns=["cow", "ant", "bee"])),
+    refused("names against the names of the columns", "`labels` must name the columns of `y_prob` in their order; it says 'ant', 'bee', 'cow', they are named 'cow', 'ant', 'bee'. Leave `labels` out to go by the names.", WORDS3, pd.DataFrame(P3, columns=["cow", "ant", "bee"]), labels=["ant", "bee", "cow"]),
+    refused("columns named by codes in another order", "they are named 2, 0, 1. Say `labels=[2, 0, 1]` to go by the names, or pass the frame's `.to_numpy()` to go by place.", Y3, pd.DataFrame(P3, columns=[2, 0, 1])),
+    refused("Polars columns named by codes in another order", "they are named 2, 0, 1.", Y3, pl.DataFrame(P3, schema=["2", "0", "1"])),
+    refused("columns of one name", "`y_prob` must have columns of different names; some have the same.", Y3, pd.DataFrame(P3, columns=["a", "a", "b"])),
+    refused("pandas rows of a matrix in another order", "the same index in a different order", pd.Series(Y3), pd.DataFrame(P3, index=[3, 2, 1, 0])),
+    refused("a swapped matrix", "the arguments seem swapped", P3, Y3),
+    refused("a swapped matrix with strings", "the arguments seem swapped", P3, WORDS3),
+    refused("a swapped matrix with floats", "the arguments seem swapped", P3, [0.0, 1.0, 2.0, 0.0]),
+    refused("one-hot labels for a matrix", "`np.argmax(y_true, axis=1)` turns one-hot rows into labels.", np.eye(3)[Y3], P3),
+    refused("a negative weight in a matrix", "`sample_weight` must be finite and at least 0; 1 of 4 weights is not, the first is -1 at row 2.", Y3, P3, sample_weight=[1, 1, -1, 1]),
+    refused("a nan weight in a matrix", "`sample_weight` must not have missing values; 1 of 4 is nan, the first at row 2.", Y3, P3, sample_weight=[1, 1, nan, 1]),
+    refused("weights that are all zero in a matrix", "all 4 are 0.", Y3, P3, sample_weight=[0, 0, 0, 0]),
+]  # fmt: skip
+
+TENSORS = [] if torch is None else [
+    refused("a tensor without data", "`y_prob` must hold values; got a tensor on the device 'meta', which holds none.", Y, torch.empty(4, device="meta")),
+    refused("a sparse tensor", "`y_prob` must be a dense tensor; got layout torch.sparse_coo. Use `.to_dense()`.", Y, torch.tensor(P).to_sparse()),
+    refused("a complex tensor", "`y_prob` must hold numbers; got complex numbers.", Y, torch.tensor(P) + 0j),
+    refused("a tensor with a nan", "1 of 4 is nan, the first at row 0.", Y, torch.tensor([nan, 0.5, 0.5, 0.5])),
+    refused("a list of tensors that need a gradient", "`y_prob` must be an array of numbers or labels; NumPy cannot make one", Y, [torch.tensor(p, requires_grad=True) for p in P]),
+    refused("a tensor without dimensions", "got 0 (shape ()).", Y, torch.tensor(0.5)),
+    refused("swapped tensors", "the arguments seem swapped", torch.tensor(P), torch.tensor(Y)),
+    refused("a bfloat16 matrix whose rows do not sum to one", "`sum_tolerance=2e-03` allows it.", Y3, torch.tensor(P3).bfloat16()),
+]  # fmt: skip
+
+if hasattr(np.dtypes, "StringDType"):
+    text = np.dtypes.StringDType(na_object=nan)
+    LABELS += [
+        refused("a missing entry of NumPy's own strings", "1 of 4 rows has one, the first is row 1.", np.array(["no", nan, "yes", "no"], text), P, pos_label="yes"),
+    ]  # fmt: skip
+WIDE = np.finfo(np.longdouble).eps < 1e-18
+if WIDE:
+    SCORES += [
+        refused("a long double just above one", "the first is 1.0000000000000002 at row 0.", Y, np.array([1, 0, 0, 0]) + np.longdouble(1e-19)),
+        refused("a long double just below zero", "1 of 4 values does not", Y, np.array([-np.longdouble("1e-4000"), 0, 0, 0])),
+        refused("a long double too large for a float", "the first is inf at row 0.", Y, np.array([np.longdouble("1e4000"), 0, 0, 0])),
+    ]  # fmt: skip
+
+REFUSED_VECTORS = SCORES + LABELS + WEIGHTS + ROW_OPTIONS
+REFUSED = REFUSED_VECTORS + MATRICES + TENSORS
+refused_rows = pytest.mark.parametrize(("y", "p", "options", "message"), REFUSED)
+
+
+def error_of(measure, y, p, options):
+    with pytest.raises(tn.InputError) as caught:
+        measure(y, p, **options)
+    return str(caught.value)
+
+
+@refused_rows
+def test_an_error_says_what_came_and_where(y, p, options, message):
+    assert message in error_of(tn.ece, y, p, options)
+
+
+@refused_rows
+def test_an_error_is_one_sentence_after_another_and_names_an_argument(y, p, options, message):
+    text = error_of(tn.ece, y, p, options)
+    assert re.search(
+        r"`(y_true|y_prob|labels|pos_label|sample_weight|missing|kind(=.*)?|\w+_tolerance|from_logits)`", text
+    )
+    assert "\n" not in text
+    assert text.endswith(".") or "NumPy cannot make one" in text
+    assert len(text) < 400
+    assert not re.search(r"invalid|please|np\.(int|float|str_)", text, re.IGNORECASE)
+
+
+@refused_rows
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_every_measure_gives_the_same_error(y, p, options, message):
+    expected = error_of(tn.ece, y, p, options)
+    for name, measure in MEASURES.items():
+        if name not in NO_MATRIX or is_vector(p):
+            assert error_of(measure, y, p, options) == expected, name
+
+
+def is_vector(p):
+    return getattr(p, "ndim", None) == 1 or (isinstance(p, list) and all(isinstance(v, float | int) for v in p))
+
+
+@pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
+@pytest.mark.parametrize(("y", "p", "options", "message"), MATRICES)
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_every_kind_gives_the_same_error(kind, y, p, options, message):
+    for bins in (10, tn.EqualMass(3), tn.Distinct()):
+        assert message in error_of(partial(tn.ece, bins=bins), y, p, options | {"kind": kind})
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURES if name not in NO_ROWS_IS_FINE])
+@pytest.mark.parametrize("p", [[], np.zeros(0), pd.Series([], dtype=float), pl.Series([], dtype=pl.Float64)])
+def test_no_rows_have_no_measure(name, p):
+    message = "`y_true` and `y_prob` must have at least one row; both are empty."
+    assert error_of(MEASURES[name], [], p, {}) == message
+
+
+@pytest.mark.parametrize("p", [[], np.zeros((0, 3)), np.zeros(0, np.float32)])
+def test_no_rows_are_the_zero_of_addition(p):
+    assert tn.tally([], p).n == tn.binned([], p).n == 0
+
+
+def test_labels_without_rows_may_be_of_any_type():
+    assert tn.tally(np.array([], dtype=str), []).n == 0
+
+
+READ_ONLY = np.array(P)
+READ_ONLY.flags.writeable = False
+
+ACCEPTED = [
+    measured("lists", ECE, Y, P),
+    measured("tuples", ECE, tuple(Y), tuple(P)),
+    measured("a deque", ECE, deque(Y), deque(P)),
+    measured("a standard-library array", ECE, array.array("b", Y), array.array("d", P)),
+    measured("a memoryview", ECE, memoryview(bytes(Y)), memoryview(np.array(P))),
+    measured("a range as labels", (0.05 + 0.3) / 2, range(2), [0.05, 0.7]),
+    measured("a read-only array", ECE, Y, READ_ONLY),
+    measured("a reversed array", ECE, np.array(Y[::-1])[::-1], np.array(P[::-1])[::-1]),
+    measured("every second entry", ECE, np.repeat(Y, 2)[::2], np.repeat(P, 2)[::2]),
+    measured("a row of a Fortran matrix", ECE, Y, np.asfortranarray([P, P])[0]),
+    measured("big-endian arrays", ECE, np.array(Y, ">i4"), np.array(P, ">f8")),
+    measured("an array that is not aligned", ECE, Y, np.frombuffer(b"." + np.array(P).tobytes(), offset=1)),
+    measured("a broadcast array", 0.0, [0, 1, 1, 0], np.broadcast_to(0.5, 4)),
+    measured("float16 scores", ECE, Y, np.array(P, np.float16)),
+    measured("float32 scores", ECE, Y, np.array(P, np.float32)),
+    measured("long double scores", ECE, np.array(Y, np.longdouble), np.array(P, np.longdouble)),
+    measured("Decimal scores", ECE, Y, [Decimal(str(p)) for p in P]),
+    measured("Fraction scores", ECE, Y, [Fraction(p) for p in P]),
+    measured("an array of objects", ECE, np.array(Y, object), np.array(P, object)),
+    measured("a masked array without a mask", ECE, masked(Y, False), masked(P, np.zeros(4))),
+    measured("0 and 1 as int scores", 0.0, Y, Y),
+    measured("bool scores", 0.0, Y, [bool(y) for y in Y]),
+    measured("scores of minus zero", 0.0, Y, [-0.0, 1, 1, -0.0]),
+    measured("a subnormal score", 0.0, Y, [5e-324, 1, 1, 0]),
+    measured("float labels", ECE, [0.0, 1.0, 1.0, 0.0], P),
+    measured("a label of minus zero", ECE, [-0.0, 1.0, 1.0, 0.0], P),
+    measured("bool labels", ECE, [False, True, True, False], P),
+    measured("NumPy bools among bools", ECE, column_of(False, np.True_, True, np.False_), P),
+    measured("strings with pos_label", ECE, WORDS, P, pos_label="yes"),
+    measured("strings with the other pos_label", 0.75, WORDS, P, pos_label="no"),
+    measured("strings with labels", ECE, WORDS, P, labels=["no", "yes"]),
+    measured("labels and pos_label that agree", ECE, WORDS, P, labels=["no", "yes"], pos_label="yes"),
+    measured("bytes with pos_label", ECE, np.array([b"n", b"y", b"y", b"n"]), P, pos_label=b"y"),
+    measured("labels 1 and 2 with pos_label", ECE, [1, 2, 2, 1], P, pos_label=2),
+    measured("labels -1 and 1 with labels", ECE, [-1, 1, 1, -1], P, labels=[-1, 1]),
+    measured("bool labels with pos_label False", 0.75, [False, True, True, False], P, pos_label=False),
+    measured("0 and 1 with pos_label True", ECE, Y, P, pos_label=True),
+    measured("Decimal labels with pos_label", ECE, [Decimal(y) for y in Y], P, pos_label=1),
+    measured("pairs with pos_label", ECE, pd.Series([("a", y) for y in Y]), P, pos_label=("a", 1)),
+    measured("pairs that are all the pos_label", 0.55, pd.Series([("a", "b")] * 4), P, tn.OneClassWarning, pos_label=("a", "b")),
+    measured("labels of two types with labels", ECE, [0, "yes", "yes", 0], P, labels=[0, "yes"]),
+    measured("int labels that floats cannot tell apart", ECE, [-1, 2**63 + 1, 2**63 + 1, -1], P, labels=[-1, 2**63 + 1]),
+    measured("the negatives of a day", 0.45, ["no"] * 4, P, tn.OneClassWarning, pos_label="yes"),
+    measured("labels as a Series", ECE, WORDS, P, labels=pd.Series(["no", "yes"])),
+    measured("labels as a range", ECE, Y, P, labels=range(2)),
+    measured("a pandas nullable column", ECE, pd.Series(Y, dtype="Int8"), pd.Series(P, dtype="Float64")),
+    measured("a pandas category of ints", ECE, pd.Series(Y, dtype="category"), P),
+    measured("a pandas category of strings", ECE, pd.Series(WORDS, dtype="category"), P, pos_label="yes"),
+    measured("a pandas Categorical", ECE, pd.Categorical(WORDS), P, pos_label="yes"),
+    measured("a pandas Index", ECE, pd.Index(Y), pd.Index(P)),
+    measured("pandas rows with other names", ECE, pd.Series(Y, index=[5, 6, 7, 8]), pd.Series(P)),
+    measured("pandas rows with the same names in the same order", ECE, pd.Series(Y, index=[3, 1, 2, 0]), pd.Series(P, index=[3, 1, 2, 0])),
+    measured("a Polars Categorical", ECE, pl.Series(WORDS, dtype=pl.Categorical), pl.Series(P), pos_label="yes"),
+    measured("a Polars Enum in another order", ECE, pl.Series(WORDS, dtype=pl.Enum(["yes", "no"])), P, pos_label="yes"),
+    measured("a Polars Decimal", ECE, Y, pl.Series([Decimal(str(p)) for p in P])),
+    measured("a PyArrow array", ECE, pa.array(Y), pa.array(P)),
+    measured("a PyArrow array in chunks", ECE, pa.chunked_array([Y[:1], Y[1:]]), pa.chunked_array([P[:3], P[3:]])),
+    measured("a PyArrow dictionary", ECE, pa.array(WORDS).dictionary_encode(), P, pos_label="yes"),
+    measured("scores within the clip tolerance", 0.0, Y, [-1e-7, 1 + 1e-7, 1, 0], clip_tolerance=1e-6),
+    measured("long doubles within the clip tolerance", 0.0, Y, np.array([-1e-7, 1 + 1e-7, 1, 0], np.longdouble), clip_tolerance=1e-6),
+    measured("float32 softmax slips with a clip tolerance", 0.0, Y, np.array([0, 1.0000001, 1, 0], np.float32), clip_tolerance=2e-7),
+    measured("a clip tolerance that nothing needs", ECE, Y, P, clip_tolerance=0.1),
+    measured("logits", ECE, Y, np.log(P) - np.log1p(-np.array(P)), from_logits=True),
+    measured("logits of any size", 0.0, Y, [-1e308, 800, inf, -inf], from_logits=True),
+    measured("whole logits", 0.0, Y, [-1000, 1000, 1000, -1000], from_logits=True),
+    measured("long double logits", ECE, Y, np.array(np.log(P) - np.log1p(-np.array(P)), np.longdouble), from_logits=True),
+    measured("bool weights", np.mean([0.2 * 2, 0.4]) * 2 / 3, Y, P, sample_weight=[True, False, True, True]),
+    measured("int weights", (0.1 + 2 * 0.2 + 0.4 + 0.3) / 5, Y, P, sample_weight=[1, 2, 1, 1]),
+    measured("a weight of minus zero", (0.3 + 0.2 + 0.4) / 3, Y, P, sample_weight=[-0.0, 1, 1, 1]),
+    measured("long double weights", ECE, Y, P, sample_weight=np.full(4, 3, np.longdouble)),
+    measured("Decimal weights", ECE, Y, P, sample_weight=[Decimal("1.5")] * 4),
+    measured("a broadcast weight", ECE, Y, P, sample_weight=np.broadcast_to(2.0, 4)),
+    measured("pandas weights", ECE, Y, P, sample_weight=pd.Series([2, 2, 2, 2], dtype="Int64")),
+    measured("a label that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, [0, nan, 1, 0], P, tn.DroppedRowsWarning, missing="drop"),
+    measured("a string that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, ["no", nan, "yes", "no"], P, tn.DroppedRowsWarning, missing="drop", pos_label="yes"),
+    measured("a score that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, Y, [0.1, nan, 0.6, 0.3], tn.DroppedRowsWarning, missing="drop"),
+    measured("a weight that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, Y, P, tn.DroppedRowsWarning, missing="drop", sample_weight=[1, nan, 1, 1]),
+    measured("a masked score out of range that is dropped", (0.1 + 0.4 + 0.3) / 3, Y, masked([0.1, 9, 0.6, 0.3], [0, 1, 0, 0]), tn.DroppedRowsWarning, missing="drop"),
+    measured("a masked label out of range that is dropped", (0.1 + 0.4 + 0.3) / 3, masked([0, 9, 1, 0], [0, 1, 0, 0]), P, tn.DroppedRowsWarning, missing="drop"),
+    measured("a pandas NA that is dropped", (0.1 + 0.4 + 0.3) / 3, pd.Series([0, None, 1, 0], dtype="boolean"), P, tn.DroppedRowsWarning, missing="drop"),
+    measured("a Polars null that is dropped", (0.1 + 0.4 + 0.3) / 3, pl.Series([0, None, 1, 0]), P, tn.DroppedRowsWarning, missing="drop"),
+    measured("a PyArrow null that is dropped", (0.1 + 0.4 + 0.3) / 3, Y, pa.array([0.1, None, 0.6, 0.3]), tn.DroppedRowsWarning, missing="drop"),
+    measured("a nan logit that is dropped", 0.0, Y, [-1000, nan, 1000, -1000], tn.DroppedRowsWarning, missing="drop", from_logits=True),
+    measured("nothing to drop", ECE, Y, P, missing="drop"),
+    measured("one class", 0.55, [1, 1, 1, 1], P, tn.OneClassWarning),
+    measured("kind of a vector spelt out", ECE, Y, P, kind="classwise"),
+]  # fmt: skip
+
+ACCEPTED_MATRICES = [
+    measured("lists of lists", ECE3, Y3, P3.tolist()),
+    measured("a Fortran matrix", ECE3, Y3, np.asfortranarray(P3)),
+    measured("a matrix turned around twice", ECE3, Y3, P3[::-1, ::-1].copy()[::-1, ::-1]),
+    measured("a big-endian matrix", ECE3, np.array(Y3, ">i2"), P3.astype(">f4")),
+    measured("a matrix that is not aligned", ECE3, Y3, np.frombuffer(b"." + P3.tobytes(), offset=1).reshape(4, 3)),
+    measured("a float16 matrix", ECE3, Y3, P3.astype(np.float16)),
+    measured("a long double matrix", ECE3, Y3, P3.astype(np.longdouble)),
+    measured("a matrix of objects", ECE3, Y3, P3.astype(object)),
+    measured("float class codes", ECE3, [0.0, 1.0, 2.0, 0.0], P3),
+    measured("unsigned class codes", ECE3, np.array(Y3, np.uint64), P3),
+    measured("bool class codes for two columns", ECE, [False, True, True, False], np.column_stack([np.subtract(1, P), P])),
+    measured("strings in sorted order", ECE3, WORDS3, P3),
+    measured("strings with labels in column order", ECE3, WORDS3, P3[:, [2, 0, 1]], labels=["cow", "ant", "bee"]),
+    measured("codes with labels in column order", ECE3, Y3, P3[:, [2, 0, 1]], labels=[2, 0, 1]),
+    measured("class codes that begin at one with labels", ECE3, [1, 2, 3, 1], P3, labels=[1, 2, 3]),
+    measured("unsigned codes that floats cannot tell apart", ECE3, np.array([0, 2**64 - 2, 2**64 - 1, 0], "u8"), P3, labels=[0, 2**64 - 2, 2**64 - 1]),
+    measured("a pandas frame with numbers for names", ECE3, Y3, pd.DataFrame(P3)),
+    measured("a pandas frame with names in another order", ECE3, WORDS3, pd.DataFrame(P3, columns=["ant", "bee", "cow"])[["cow", "ant", "bee"]]),
+    measured("a pandas frame with codes for names, said by labels", ECE3, Y3, pd.DataFrame(P3)[[2, 0, 1]], labels=[2, 0, 1]),
+    measured("a pandas frame with names that are no labels", ECE3, WORDS3, pd.DataFrame(P3, columns=["p1", "p2", "p3"])),
+    measured("a pandas frame with names in two levels", ECE3, Y3, pd.DataFrame(P3, columns=pd.MultiIndex.from_product([["p"], [0, 1, 2]]))),
+    measured("a pandas frame of nullable columns", ECE3, Y3, pd.DataFrame(P3).astype("Float64")),
+    measured("a pandas frame of sparse columns", ECE3, Y3, pd.DataFrame(P3).astype(pd.SparseDtype(float))),
+    measured("a pandas frame of bools and floats", 0.0, Y, pd.DataFrame({"no": [True, False, False, True], "yes": [0.0, 1, 1, 0]})),
+    measured("a Polars frame with names in another order", ECE3, WORDS3, pl.DataFrame(P3, schema=["ant", "bee", "cow"]).select("cow", "ant", "bee")),
+    measured("a Polars column of arrays", ECE3, Y3, pl.Series(P3, dtype=pl.Array(pl.Float64, 3))),
+    measured("a Polars Enum in another order for a matrix", ECE3, pl.Series(WORDS3, dtype=pl.Enum(["cow", "bee", "ant"])), P3),
+    measured("a PyArrow table", ECE3, WORDS3, pa.table({"cow": P3[:, 2], "ant": P3[:, 0], "bee": P3[:, 1]})),
+    measured("a PyArrow record batch", ECE3, Y3, pa.record_batch({"a": P3[:, 0], "b": P3[:, 1], "c": P3[:, 2]})),
+    measured("one class of three missing in the labels", 0.1875, ["ant", "bee", "ant", "ant"], [[0.75, 0.25, 0], [0.25, 0.75, 0], [0.625, 0.25, 0.125], [0.75, 0, 0.25]], labels=["ant", "bee", "cow"]),
+    measured("sums within the sum tolerance", pytest.approx(ECE3, abs=1e-5), Y3, OFF, sum_tolerance=1e-4),
+    measured("logits of a matrix", ECE3, Y3, np.log(P3), from_logits=True),
+    measured("logits of minus infinity", 0.0, [0, 1], [[0, -inf], [-inf, 5]], from_logits=True),
+    measured("a row of a matrix that is dropped", (1.0 + 0.65 + 0.75) / 9, Y3, np.where(P3 == 0.8, nan, P3), tn.DroppedRowsWarning, missing="drop"),
+    measured("a row of objects that is dropped", ECE, [*Y, 0], [*np.column_stack([np.subtract(1, P), P]).tolist(), [None, 1]], tn.DroppedRowsWarning, missing="drop"),
+    measured("one-hot scores", 0.0, Y3, np.eye(3, dtype=int)[Y3]),
+]  # fmt: skip
+
+accepted_rows = pytest.mark.parametrize(("y", "p", "options", "value", "warning"), ACCEPTED + ACCEPTED_MATRICES)
+
+
+@accepted_rows
+def test_a_number_is_right(y, p, options, value, warning):
+    near = pytest.approx(value, abs=2e-4 if getattr(p, "dtype", None) in (np.float16, np.float32, ">f4") else 1e-12)
+    if warning is None:
+        assert ece2(y, p, **options) == near
+        return
+    with pytest.warns(warning) as caught:
+        assert ece2(y, p, **options) == near
+    assert [w.filename for w in caught] == [__file__] * len(caught)
+
+
+@accepted_rows
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_tally_is_made_of_the_same_rows(y, p, options, value, warning):
+    from_rows, from_sums = ece2(y, p, **options), ece2(tn.tally(y, p, **options))
+    assert from_sums == (pytest.approx(from_rows, rel=1e-12) if "sample_weight" in options else from_rows)
+
+
+def test_there_are_cases_enough():
+    assert len(REFUSED) + len(ACCEPTED) + len(ACCEPTED_MATRICES) > 200
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w", "gone"),
+    [
+        ([0, nan, 1, 0], P, None, 1),
+        (Y, [nan, 0.5, nan, nan], None, 3),
+        (Y, P, [1, nan, nan, 1], 2),
+        ([nan, 1, 1, 0], [0.5, nan, 0.5, 0.5], [1, 1, nan, 1], 3),
+        (pd.Series([None, 1, None, 0], dtype="Int64"), pd.Series([None, 0.5, 0.5, 0.5], dtype="Float64"), None, 2),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
+def test_dropped_rows_are_counted(y, p, w, gone):
+    with pytest.warns(tn.DroppedRowsWarning, match=f"^{gone} of 4 rows miss a value and were dropped"):
+        tn.ece(y, p, sample_weight=w, missing="drop")
+
+
+@given(
+    y=st.lists(st.sampled_from([0.0, 1.0, nan]), min_size=5, max_size=5),
+    p=st.lists(st.sampled_from([0.0, 0.25, 0.7, 1.0, nan]), min_size=5, max_size=5),
+    w=st.lists(st.sampled_from([0.0, 1.0, 3.0, nan]), min_size=5, max_size=5),
+)
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_dropping_is_leaving_out(y, p, w):
+    y, p, w = [*y, 0.0], [*p, 0.5], [*w, 1.0]
+    kept = ~(np.isnan(y) | np.isnan(p) | np.isnan(w))
+    assert ece2(y, p, sample_weight=w, missing="drop") == ece2(
+        np.array(y)[kept], np.array(p)[kept], sample_weight=np.array(w)[kept]
+    )
+
+
+def suggestion_in(error, name):
+    found = re.search(rf"`{name}=(\S+)` allows it", str(error.value))
+    assert found, str(error.value)
+    return float(found[1])
+
+
+@given(excess=st.floats(0, 9e-4, exclude_min=True), below=st.booleans(), dtype=st.sampled_from(["f4", "f8"]))
+def test_the_suggested_clip_tolerance_is_enough_and_has_one_digit(excess, below, dtype):
+    bad = np.array([-excess if below else 1 + excess, 1, 1, 0], dtype)
+    if 0 <= bad[0] <= 1:
+        return
+    with pytest.raises(tn.InputError) as error:
+        tn.ece(Y, bad)
+    tolerance = suggestion_in(error, "clip_tolerance")
+    assert tolerance == float(f"{tolerance:.0e}")
+    assert ece2(Y, bad, clip_tolerance=tolerance) == ece2(Y, np.clip(bad, 0, 1))
+
+
+@given(excess=st.floats(-9e-3, 9e-3).filter(lambda e: abs(e) > 2e-6), kind=st.sampled_from(["classwise", "confidence"]))
+def test_the_suggested_sum_tolerance_is_enough(excess, kind):
+    bad = np.array([[0.5 + excess, 0.5], [0.25, 0.75]])
+    with pytest.raises(tn.InputError) as error:
+        ece2([0, 1], bad, kind=kind)
+    assert ece2([0, 1], bad, kind=kind, sum_tolerance=suggestion_in(error, "sum_tolerance")) >= 0
+
+
+@given(st.integers(0, 10_000))
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_sum_at_the_very_limit_is_explained_whatever_the_memory_order(seed):
+    rows = np.random.default_rng(seed).dirichlet(np.ones(60), 3)
+    total = rows[0].sum()
+    tolerance = max(abs(total - 1) - 2**-54, 0.0)
+    for matrix in (rows, np.asfortranarray(rows), rows[:, ::-1]):
+        try:
+            tn.ece([0, 1, 2], matrix, sum_tolerance=tolerance)
+        except tn.InputError as error:
+            assert re.match(r"Rows of `y_prob` must sum to 1 within \S+; [1-3] of 3 do", str(error))  # noqa: PT017
+
+
+@given(
+    p=st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(lambda p: any(0 < v < 1 for v in p)),
+    labels=st.sampled_from([(0, 1), (False, True), (0.0, 1.0), (-1, 1), ("a", "b")]),
+)
+def test_swapped_arguments_are_recognised(p, labels):
+    y = [labels[i % 2] for i in range(len(p))]
+    with pytest.raises(tn.InputError, match="seem swapped"):
+        tn.ece(p, y)
+
+
+GOOD_LABELS = [0, 1, 0.0, 1.0, -0.0, True, False, np.int8(1), np.float32(0), np.True_]
+BAD_LABELS = [2, -1, nan, None, "yes", b"yes", 0.5, inf, 2**70, Decimal(1), 1j, [1], {}, pd.NA, np.datetime64("2020")]
+GOOD_SCORES = [0, 1, 0.25, -0.0, 5e-324, True, Decimal("0.5"), Fraction(1, 3), np.float16(0.75), np.int64(1)]
+BAD_SCORES = [1.5, -0.5, nan, None, "0.5", b"0", 1j, 2**70, -inf, Decimal("1.5"), [0.5], {}, pd.NaT, 1 + 2**-52]
+
+
+@given(data=st.data(), n=st.integers(1, 6), spoil=st.booleans())
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_list_of_anything_is_measured_rightly_or_refused(data, n, spoil):
+    y = data.draw(st.lists(st.sampled_from(GOOD_LABELS), min_size=n, max_size=n))
+    p = data.draw(st.lists(st.sampled_from(GOOD_SCORES), min_size=n, max_size=n))
+    if spoil:
+        rows, bad = data.draw(st.sampled_from([(y, BAD_LABELS), (p, BAD_SCORES)]))
+        rows[data.draw(st.integers(0, n - 1))] = data.draw(st.sampled_from(bad))
+        with pytest.raises(tn.InputError):
+            ece2(y, p)
+        return
+    excess = np.array([float(a) - float(b) for a, b in zip(y, p, strict=True)])
+    high = np.array([b >= 0.5 for b in p])
+    assert ece2(y, p) == pytest.approx((abs(excess[high].sum()) + abs(excess[~high].sum())) / n, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_an_unknown_keyword_is_named(name):
+    with pytest.raises(TypeError, match="weights"):
+        MEASURES[name](Y, P, weights=[1, 1, 1, 1])
+    if name not in ("tally", "binned"):
+        with pytest.raises(TypeError, match="weights"):
+            MEASURES[name](tn.tally(Y, P), weights=[1, 1, 1, 1])
+
+
+def test_options_go_by_keyword():
+    with pytest.raises(TypeError, match="positional"):
+        tn.ece(Y, P, 10)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y_prob": P}, "`y_prob` must be left out when a Tally is passed"),
+        ({"sample_weight": [1, 1, 1, 1]}, "`sample_weight` describes rows; this Tally already holds their sums."),
+        ({"pos_label": 1}, "`pos_label` describes rows"),
+        ({"labels": [0, 1]}, "`labels` describes rows"),
+        ({"missing": "drop"}, "`missing` describes rows"),
+        ({"from_logits": True}, "`from_logits` describes rows"),
+        ({"clip_tolerance": 0.01}, "`clip_tolerance` describes rows"),
+        ({"sum_tolerance": 0.01}, "`sum_tolerance` describes rows"),
+        ({"kind": "confidence"}, "`kind` is 'confidence', but this Tally was made with kind='binary'."),
+        ({"kind": "top"}, "`kind` must be 'classwise', 'confidence' or 'top-label'; got 'top'."),
+    ],
+)
+@pytest.mark.parametrize("measure", [tn.ece, tn.tce, tn.brier])
+def test_a_tally_takes_no_description_of_rows(measure, options, message):
+    with pytest.raises(tn.InputError, match=re.escape(message)):
+        measure(tn.tally(Y, P), **options)
+
+
+def test_options_at_their_defaults_do_not_disturb_a_tally():
+    defaults = {"kind": "classwise", "labels": None, "pos_label": None, "sample_weight": None, "missing": "raise"}
+    assert ece2(tn.tally(Y, P), **defaults, clip_tolerance=0, sum_tolerance=None, from_logits=False) == ece2(Y, P)
+
+
+def test_a_tally_of_a_matrix_keeps_its_kind():
+    with pytest.raises(tn.InputError, match="made with kind='confidence'"):
+        tn.ece(tn.tally(Y3, P3, kind="confidence"), kind="classwise")
+
+
+def test_an_empty_tally_has_no_measure():
+    with pytest.raises(tn.InputError, match="An empty Tally has no calibration error; add rows to it first"):
+        tn.ece(tn.tally([], []))
+
+
+def wrong(what, call, message):
+    return pytest.param(call, message, id=what)
+
+
+WHOLE = "`bins` must be a whole number ≥ 1"
+EDGES = "`bins` as edges must"
+NORM = "`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got "
+OPTIONS = [
+    *(wrong(f"bins={b!r:.20}", partial(tn.ece, bins=b), f"{WHOLE}; got {b!r}") for b in (0, -1)),
+    *(
+        wrong(f"bins={b!r:.20}", partial(tn.ece, bins=b), f"{WHOLE}, a sequence of edges or a bin rule; got {b!r}")
+        for b in (1.5, 10.0, True, None, "10", inf, nan, 1j, np.float64(10), np.True_, Decimal(3), tn.EqualWidth)
+    ),
+    wrong("bins=10**9", partial(tn.ece, bins=10**9), "`bins` must be at most 16,777,216; got 1,000,000,000. `Distinct()`"),
+    wrong("bins=10**30", partial(tn.ece, bins=10**30), "`bins` must be at most 16,777,216"),
+    wrong("no edges", partial(tn.ece, bins=[]), f"{EDGES} be a sequence of at least 2 numbers; got shape (0,)."),
+    wrong("one edge", partial(tn.ece, bins=[0.5]), "got shape (1,)."),
+    wrong("an edge without dimensions", partial(tn.ece, bins=np.array(10)), "got shape ()."),
+    wrong("edges in two dimensions", partial(tn.ece, bins=[[0, 1]]), "got shape (1, 2)."),
+    wrong("an edge twice", partial(tn.ece, bins=[0, 0.5, 0.5, 1]), f"{EDGES} increase strictly inside [0, 1]; got [0."),
+    wrong("falling edges", partial(tn.ece, bins=[1, 0]), f"{EDGES} increase strictly"),
+    wrong("an edge above one", partial(tn.ece, bins=[0, 2]), f"{EDGES} increase strictly"),
+    wrong("an edge below zero", partial(tn.ece, bins=[-0.1, 1]), f"{EDGES} increase strictly"),
+    wrong("an edge that is nan", partial(tn.ece, bins=[0, nan, 1]), f"{EDGES} increase strictly"),
+    wrong("an edge that is None", partial(tn.ece, bins=[0, None, 1]), f"{EDGES} "),
+    wrong("strings as edges", partial(tn.ece, bins=["0", "1"]), f"{EDGES} be numbers; got ['0', '1']."),
+    wrong("complex edges", partial(tn.ece, bins=np.array([0, 1j])), f"{EDGES} be numbers"),
+    wrong("a set of edges", partial(tn.ece, bins={0, 1}), f"{EDGES} be numbers"),
+    wrong("edges that miss a score", partial(tn.ece, bins=[0.2, 1]), "`bins` must cover every score; its edges run from 0.2 to 1 and a score is 0.1."),
+    *(
+        wrong(f"ace of bins={b!r:.20}", partial(tn.ace, bins=b), f"{WHOLE} or an EqualMass rule; got {b!r}.")
+        for b in (0, -1, 1.5, True, None, "10", [0, 1], tn.EqualWidth(3))
+    ),
+    wrong("ace of 10**9 bins", partial(tn.ace, bins=10**9), "must be at most 16,777,216"),
+    *(wrong(f"n_min={n!r}", lambda y, p, n=n: tn.tce(y, p, bins=tn.BlockIsotonic(n_min=n)), f"`n_min` must be a whole number ≥ 1; got {n!r}.") for n in (0, -1, 2.5, True, "3")),
+    wrong("n_min above the rows", partial(tn.tce, bins=tn.BlockIsotonic(n_min=10)), "`n_min` must be below the number of rows (4); got 10."),
+    wrong("n_max below n_min", partial(tn.tce, bins=tn.BlockIsotonic(n_min=2, n_max=1)), "`n_max` must be at least 2·n_min − 1 = 3"),
+    *(wrong(f"norm={n!r:.20}", partial(tn.ece, norm=n), NORM + repr(n)) for n in ("rms", "L1", "1", 0, 0.5, -1, nan, True, None, [1], 1j, b"l1")),
+    *(wrong(f"alpha={a!r:.20}", partial(tn.tce, alpha=a), f"`alpha` must lie strictly between 0 and 1; got {a!r}.") for a in (0, 1, -0.1, 5, nan, True, None, "0.05", [0.05])),
+    *(wrong(f"level={a!r:.20}", partial(tn.bin_table, level=a), f"`level` must lie strictly between 0 and 1; got {a!r}.") for a in (0, 1, -0.1, 95, nan, True, None, "0.95")),
+    *(wrong(f"eps={a!r:.20}", partial(tn.calibration_slope, eps=a), f"`eps` must lie strictly between 0 and 0.5; got {a!r}.") for a in (0, 0.5, -1e-12, nan, True, None, "small")),
+    *(wrong(f"test={t!r}", partial(tn.tce, test=t), f"`test` must be 'binomial', 't' or 't-variance-for-deviation'; got {t!r}.") for t in ("z", "Binomial", None, True)),
+    *(wrong(f"interval={i!r}", partial(tn.bin_table, interval=i), f"`interval` must be 'exact', 'wilson' or 'jeffreys'; got {i!r}.") for i in ("wald", None)),
+    *(wrong(f"score={s!r}", partial(tn.corp, score=s), f"`score` must be 'brier' or 'log'; got {s!r}.") for s in ("crps", None)),
+    *(wrong(f"loss={v!r}", partial(tn.gce, loss=v), f"`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got {v!r}.") for v in ("l1", None, 3)),
+    *(wrong(f"a loss of {v!r}", partial(tn.gce, loss=lambda _, v=v: v), f"`loss` must return a number for every bin; it returned {v!r} for bin ") for v in (None, nan, "x", [1, 2])),
+    wrong("rejection at alpha=7", partial(tn.gce, loss="rejection", alpha=7), "`alpha` must lie strictly between 0 and 1; got 7."),
+    *(wrong(f"k={k!r}", partial(tn.squared_ece, k=k), "`k` must be") for k in (0, 2, -1, 1.5, "1", True)),
+    wrong("weight_type='row'", partial(tn.squared_ece, weight_type="row"), "`weight_type` must be 'frequency' or 'importance'; got 'row'."),
+    wrong("bins that look at labels", partial(tn.squared_ece, bins=tn.Isotonic()), "`bins` must not look at the labels"),
+    wrong("parts of weights in a binomial test", partial(tn.tce, sample_weight=[0.5, 1, 1, 1]), "`sample_weight` must be whole numbers for the binomial test"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), OPTIONS)
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_an_option_out_of_bounds_is_refused(call, message):
+    with pytest.raises(tn.InputError, match=re.escape(message)):
+        call(Y, P)
+
+
+@pytest.mark.parametrize(
+    "bins", [np.int32(2), np.uint8(2), [0, 0.5, 1], np.array([0, 0.5, 1], object), pd.Series([0, 0.5, 1])]
+)
+def test_bins_may_be_numbers_of_any_type(bins):
+    assert tn.ece(Y, P, bins=bins) == ece2(Y, P)
+
+
+def test_many_bins_are_few_rows():
+    with pytest.warns(tn.FewRowsWarning, match=r"There are fewer rows \(4\) than bins \(1,000,000\)"):
+        assert tn.ece(Y, P, bins=1_000_000) == pytest.approx((0.1 + 0.2 + 0.4 + 0.3) / 4)
+
+
+ONE_ROW = {
+    "ece": 0.25,
+    "ace": 0.25,
+    "mce": 0.25,
+    "gce": 0.25,
+    "tce": 0.0,
+    "brier": 0.0625,
+    "log_loss": -np.log(0.75),
+    "squared_ece": 0.0,
+    "observed_expected": 4 / 3,
+}
+
+
+@pytest.mark.parametrize("name", ONE_ROW)
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_one_row_has_a_number_and_a_warning(name):
+    with pytest.warns(tn.OneClassWarning, match="All 1 labels are equal"):
+        assert MEASURES[name]([1], [0.75]) == pytest.approx(ONE_ROW[name], abs=1e-15)
+
+
+def test_one_row_has_no_slope():
+    with pytest.warns(tn.OneClassWarning), pytest.warns(tn.NoEstimateWarning, match="returning nan"):
+        assert np.isnan(tn.calibration_slope([1], [0.75]))
+
+
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_more_classes_than_rows_are_fine():
+    P = np.full((3, 7), 1 / 7)
+    assert tn.ece([0, 3, 6], P, kind="confidence") == pytest.approx(1 / 3 - 1 / 7)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_softmax_over_a_thousand_classes_sums_to_one_in_any_precision(dtype):
+    logits = np.random.default_rng(7).normal(0, 4, (200, 1000)).astype(dtype)
+    e = np.exp(logits - logits.max(axis=1, keepdims=True))
+    P = (e / e.sum(axis=1, keepdims=True, dtype=dtype)).astype(dtype)
+    assert 0 <= tn.ece(np.arange(200), P, kind="confidence") <= 1
+    assert 0 <= tn.ece(np.arange(200), P) <= 1
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_numpy_matrix_is_a_matrix():
+    assert ece2(Y3, np.matrix(P3)) == ece2(Y3, P3)
+
+
+@pytest.mark.skipif(torch is None, reason="torch is not installed")
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_a_tensor_is_the_number_it_denotes(dtype):
+    scores = torch.tensor([0.0, 0.5, 1.0, 0.25], requires_grad=True).to(getattr(torch, dtype))
+    assert ece2(torch.tensor(Y), scores) == ece2(Y, [0.0, 0.5, 1.0, 0.25])
+
+
+@pytest.mark.skipif(torch is None, reason="torch is not installed")
+@pytest.mark.filterwarnings("ignore:ComplexHalf:UserWarning")
+def test_a_tensor_of_a_type_that_numpy_lacks_is_refused():
+    with pytest.raises(tn.InputError, match=r"a tensor that NumPy can read; got dtype torch\.complex32"):
+        tn.ece(Y, torch.zeros(4, dtype=torch.complex32))
