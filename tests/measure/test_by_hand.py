@@ -171,7 +171,10 @@ def test_squared_ece_chooses_bins_by_the_number_of_rows():
     [
         (lambda y, p: tn.squared_ece(y, p, k=2), "`k` must be None or 1"),
         (lambda y, p: tn.squared_ece(y, p, bins=tn.Isotonic()), "must not look at the labels"),
-        (lambda y, p: tn.squared_ece(y, np.column_stack([p, 1 - p])), "takes a vector of scores"),
+        (lambda y, p: tn.squared_ece(y, p, sample_weight=[0.5, 1.5, 1]), "must be whole numbers"),
+        (lambda y, p: tn.gce(y, p, alpha=7), "`alpha` must lie strictly"),
+        (lambda y, p: tn.gce(y, p, test=np.arange(3)), "`test` must be"),
+        (lambda y, p: tn.ece(y, p, norm=np.arange(3)), "`norm` must be"),
         (lambda y, p: tn.squared_ece(y, p, sample_weight=[0.5, 1, 1]), "`weight_type='importance'` takes others"),
         (lambda y, p: tn.squared_ece(y, p, weight_type="x"), "'frequency' or 'importance'"),
         (lambda y, p: tn.tce(y, p, sample_weight=[0.5, 1, 1]), "`test='t'`"),
@@ -189,6 +192,47 @@ def test_squared_ece_chooses_bins_by_the_number_of_rows():
 def test_options_that_are_none(call, message):
     with pytest.raises(tn.InputError, match=message):
         call(np.array([0, 1, 1]), np.array([0.1, 0.2, 0.3]))
+
+
+def test_squared_ece_of_a_matrix_looks_at_the_largest_probability():
+    rng = np.random.default_rng(1)
+    P = rng.dirichlet([1, 1, 1], size=300)
+    y = rng.integers(0, 3, 300)
+    right = (P.argmax(axis=1) == y).astype(int)
+    assert tn.squared_ece(y, P) == tn.squared_ece(right, P.max(axis=1))
+    columns = [tn.squared_ece((y == c).astype(int), P[:, c], bins=5) for c in range(3)]
+    assert tn.squared_ece(y, P, kind="classwise", bins=5) == pytest.approx(np.mean(columns))
+
+
+@pytest.mark.parametrize("times", [[1, 2, 3, 0, 5], [3, 3, 3, 3, 3]])
+def test_intervals_of_whole_weights_are_those_of_repeated_rows(times):
+    y, p = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.2, 0.6, 0.7, 0.8])
+    weighted = tn.bin_table(y, p, bins=2, sample_weight=times)
+    repeated = tn.bin_table(np.repeat(y, times), np.repeat(p, times), bins=2)
+    of_tally = tn.bin_table(tn.tally(y, p, sample_weight=times), bins=2)
+    assert weighted.interval == repeated.interval == of_tally.interval == "exact"
+    for column in ("weight", "rate", "low", "high"):
+        assert getattr(weighted, column) == pytest.approx(getattr(repeated, column))
+        assert getattr(of_tally, column) == pytest.approx(getattr(repeated, column))
+
+
+def test_weights_too_large_for_exact_sums_are_still_right():
+    y, p = np.array([0, 1, 1]), np.array([0.25, 0.5, 0.75])
+    huge = tn.ece(y, p, bins=2, sample_weight=np.array([1, 2, 1]) * 2.0**60)
+    assert huge == pytest.approx(tn.ece(y, p, bins=2, sample_weight=[1, 2, 1]))
+    tally = tn.tally(y, p, sample_weight=np.array([1, 2, 1]) * 2.0**60)
+    assert tn.ece(tally, bins=2) == pytest.approx(huge)
+
+
+def test_an_eps_below_the_last_bit_of_one():
+    with pytest.warns(tn.MovedScoresWarning):
+        found = tn.calibration_slope([0, 1, 1, 0], [0.0, 1.0, 0.0, 1.0], eps=1e-30)
+    assert found == pytest.approx(0, abs=1e-9)
+
+
+def test_observed_over_expected_of_the_smallest_scores():
+    assert tn.observed_expected([0, 1], [1e-20, 1e-20]) == pytest.approx(0.5e20)
+    assert tn.observed_expected(tn.binned([0, 1, 1], [0.5, 0.25, 0.25])) == 2
 
 
 def test_an_unknown_option_is_named():

@@ -21,7 +21,7 @@ def row_weights(given: Any, n_rows: int) -> Column:
     if found.values.shape != (n_rows,):
         raise InputError(f"`{NAME}` must have one entry per row ({n_rows:,}); got shape {found.values.shape}.")
     found = numeric(found, NAME)
-    return found._replace(values=np.ascontiguousarray(found.values, dtype=np.float64))
+    return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
 
 
 def check_weights(w: Floats) -> None:

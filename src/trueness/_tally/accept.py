@@ -34,14 +34,14 @@ _OPTIONS = {
 }
 
 
-def takes_rows(measure: Measure) -> Measure:
+def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
     """Spell out the row options in the signature that ``help`` and editors show; the call itself is untouched."""
     signature = inspect.signature(measure)
     kept = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     hints = RowOptions.__annotations__
     shown = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
-        for name, default in _OPTIONS.items()
+        for name, default in (_OPTIONS | {"kind": kind}).items()
     ]
     measure.__signature__ = signature.replace(parameters=[*kept, *shown])  # type: ignore[attr-defined]
     return measure
@@ -54,10 +54,11 @@ def as_binned(
     options: RowOptions,
     *,
     moments: bool = False,
+    kind: Kind = "classwise",
 ) -> Binned:
     """The sums per bin of whatever was passed, with the warnings that every measure gives.
 
-    `bins` may also depend on the number of rows.
+    `bins` may also depend on the number of rows; `kind` is the view of a matrix when none is asked for.
     """
     if isinstance(y_true, Tally | Binned):
         _refuse_rows(y_true, y_prob, options)
@@ -66,7 +67,7 @@ def as_binned(
         if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
             raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")
     else:
-        sample, kind = _sample(y_true, y_prob, options)
+        sample, kind = _sample(y_true, y_prob, options, kind=kind)
         rule = _rule(bins, sample.y.size if sample.w is None else float(sample.w.sum()))
         found = _binned_rows(sample, kind, rule, moments)
     _warn_about(found, rule.asked)
@@ -92,7 +93,12 @@ def _no_bins() -> Bins:
 
 
 def as_tally(
-    y_true: ArrayLike | Tally, y_prob: ArrayLike | None, options: RowOptions, *, rule: BinRule | None = None
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None,
+    options: RowOptions,
+    *,
+    rule: BinRule | None = None,
+    kind: Kind = "classwise",
 ) -> Tally:
     """The sums per distinct score of whatever was passed, with the warnings that every measure gives."""
     if isinstance(y_true, Binned):
@@ -105,7 +111,7 @@ def as_tally(
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
             found.coarsen(rule)  # raises: a tally has no order of rows
     else:
-        found = _tallied_rows(*_sample(y_true, y_prob, options), rule)
+        found = _tallied_rows(*_sample(y_true, y_prob, options, kind=kind), rule)
     _warn_about(found, 0 if rule is None else rule.asked)
     return found
 
@@ -121,17 +127,23 @@ def _tallied_rows(sample: Sample, kind: Kind, rule: BinRule | None = None) -> Ta
 
 
 def _sample(
-    y_true: ArrayLike, y_prob: ArrayLike, options: RowOptions, *, allow_empty: bool = False
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    options: RowOptions,
+    *,
+    kind: Kind = "classwise",
+    allow_empty: bool = False,
 ) -> tuple[Sample, Kind]:
     if y_prob is None:
         raise InputError("`y_prob` is missing: pass labels and scores, or a Tally in place of both.")
     if not options:
-        return plain_sample(y_true, y_prob) or accept_rows(y_true, y_prob, allow_empty=allow_empty), "classwise"
+        return plain_sample(y_true, y_prob) or accept_rows(y_true, y_prob, allow_empty=allow_empty), kind
     _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
-    kind = check_kind(rest.pop("kind", "classwise"))
+    asked = check_kind(rest.pop("kind")) if "kind" in rest else None
+    kind = asked or kind
     sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, **rest)
-    if kind != "classwise" and sample.p.ndim == 1:
+    if asked not in (None, "classwise") and sample.p.ndim == 1:
         raise InputError(
             f"`kind={kind!r}` needs a matrix of scores, one column per class; `y_prob` is a vector. "
             "`np.column_stack([1 - y_prob, y_prob])` makes one."

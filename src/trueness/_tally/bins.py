@@ -39,6 +39,8 @@ class Bins:
         Rows of positive weight; without weights, Σw is that.
     moments : bool
         Whether Σwp² is known.
+    whole : bool
+        Whether every weight is a whole number, so that weight 2 is the row twice.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class Bins:
         count: Ints | None = None,
         *,
         moments: bool = False,
+        whole: bool = True,
     ) -> None:
         self.edges = edges
         self.table = table
         self.floats = floats
         self.moments = moments
+        self.whole = whole
         # One addition serves every column; a label is then needed only for Σwy and Σwyp.
         self._both = None if table is None else _total(table, 1)
         self._count = count
@@ -70,7 +74,7 @@ class Bins:
         start = groups.start
         count = _sums(cells.count, start)
         if not cells.exact:
-            return cls(groups.edges, None, _float_sums(cells, start), count, moments=True)
+            return cls(groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False)
         table = np.zeros((start.size - 1, 2, 5), dtype=np.int64)
         pieces = [part.astype(np.int64) for part in (*parts(cells.score), *square_parts(cells.score))]
         for label, n in enumerate((cells.weight - cells.events, cells.events)):
@@ -128,7 +132,7 @@ class Bins:
     @property
     def squares(self) -> Floats:
         """Σw²; for whole-number weights the weights themselves, since a row of weight 2 is two rows."""
-        return self._float(_W2) if self.table is None else self.weight.astype(np.float64)
+        return self.weight.astype(np.float64) if self.whole else self._float(_W2)
 
     @property
     def excess(self) -> Floats:
@@ -163,7 +167,8 @@ class Bins:
         moments = self.moments and other.moments
         if self.table is not None and other.table is not None:
             return Bins(self.edges, self.table + other.table, None, count, moments=moments)
-        return Bins(self.edges, None, self._as_floats() + other._as_floats(), count, moments=moments)
+        whole = self.whole and other.whole
+        return Bins(self.edges, None, self._as_floats() + other._as_floats(), count, moments=moments, whole=whole)
 
     def _as_floats(self) -> Floats:
         if self.floats is not None:
@@ -186,7 +191,8 @@ class Bins:
         first = np.searchsorted(self.edges, edges[:-1])
         table = None if self.table is None else np.add.reduceat(self.table, first, axis=0)
         floats = None if self.floats is None else np.add.reduceat(self.floats, first, axis=0)
-        return Bins(edges, table, floats, np.add.reduceat(self.count, first), moments=self.moments)
+        count = np.add.reduceat(self.count, first)
+        return Bins(edges, table, floats, count, moments=self.moments, whole=self.whole)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bins):
@@ -196,6 +202,7 @@ class Bins:
             and np.array_equal(self.count, other.count)
             and _same(self.table, other.table)
             and _same(self.floats, other.floats)
+            and self.whole == other.whole
         )
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change

@@ -19,7 +19,8 @@ __all__ = ["bins_of_rows", "cells_of_rows"]
 _CHUNK = 1 << 16
 _SCORES = (np.dtype(np.float64), np.dtype(np.float32))
 _LABELS = tuple(np.dtype(t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64))
-_MOST_WHOLE = 2.0**53
+# Up to this total weight the exact sums, in units of 2⁻²⁷ and 2⁻⁵³, fit 64 bits.
+_MOST_WHOLE = 2.0**35
 
 
 def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
@@ -57,7 +58,7 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     total = sums.sum(axis=2)
     if not total[:, 1].sum() > 0:
         sample.explain()
-    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True)
+    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=_whole(sample.w))
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:

@@ -58,7 +58,7 @@ def _of_predicted(sample: Sample, top: _Top, k: int, make: Callable[[Sample], Pa
 def _top(sample: Sample) -> _Top:
     """The largest probability of each row, whose it is, and whether that class came; every value is checked here."""
     p, y = sample.p, sample.y
-    if p.dtype in (np.float32, np.float64) and p.flags.c_contiguous and p.dtype.isnative:
+    if _is_ready(p):
         return _checked(sample, *_kernels.top1(p, y, sample.tolerance))
     step = max(1, _ENTRIES // p.shape[1])
     pieces = [
@@ -74,9 +74,13 @@ def _checked(sample: Sample, status: int, *found: Any) -> _Top:
     return _Top(*found)
 
 
+def _is_ready(p: NDArray[Any]) -> bool:
+    return p.dtype in (np.float32, np.float64) and p.flags.c_contiguous and p.flags.aligned
+
+
 def _as_float(p: NDArray[Any]) -> NDArray[Any]:
     wanted = np.float32 if p.dtype.kind == "f" and p.dtype.itemsize <= 4 else np.float64
-    return np.ascontiguousarray(p, dtype=wanted)
+    return np.require(p, dtype=wanted, requirements=["C", "A"])
 
 
 def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, ...]:
@@ -90,7 +94,7 @@ def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, .
         )
     n, k = sample.p.shape
     table = np.zeros((k, rule.n, 2, 3), dtype=np.int64)
-    step = n if sample.p.flags.c_contiguous and sample.p.dtype in (np.float32, np.float64) else max(1, _ENTRIES // k)
+    step = n if _is_ready(sample.p) else max(1, _ENTRIES // k)
     status = 0
     for i in range(0, n, max(1, step)):
         block = sample.p[i : i + step] if step == n else _as_float(sample.p[i : i + step])

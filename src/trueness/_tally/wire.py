@@ -46,7 +46,8 @@ def binned_to_dict(kind: View, classes: tuple[Any, ...] | None, parts: tuple[Bin
     for part in parts:
         sums = {"table": part.table} if part.table is not None else {"floats": part.floats}
         named: dict[str, Any] = {"edges": part.edges, "count": part.count, **sums}
-        columns.append({"moments": part.moments} | {name: values.tolist() for name, values in named.items()})
+        flags = {"moments": part.moments, "whole": part.whole}
+        columns.append(flags | {name: values.tolist() for name, values in named.items()})
     return _envelope("binned", kind, classes, columns)
 
 
@@ -115,8 +116,10 @@ def _cells(part: dict[str, Any]) -> Cells:
 
 def _bins(part: dict[str, Any]) -> Bins:
     sums = part.keys() & {"table", "floats"}
-    if part.keys() - sums != {"edges", "count", "moments"} or len(sums) != 1 or not isinstance(part["moments"], bool):
+    if part.keys() - sums != {"edges", "count", "moments", "whole"} or len(sums) != 1:
         _refuse(f"a part has the columns {sorted(part)}")
+    if not isinstance(part["moments"], bool) or not isinstance(part["whole"], bool):
+        _refuse("its flags are not true or false")
     edges = _numbers(part["edges"], 1, "edges").astype(np.float64)
     count = _numbers(part["count"], 1, "count")
     table = _numbers(part["table"], 3, "table") if "table" in part else None
@@ -133,7 +136,7 @@ def _bins(part: dict[str, Any]) -> Bins:
     )
     if not good:
         _refuse("its columns contradict each other")
-    return Bins(edges, table, floats, count, moments=part["moments"])
+    return Bins(edges, table, floats, count, moments=part["moments"], whole=part["whole"])
 
 
 def _numbers(values: Any, ndim: int, name: str) -> NDArray[Any]:

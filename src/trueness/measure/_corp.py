@@ -66,7 +66,7 @@ def corp(
     >>> print(d)
     brier score 0.2267 = miscalibration 0.1017 − discrimination 0.1250 + uncertainty 0.2500 (n = 6)
     """
-    if score not in ("brier", "log"):
+    if not isinstance(score, str) or score not in ("brier", "log"):
         raise InputError(f"`score` must be 'brier' or 'log'; got {score!r}.")
     mean = _brier if score == "brier" else _log
     found = as_tally(y_true, y_prob, rows)

@@ -78,14 +78,15 @@ def gce(
     """
     q = checked_norm(norm)
     rule = as_rule(bins)
-    if loss == "absolute" or loss == "squared":
-        power = 1 if loss == "absolute" else 2
+    level, chosen = checked_alpha(alpha), checked_test(test)
+    named = loss if isinstance(loss, str) else ""
+    if named in ("absolute", "squared"):
+        power = 1 if named == "absolute" else 2
         found = as_binned(y_true, y_prob, rule, rows)
         return found.average(lambda b: power_mean(np.abs(b.gap) ** power, b.weight, q))
-    if loss == "rejection":
-        level, chosen = checked_alpha(alpha), checked_test(test)
+    if named == "rejection":
         return _over_cells(y_true, y_prob, rule, rows, lambda c, _, s: _rejected(c, s, level, chosen), q)
-    if not callable(loss):
+    if isinstance(loss, str) or not callable(loss):
         raise InputError(f"`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got {loss!r}.")
     return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _asked(loss, c, b, s), q)
 

@@ -7,11 +7,10 @@ from typing import Unpack
 import numpy as np
 
 from trueness._tally.accept import as_binned, as_tally, takes_rows
-from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, MovedScoresWarning, NoEstimateWarning, warn
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 __all__ = ["calibration_intercept", "calibration_slope", "observed_expected"]
 
@@ -50,7 +49,7 @@ def calibration_slope(
     --------
     >>> import trueness as tn
     >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
-    0.3962
+    0.421
     """
     from trueness._numerics.logistic import recalibration_line
 
@@ -120,8 +119,8 @@ def _logit(cells: Cells, eps: float) -> Floats:
     if ends.any():
         moved = int(cells.count[ends].sum())
         warn(f"{moved:,} scores are exactly 0 or 1 and were moved inwards by {eps:g}.", MovedScoresWarning)
-    inside = np.where(p == 0, eps, np.where(p == 1, 1 - eps, p))
-    return np.asarray(np.log(inside) - np.log1p(-inside))
+    inside = np.where(ends, eps, p)  # 1 − eps may round to 1, so the logit of 1 is minus that of 0
+    return np.asarray(np.where(p == 1, -1.0, 1.0) * (np.log(inside) - np.log1p(-inside)))
 
 
 @takes_rows
@@ -150,14 +149,17 @@ def observed_expected(
     >>> tn.observed_expected([0, 1, 1, 1], [0.5, 0.5, 0.25, 0.25])
     2.0
     """
-    value = as_binned(y_true, y_prob, 1, rows).average(_ratio)
+    if isinstance(y_true, Binned):
+        value = as_binned(y_true, y_prob, 1, rows).average(lambda b: _ratio(b.events, b.sum_score))
+    else:  # of the scores themselves: in units of 2⁻⁵³ the smallest would be 0, which a ratio shows
+        value = as_tally(y_true, y_prob, rows).average(lambda c: _ratio(c.events, c.weight * c.score))
     if math.isnan(value):
         warn("No event was predicted and none happened: the ratio is 0/0; returning nan.", NoEstimateWarning)
     return value
 
 
-def _ratio(bins: Bins) -> float:
-    observed, expected = float(bins.events.sum()), float(bins.sum_score.sum())
+def _ratio(events: Numbers, scores: Floats) -> float:
+    observed, expected = float(events.sum()), float(scores.sum())
     if expected == 0:
         return math.inf if observed > 0 else math.nan
     return observed / expected

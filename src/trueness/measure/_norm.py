@@ -12,7 +12,7 @@ __all__ = ["checked_norm", "norm_of_gaps"]
 
 def checked_norm(norm: Norm) -> float:
     """The exponent of a norm."""
-    if norm == "l1":
+    if isinstance(norm, str) and norm == "l1":
         return 1.0
     good = isinstance(norm, str | int | float | np.integer | np.floating) and not isinstance(norm, bool)
     try:

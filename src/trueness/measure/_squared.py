@@ -1,5 +1,6 @@
 """Squared calibration error without the bias of the plug-in."""
 
+from functools import partial
 from typing import Literal, Unpack
 
 import numpy as np
@@ -15,7 +16,7 @@ from trueness.typing import ArrayLike, RowOptions
 __all__ = ["squared_ece"]
 
 
-@takes_rows
+@partial(takes_rows, kind="confidence")
 def squared_ece(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -33,9 +34,9 @@ def squared_ece(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`; scores are a vector.
+        As for :func:`ece`.
     k : int, optional
-        How many of the largest probabilities are looked at; a vector of scores has one.
+        How many of the largest probabilities are looked at: one.
     bins : int, sequence of edges or bin rule, optional
         By default max(2, round(n^0.4)) bins of equal width. Isotonic rules look at the
         labels, which would bring a bias back, and are refused.
@@ -43,7 +44,8 @@ def squared_ece(
         'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance':
         a row of any weight is one row, and is paired with other rows only.
     **rows
-        As for :func:`ece`.
+        As for :func:`ece`, but for a matrix `kind` is 'confidence' unless it says otherwise: the largest
+        probability of each row is looked at.
 
     Returns
     -------
@@ -76,22 +78,16 @@ def squared_ece(
     >>> tn.squared_ece([0, 1], [0.5, 0.5], bins=1)
     -0.25
     """
-    if k is not None and (isinstance(k, bool) or k != 1):
-        raise InputError(f"`k` must be None or 1 for a vector of scores; got {k!r}.")
-    if weight_type not in ("frequency", "importance"):
+    if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k != 1):
+        raise InputError(f"`k` must be None or 1; got {k!r}.")
+    if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
         raise InputError(f"`weight_type` must be 'frequency' or 'importance'; got {weight_type!r}.")
-    if _is_matrix(y_prob) or getattr(y_true, "kind", "binary") in ("classwise", "top-label"):
-        raise InputError("`squared_ece` takes a vector of scores; of a matrix, pass the largest entry of each row.")
     rule = None if bins is None else _blind(as_rule(bins))
     if weight_type == "importance":
-        cells = as_tally(y_true, y_prob, rows, rule=rule).parts[0]
-        return _importance(cells, rule or _default(cells.totals.rows))
-    return _frequency(as_binned(y_true, y_prob, rule or BySize(_default), rows, moments=True).parts[0])
-
-
-def _is_matrix(y_prob: ArrayLike) -> bool:
-    shape = getattr(y_prob, "shape", None)
-    return len(shape) == 2 if shape is not None else isinstance(y_prob, list | tuple) and np.ndim(y_prob) == 2
+        tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
+        return tally.average(lambda cells: _importance(cells, rule or _default(tally.n)))
+    binned = as_binned(y_true, y_prob, rule or BySize(_default), rows, moments=True, kind="confidence")
+    return binned.average(_frequency)
 
 
 def _default(n: float) -> EqualWidth:
@@ -106,7 +102,7 @@ def _blind(rule: BinRule) -> BinRule:
 
 def _frequency(bins: Bins) -> float:
     n = bins.weight
-    if bins.table is None and bool((n != np.floor(n)).any()):
+    if not bins.whole:
         raise InputError("`sample_weight` must be whole numbers; `weight_type='importance'` takes others.")
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     pairs = n >= 2

@@ -63,10 +63,10 @@ def bin_table(
     """
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
         raise InputError(f"`level` must lie strictly between 0 and 1; got {level!r}.")
-    if interval not in ("exact", "wilson", "jeffreys"):
+    if not isinstance(interval, str) or interval not in ("exact", "wilson", "jeffreys"):
         raise InputError(f"`interval` must be 'exact', 'wilson' or 'jeffreys'; got {interval!r}.")
     found = as_binned(y_true, y_prob, bins, rows)
-    exact = all(part.table is not None for part in found.parts)
+    exact = all(part.whole for part in found.parts)
     ends = [_interval(part, float(level), interval) for part in found.parts]
     return BinTable(
         low_edge=_joined(part.edges[:-1] for part in found.parts),
@@ -100,8 +100,9 @@ def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats,
 
     n: Floats = np.asarray(bins.weight, dtype=np.float64)
     k: Floats = np.asarray(bins.events, dtype=np.float64)
-    if bins.table is None:
-        with np.errstate(invalid="ignore"):
+    if not bins.whole:
+        # Of weights relative to the bin's own total, so that tiny ones do not vanish when squared.
+        with np.errstate(invalid="ignore", divide="ignore"):
             n = np.where(bins.count > 0, n * (n / bins.squares), 0.0)
         k = np.where(bins.count > 0, n * bins.rate, 0.0)
     make = {

@@ -123,6 +123,6 @@ def checked_alpha(alpha: float) -> float:
 
 def checked_test(test: Test) -> Test:
     """The name of a test."""
-    if test not in _TESTS:
+    if not isinstance(test, str) or test not in _TESTS:
         raise InputError(f"`test` must be {', '.join(map(repr, _TESTS[:-1]))} or {_TESTS[-1]!r}; got {test!r}.")
     return test
