@@ -4,48 +4,11 @@ The everyday names live here and are loaded when first used, so that ``import tr
 more than ``import numpy``.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trueness._lazy import lazily
 
 __version__ = "0.1.0"
-
-_HOME = {
-    "measure": (
-        "ace",
-        "bin_table",
-        "brier",
-        "calibration_intercept",
-        "calibration_slope",
-        "corp",
-        "ece",
-        "estimation_error",
-        "gce",
-        "log_loss",
-        "mce",
-        "observed_expected",
-        "smooth_ece",
-        "squared_ece",
-        "tce",
-    ),
-    "_tally.accept": ("binned", "tally"),
-    "_tally.tally": ("Binned", "Tally"),
-    "_tally.rules": ("BlockIsotonic", "Distinct", "Edges", "EqualMass", "EqualWidth", "Isotonic"),
-    "results": ("Bin", "BinTable", "Decomposition", "EstimationError"),
-    "errors": (
-        "DroppedRowsWarning",
-        "FewRowsWarning",
-        "InputError",
-        "MissingLibraryError",
-        "MovedScoresWarning",
-        "NoEstimateWarning",
-        "OneClassWarning",
-        "TruenessError",
-        "TruenessWarning",
-    ),
-    "_versions": ("show_versions",),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-_PACKAGES = ("measure", "results", "simulate")
 
 __all__ = [
     "Bin",
@@ -129,16 +92,70 @@ if TYPE_CHECKING:
     )
     from trueness.results import Bin, BinTable, Decomposition, EstimationError
 
-
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return importlib.import_module(f"trueness.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'trueness' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"trueness.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "measure._binned": (
+            "ace",
+            "ece",
+            "mce",
+        ),
+        "measure._corp": ("corp",),
+        "measure._gce": ("gce",),
+        "measure._line": (
+            "calibration_intercept",
+            "calibration_slope",
+            "observed_expected",
+        ),
+        "measure._scores": (
+            "brier",
+            "log_loss",
+        ),
+        "measure._smooth": ("smooth_ece",),
+        "measure._squared": ("squared_ece",),
+        "measure._table": (
+            "bin_table",
+            "estimation_error",
+        ),
+        "measure._tce": ("tce",),
+        "_tally.accept": (
+            "binned",
+            "tally",
+        ),
+        "_tally.tally": (
+            "Binned",
+            "Tally",
+        ),
+        "_tally.rules": (
+            "BlockIsotonic",
+            "Distinct",
+            "Edges",
+            "EqualMass",
+            "EqualWidth",
+            "Isotonic",
+        ),
+        "results": (
+            "Bin",
+            "BinTable",
+            "Decomposition",
+            "EstimationError",
+        ),
+        "errors": (
+            "DroppedRowsWarning",
+            "FewRowsWarning",
+            "InputError",
+            "MissingLibraryError",
+            "MovedScoresWarning",
+            "NoEstimateWarning",
+            "OneClassWarning",
+            "TruenessError",
+            "TruenessWarning",
+        ),
+        "_versions": ("show_versions",),
+        "": (
+            "measure",
+            "results",
+            "simulate",
+        ),
+    },
+)

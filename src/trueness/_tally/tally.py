@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from trueness._tally import wire
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.views import View
 from trueness.errors import InputError
 from trueness.typing import Floats
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Binned", "Tally"]
 
@@ -78,6 +79,41 @@ class _Parts(Generic[Part]):
 
     __radd__ = __add__
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
+        data: dict[str, Any] = wire().to_dict(type(self).__name__.lower(), self.kind, self.classes, self.parts)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Read what :meth:`to_dict` wrote; anything else is an error."""
+        return cls(*wire().from_dict(cls.__name__.lower(), data))
+
+    def to_json(self) -> str:
+        """The text of :meth:`to_dict`."""
+        return str(wire().to_json(self.to_dict()))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote."""
+        return cls.from_dict(wire().from_json(text))
+
+    def to_npz(self, path: str | Path) -> None:
+        """Write a compressed NumPy file; a failed write leaves what was there."""
+        wire().to_npz(path, self.to_dict())
+
+    @classmethod
+    def from_npz(cls, path: str | Path) -> Self:
+        """Read what :meth:`to_npz` wrote. Nothing in the file is executed."""
+        return cls.from_dict(wire().from_npz(path))
+
+
+def wire() -> Any:
+    """The wire format, loaded when it is used: it needs JSON and zip files, which most calls do not."""
+    from trueness._tally import wire
+
+    return wire
+
 
 @dataclass(frozen=True)
 class Tally(_Parts[Cells]):
@@ -117,33 +153,6 @@ class Tally(_Parts[Cells]):
         )
         return Binned(self.kind, filled, self.classes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
-        return wire.tally_to_dict(self.kind, self.classes, self.parts)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Tally:
-        """Read what :meth:`to_dict` wrote; anything else is an error."""
-        return cls(*wire.tally_from_dict(data))
-
-    def to_json(self) -> str:
-        """The text of :meth:`to_dict`."""
-        return wire.to_json(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str) -> Tally:
-        """Read what :meth:`to_json` wrote."""
-        return cls.from_dict(wire.from_json(text))
-
-    def to_npz(self, path: str | Path) -> None:
-        """Write a compressed NumPy file; a failed write leaves what was there."""
-        wire.to_npz(path, self.to_dict())
-
-    @classmethod
-    def from_npz(cls, path: str | Path) -> Tally:
-        """Read what :meth:`to_npz` wrote. Nothing in the file is executed."""
-        return cls.from_dict(wire.from_npz(path))
-
     def __repr__(self) -> str:
         cells = sum(part.size for part in self.parts)
         return f"Tally({self.kind}, {self.n:,} rows, {cells:,} distinct scores)"
@@ -180,33 +189,6 @@ class Binned(_Parts[Bins]):
         """
         rule = as_rule(bins)
         return replace(self, parts=tuple(part.coarsen(rule) for part in self.parts))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
-        return wire.binned_to_dict(self.kind, self.classes, self.parts)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Binned:
-        """Read what :meth:`to_dict` wrote; anything else is an error."""
-        return cls(*wire.binned_from_dict(data))
-
-    def to_json(self) -> str:
-        """The text of :meth:`to_dict`."""
-        return wire.to_json(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str) -> Binned:
-        """Read what :meth:`to_json` wrote."""
-        return cls.from_dict(wire.from_json(text))
-
-    def to_npz(self, path: str | Path) -> None:
-        """Write a compressed NumPy file; a failed write leaves what was there."""
-        wire.to_npz(path, self.to_dict())
-
-    @classmethod
-    def from_npz(cls, path: str | Path) -> Binned:
-        """Read what :meth:`to_npz` wrote. Nothing in the file is executed."""
-        return cls.from_dict(wire.from_npz(path))
 
     def __repr__(self) -> str:
         return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"

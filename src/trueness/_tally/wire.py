@@ -16,17 +16,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.views import View
 from trueness.errors import InputError
 
-__all__ = [
-    "SCHEMA",
-    "binned_from_dict",
-    "binned_to_dict",
-    "from_json",
-    "from_npz",
-    "tally_from_dict",
-    "tally_to_dict",
-    "to_json",
-    "to_npz",
-]
+__all__ = ["SCHEMA", "from_dict", "from_json", "from_npz", "to_dict", "to_json", "to_npz"]
 
 SCHEMA = 1
 """Raised when the meaning of a key changes; a reader refuses numbers it does not know."""
@@ -34,21 +24,21 @@ SCHEMA = 1
 _VIEWS = ("binary", "classwise", "confidence", "top-label")
 
 
-def tally_to_dict(kind: View, classes: tuple[Any, ...] | None, parts: tuple[Cells, ...]) -> dict[str, Any]:
-    """Columns of the cells, part by part."""
-    columns = [{name: values.tolist() for name, values in part.columns().items()} for part in parts]
-    return _envelope("tally", kind, classes, columns)
+def to_dict(what: str, kind: View, classes: tuple[Any, ...] | None, parts: tuple[Any, ...]) -> dict[str, Any]:
+    """Sums part by part; `what` is 'tally' (cells) or 'binned' (bins)."""
+    return _envelope(what, kind, classes, [_cells_columns(p) if what == "tally" else _bins_columns(p) for p in parts])
 
 
-def binned_to_dict(kind: View, classes: tuple[Any, ...] | None, parts: tuple[Bins, ...]) -> dict[str, Any]:
-    """Sums of the bins, part by part: `table` holds integers, `floats` the sums of fractional weights."""
-    columns = []
-    for part in parts:
-        sums = {"table": part.table} if part.table is not None else {"floats": part.floats}
-        named: dict[str, Any] = {"edges": part.edges, "count": part.count, **sums}
-        flags = {"moments": part.moments, "whole": part.whole}
-        columns.append(flags | {name: values.tolist() for name, values in named.items()})
-    return _envelope("binned", kind, classes, columns)
+def _cells_columns(part: Cells) -> dict[str, Any]:
+    return {name: values.tolist() for name, values in part.columns().items()}
+
+
+def _bins_columns(part: Bins) -> dict[str, Any]:
+    """`table` holds integers, `floats` the sums of weights that are not."""
+    sums = {"table": part.table} if part.table is not None else {"floats": part.floats}
+    named: dict[str, Any] = {"edges": part.edges, "count": part.count, **sums}
+    flags = {"moments": part.moments, "whole": part.whole}
+    return flags | {name: values.tolist() for name, values in named.items()}
 
 
 def _envelope(what: str, kind: View, classes: tuple[Any, ...] | None, parts: list[Any]) -> dict[str, Any]:
@@ -59,15 +49,9 @@ def _envelope(what: str, kind: View, classes: tuple[Any, ...] | None, parts: lis
     return {"schema": SCHEMA, "what": f"trueness.{what}", "kind": kind, "classes": named, "parts": parts}
 
 
-def tally_from_dict(data: dict[str, Any]) -> tuple[View, tuple[Cells, ...], tuple[Any, ...] | None]:
-    """Read and check what :func:`tally_to_dict` wrote."""
-    kind, parts, classes = _opened(data, "tally", _cells)
-    return kind, parts, classes
-
-
-def binned_from_dict(data: dict[str, Any]) -> tuple[View, tuple[Bins, ...], tuple[Any, ...] | None]:
-    """Read and check what :func:`binned_to_dict` wrote."""
-    kind, parts, classes = _opened(data, "binned", _bins)
+def from_dict(what: str, data: dict[str, Any]) -> tuple[View, tuple[Any, ...], tuple[Any, ...] | None]:
+    """Read and check what :func:`to_dict` wrote."""
+    kind, parts, classes = _opened(data, what, _cells if what == "tally" else _bins)
     return kind, parts, classes
 
 

@@ -1,14 +1,19 @@
 """One number, or one table, from labels and scores or from their sums."""
 
-from trueness.measure._binned import ace, ece, mce
-from trueness.measure._corp import corp
-from trueness.measure._gce import gce
-from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
-from trueness.measure._scores import brier, log_loss
-from trueness.measure._smooth import smooth_ece
-from trueness.measure._squared import squared_ece
-from trueness.measure._table import bin_table, estimation_error
-from trueness.measure._tce import tce
+from typing import TYPE_CHECKING
+
+from trueness._lazy import lazily
+
+if TYPE_CHECKING:
+    from trueness.measure._binned import ace, ece, mce
+    from trueness.measure._corp import corp
+    from trueness.measure._gce import gce
+    from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
+    from trueness.measure._scores import brier, log_loss
+    from trueness.measure._smooth import smooth_ece
+    from trueness.measure._squared import squared_ece
+    from trueness.measure._table import bin_table, estimation_error
+    from trueness.measure._tce import tce
 
 __all__ = [
     "ace",
@@ -27,3 +32,32 @@ __all__ = [
     "squared_ece",
     "tce",
 ]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "_binned": (
+            "ace",
+            "ece",
+            "mce",
+        ),
+        "_corp": ("corp",),
+        "_gce": ("gce",),
+        "_line": (
+            "calibration_intercept",
+            "calibration_slope",
+            "observed_expected",
+        ),
+        "_scores": (
+            "brier",
+            "log_loss",
+        ),
+        "_smooth": ("smooth_ece",),
+        "_squared": ("squared_ece",),
+        "_table": (
+            "bin_table",
+            "estimation_error",
+        ),
+        "_tce": ("tce",),
+    },
+)

@@ -1,0 +1,50 @@
+"""Builds the compiled kernels: a plain shared library that ctypes loads, with no Python in it.
+
+It depends on no Python version, so neither its name nor the wheel carries one. The build is optional:
+without a compiler the package installs all the same and its NumPy kernels serve.
+"""
+
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+CSRC = Path("src", "trueness", "_kernels", "csrc")
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+
+# Sums must not depend on the compiler's mood: no fused multiply-add unless written, no fast-math.
+GNU_FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fvisibility=hidden", "-g0"]
+MSVC_FLAGS = ["/O2", "/std:c11", "/fp:precise"]
+
+
+class PlainLibrary(build_ext):
+    def get_ext_filename(self, fullname):
+        return str(Path(*fullname.split(".")).with_suffix(SUFFIX))
+
+    def get_export_symbols(self, ext):  # noqa: ARG002
+        return []  # there is no PyInit__loops to export
+
+    def build_extension(self, ext):
+        ext.extra_compile_args = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else GNU_FLAGS
+        super().build_extension(ext)
+
+
+class PlatformWheel(bdist_wheel):
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(
+    ext_modules=[
+        Extension(
+            "trueness._kernels._loops",
+            sources=sorted(path.as_posix() for path in CSRC.glob("*.c")),
+            depends=sorted(path.as_posix() for path in CSRC.glob("*.h")),
+            optional=True,
+        )
+    ],
+    exclude_package_data={"trueness._kernels.csrc": ["*"]},  # sources go into the sdist, not into wheels
+    cmdclass={"build_ext": PlainLibrary, "bdist_wheel": PlatformWheel},
+)

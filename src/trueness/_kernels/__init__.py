@@ -1,0 +1,69 @@
+"""The few loops that decide the speed, each behind one name.
+
+Every kernel exists twice: in NumPy (:mod:`trueness._kernels.reference`, which documents it) and in C
+(:mod:`trueness._kernels.compiled`). The compiled one is used where its library could be built; the
+environment variable ``TRUENESS_KERNELS=reference`` asks for the other.
+"""
+
+import os
+
+from trueness._kernels import library
+from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
+
+if library.available() and os.environ.get("TRUENESS_KERNELS") != "reference":
+    from trueness._kernels.compiled import (
+        bin_sums,
+        block_pava,
+        cells,
+        classwise_sums,
+        mass_sums,
+        pava,
+        top1,
+        weighted_bin_sums,
+        weighted_cells,
+    )
+
+    _implementation = "compiled"
+else:
+    from trueness._kernels.reference import (
+        bin_sums,
+        block_pava,
+        cells,
+        classwise_sums,
+        mass_sums,
+        pava,
+        top1,
+        weighted_bin_sums,
+        weighted_cells,
+    )
+
+    _implementation = "reference"
+
+__all__ = [
+    "BAD_LABEL",
+    "BAD_SCORE",
+    "BAD_SUM",
+    "BAD_WEIGHT",
+    "OUTSIDE_EDGES",
+    "bin_sums",
+    "block_pava",
+    "cells",
+    "classwise_sums",
+    "implementation",
+    "mass_sums",
+    "pava",
+    "top1",
+    "weighted_bin_sums",
+    "weighted_cells",
+]
+
+
+def implementation() -> str:
+    """Which kernels are in use: ``"compiled"`` or ``"reference"``.
+
+    Returns
+    -------
+    str
+        The implementation.
+    """
+    return _implementation

@@ -1,0 +1,332 @@
+"""The kernels in C; :mod:`trueness._kernels.reference` says what each takes and returns.
+
+Nothing here can be called unless :func:`trueness._kernels.library.available`.
+"""
+
+from collections.abc import Callable, Iterable
+from ctypes import POINTER, byref, c_double, c_int, c_int64
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._kernels import reference
+from trueness._kernels.library import bind, call, in_threads, shares, workers
+from trueness._kernels.reference import Floats, Ints, Labels, Scores
+
+__all__ = [
+    "bin_sums",
+    "block_pava",
+    "cells",
+    "classwise_sums",
+    "mass_sums",
+    "pava",
+    "top1",
+    "weighted_bin_sums",
+    "weighted_cells",
+]
+
+Array = NDArray[Any]
+Keys = NDArray[np.uint64]
+
+_bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
+_weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
+_grid_counts = bind("grid_counts", 3, c_int64, c_int64)
+_grid_sums = bind("grid_sums", 5, c_int64, c_int64, c_int, POINTER(c_int64))
+_grid_lowest = bind("grid_lowest", 3, c_int64, c_int64, returns=None)
+_key_sums = bind("key_sums", 3, c_int, returns=None)
+_pack_keys = bind("pack_keys", 3, c_int64, c_int64, POINTER(c_int64))
+_pack_records = bind("pack_records", 4, c_int64, c_int64, POINTER(c_int64))
+_sort_keys = bind("sort_keys", 2, c_int64)
+_sort_records = bind("sort_weighted", 2, c_int64)
+_count_cells = bind("count_cells", 1, c_int64, returns=c_int64)
+_collect_cells = bind("collect_cells", 4, c_int64, c_int64, returns=None)
+_collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64, returns=None)
+_pava_counts = bind("pava_counts", 5, returns=c_int64)
+_pava_weights = bind("pava_weights", 5, returns=c_int64)
+_block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
+_top1 = bind("top1", 5, c_int64, c_int64, c_double)
+_classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
+
+# Two halves, each with 30 octaves of 2⁷ cells and one more; the same number as in grid.h.
+_GRID_CELLS = 2 * (30 * 2**7 + 1)
+
+# Every thread has a table of its own; larger ones (in bytes) are not multiplied.
+_OWN_TABLE = 1 << 17
+_OWN_CLASS_TABLE = 1 << 22
+
+# The grid pays off from this many rows, and up to this many ranks; otherwise all rows are sorted.
+_GRID_ROWS = 1 << 15
+_GRID_RANKS = 500
+
+_RECORD = np.dtype([("key", np.uint64), ("weight", np.float64)])
+
+
+def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
+    """See :func:`trueness._kernels.reference.bin_sums`."""
+    n_workers = workers(p.size) if table.nbytes <= _OWN_TABLE else 1
+    if n_workers == 1:
+        status: int = call(_bin_sums, (p, y, edges, table), 0, p.size, uniform, moments)
+        return status
+
+    def work(i: int) -> int:
+        return int(call(_bin_sums, (p, y, edges, tables[i]), *rows[i], uniform, moments))
+
+    rows = shares(p.size, n_workers)
+    tables = np.zeros((n_workers, *table.shape), np.int64)
+    status = _every_fault(in_threads(work, n_workers))
+    table += tables.sum(axis=0)
+    return status
+
+
+def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
+    """See :func:`trueness._kernels.reference.weighted_bin_sums`."""
+    n_workers = workers(p.size) if table.nbytes <= _OWN_TABLE else 1
+    if n_workers == 1:
+        return int(call(_weighted_bin_sums, (p, y, w, edges, table), 0, p.size, uniform))
+
+    def work(i: int) -> int:
+        return int(call(_weighted_bin_sums, (p, y, w, edges, tables[i]), *rows[i], uniform))
+
+    rows = shares(p.size, n_workers)
+    tables = np.zeros((n_workers, *table.shape))
+    status = _every_fault(in_threads(work, n_workers))
+    for own in tables:
+        reference.add_compensated(table, np.arange(table.shape[0]), own[:, :, 0])
+        table[:, :, 1] += own[:, :, 1]
+    return status
+
+
+def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int, Floats, Floats, Floats, Ints]:
+    """See :func:`trueness._kernels.reference.mass_sums`."""
+    table = np.zeros((ranks.size + 1, 2, 5), np.int64)
+    cuts, low, high = np.full(ranks.size, np.nan), *np.full((2, ranks.size + 1), np.nan)
+    grid = _Grid(p, ranks) if p.size >= _GRID_ROWS and ranks.size <= _GRID_RANKS else None
+    if grid:
+        status, keys, at = grid.add_rows(p, y, table, moments)
+    else:
+        status, keys = _pack_and_sort(p, y, np.uint64, 0, _GRID_CELLS, p.size)
+        at = ranks - 1
+    if status or p.size == 0:
+        return status, cuts, low, high, table
+
+    cuts[:] = _scores_of(keys[at])
+    ends = np.append(np.searchsorted(keys, keys[at] | np.uint64(1), "right"), keys.size)
+    call(_key_sums, (keys, ends, table), moments)
+
+    # A score follows the j-th cut wherever bin j+1 is not empty; elsewhere what is written is not used.
+    scores = _scores_of(keys)
+    following = scores[np.minimum(ends[:-1], keys.size - 1)] if keys.size else np.empty(0)
+    least, greatest = (grid.least, grid.greatest) if grid else (scores[0], scores[-1])
+    if grid:
+        grid.look_up_following(p, ends[:-1], following)
+    filled = table[:, :, 0].any(axis=1)
+    low[filled] = np.insert(following, 0, least)[filled]
+    high[filled] = np.append(cuts, greatest)[filled]
+    return status, cuts, low, high, table
+
+
+class _Grid:
+    """Rows per cell of the grid, and what follows from them for the wanted ranks."""
+
+    def __init__(self, p: Scores, ranks: Ints) -> None:
+        self.rows = shares(p.size, workers(p.size))
+        self.status, self.counts, (self.least, self.greatest) = _count_grid(p, self.rows)
+        self.total = self.counts.sum(axis=0)
+        self.ranks = ranks
+
+    def add_rows(self, p: Scores, y: Labels, table: Ints, moments: bool) -> tuple[int, Keys, Ints]:
+        """Add most rows to the table; return the sorted keys of the others, and where in them the cuts are."""
+        if self.status:
+            return self.status | reference.faults(p, y), np.empty(0, np.uint64), np.empty(0, np.int64)
+        through = np.cumsum(self.total)
+        # A cell that holds a wanted rank is opened: its rows will be sorted.
+        self.opened = np.searchsorted(through, self.ranks, "left")
+        self.is_open = np.zeros(_GRID_CELLS, np.bool_)
+        self.is_open[self.opened] = True
+        self.open_through = np.cumsum(np.where(self.is_open, self.total, 0))[self.opened]
+        bin_of = np.searchsorted(self.opened, np.arange(_GRID_CELLS), "left").astype(np.uint16)
+        bin_of[self.opened] = table.shape[0]
+
+        def work(i: int) -> tuple[int, Keys]:
+            keys = np.empty(self.counts[i, self.is_open].sum() + 1, np.uint64)
+            n = c_int64()
+            status = call(_grid_sums, (p, y, bin_of, tables[i], keys), *self.rows[i], moments, byref(n))
+            return status, keys[: n.value]
+
+        tables = np.zeros((len(self.rows), table.shape[0] + 1, 2, 5), np.int64)
+        statuses, keys = zip(*in_threads(work, len(self.rows)), strict=True)
+        table += tables[:, :-1].sum(axis=0)
+        at = self.open_through - through[self.opened] + self.ranks - 1
+        collected = np.concatenate(keys)
+        return _every_fault(statuses), _sort(_sort_keys, collected, np.empty_like(collected)), at
+
+    def look_up_following(self, p: Scores, ends: Ints, following: Floats) -> None:
+        """Correct the score that follows a cut where the next one is in a cell that was not opened."""
+        occupied = np.flatnonzero(self.total)
+        after = np.searchsorted(occupied, self.opened, "right")
+        next_cell = occupied[np.minimum(after, occupied.size - 1)]
+        asked = np.flatnonzero((ends == self.open_through) & (after < occupied.size) & ~self.is_open[next_cell])
+        if asked.size == 0:
+            return
+        which = np.zeros(_GRID_CELLS, np.uint16)
+        which[next_cell[asked]] = asked + 1
+
+        def work(i: int) -> None:
+            call(_grid_lowest, (p, which, lowest[i]), *self.rows[i])
+
+        lowest = np.full((len(self.rows), following.size + 1), np.inf)
+        in_threads(work, len(self.rows))
+        following[asked] = lowest.min(axis=0)[which[next_cell[asked]]]
+
+
+def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
+    """See :func:`trueness._kernels.reference.cells`."""
+    key_type = np.uint32 if p.dtype == np.float32 else np.uint64
+
+    def sorted_keys(low: int, high: int, room: int) -> tuple[int, Array]:
+        return _pack_and_sort(p, y, key_type, low, high, room)
+
+    status, pieces = _sorted_pieces(p, sorted_keys)
+    if status:
+        return status | reference.faults(p, y), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+    firsts = _first_cells(pieces)
+    score = np.empty(firsts[-1])
+    count, events = np.empty(score.size, np.int64), np.empty(score.size, np.int64)
+
+    def collect(i: int) -> None:
+        call(_collect_cells, (pieces[i], score, count, events), pieces[i].size, firsts[i])
+
+    in_threads(collect, len(pieces))
+    return status, score, count, events
+
+
+def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
+    """See :func:`trueness._kernels.reference.weighted_cells`."""
+
+    def sorted_records(low: int, high: int, room: int) -> tuple[int, Array]:
+        records, spare = np.empty((2, room + 1), _RECORD)
+        n = c_int64()
+        status = int(call(_pack_records, (p, y, w, records), low, high, byref(n)))
+        return status, records[:0] if status else _sort(_sort_records, records[: n.value], spare)
+
+    status, pieces = _sorted_pieces(p, sorted_records)
+    if status:
+        none = np.empty(0)
+        status |= reference.faults(p, y) | reference.weight_faults(w)
+        return status, none, np.empty(0, np.int64), none, none, none, none
+    firsts = _first_cells(pieces)
+    score, sums = np.empty(firsts[-1]), np.empty((4, firsts[-1]))
+    count = np.empty(score.size, np.int64)
+
+    def collect(i: int) -> None:
+        call(_collect_weighted_cells, (pieces[i], score, count, sums), pieces[i].size, firsts[i])
+
+    in_threads(collect, len(pieces))
+    return status, score, count, sums[0], sums[1], sums[2], sums[3]
+
+
+def pava(weight: Array, events: Array) -> Ints:
+    """See :func:`trueness._kernels.reference.pava`."""
+    function = _pava_counts if weight.dtype == np.int64 else _pava_weights
+    starts = np.empty(weight.size, np.int64)
+    n_blocks = call(function, (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
+    return starts[:n_blocks].copy()
+
+
+def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
+    """See :func:`trueness._kernels.reference.block_pava`."""
+    starts = np.empty(count.size, np.int64)
+    arrays = count, events, starts, np.empty_like(count), np.empty_like(events)
+    n_blocks = call(_block_pava, arrays, n_min, n_max)
+    return starts[:n_blocks].copy()
+
+
+def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
+    """See :func:`trueness._kernels.reference.top1`."""
+    n = P.shape[0]
+    confidence, predicted, correct = np.empty(n, P.dtype), np.empty(n, np.int64), np.empty(n, np.uint8)
+    rows = shares(n, workers(P.size))
+
+    def work(i: int) -> int:
+        return int(call(_top1, (P, y, confidence, predicted, correct), *rows[i], tolerance))
+
+    return _every_fault(in_threads(work, len(rows))), confidence, predicted, correct
+
+
+def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
+    """See :func:`trueness._kernels.reference.classwise_sums`."""
+    rows = shares(P.shape[0], workers(P.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
+    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
+
+    def work(i: int) -> int:
+        return int(call(_classwise_sums, (P, y, tables[i]), *rows[i], n_bins, tolerance))
+
+    status = _every_fault(in_threads(work, len(rows)))
+    for own in tables[1:]:
+        table += own
+    return status
+
+
+def _every_fault(statuses: Iterable[int]) -> int:
+    return reduce(or_, statuses, 0)
+
+
+def _scores_of(keys: Keys) -> Floats:
+    return (keys >> np.uint64(1)).view(np.float64)
+
+
+def _sort(function: Any, items: Array, spare: Array) -> Array:
+    """Sort in two buffers; return the one that holds the result."""
+    return spare[: items.size] if call(function, (items, spare), items.size) else items
+
+
+def _pack_and_sort(
+    p: Scores, y: Labels, key_type: type[np.unsignedinteger[Any]], low: int, high: int, room: int
+) -> tuple[int, Array]:
+    """Sorted keys of the rows in grid cells low .. high-1, of which there are at most `room`."""
+    keys, spare = np.empty((2, room + 1), key_type)
+    n = c_int64()
+    status = int(call(_pack_keys, (p, y, keys), low, high, byref(n)))
+    return status, keys[:0] if status else _sort(_sort_keys, keys[: n.value], spare)
+
+
+def _count_grid(p: Scores, rows: list[tuple[int, int]]) -> tuple[int, Ints, tuple[float, float]]:
+    """Rows per share and grid cell; least and greatest score."""
+    counts = np.zeros((len(rows), _GRID_CELLS), np.int64)
+    extremes = np.empty((len(rows), 2))
+
+    def work(i: int) -> int:
+        return int(call(_grid_counts, (p, counts[i], extremes[i]), *rows[i]))
+
+    status = _every_fault(in_threads(work, len(rows)))
+    return status, counts, (float(extremes[:, 0].min()), float(extremes[:, 1].max()))
+
+
+def _sorted_pieces(p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, Array]]) -> tuple[int, list[Array]]:
+    """All rows in ascending order of score, in one piece per thread; equal scores are in one piece."""
+    n_workers = workers(p.size)
+    if n_workers == 1:
+        status, piece = sorted_rows(0, _GRID_CELLS, p.size)
+        return status, [piece]
+    status, counts, _ = _count_grid(p, shares(p.size, n_workers))
+    if status:
+        return status, []
+    through = np.cumsum(counts.sum(axis=0))
+    inner = np.searchsorted(through, p.size * np.arange(1, n_workers) / n_workers)
+    bounds = [0, *inner.tolist(), _GRID_CELLS]
+    below = np.insert(through, 0, 0)[bounds].tolist()
+
+    def work(i: int) -> tuple[int, Array]:
+        return sorted_rows(bounds[i], bounds[i + 1], below[i + 1] - below[i])
+
+    statuses, pieces = zip(*in_threads(work, n_workers), strict=True)
+    return _every_fault(statuses), list(pieces)
+
+
+def _first_cells(pieces: list[Array]) -> list[int]:
+    """Where the cells of each piece begin, and how many there are in all."""
+    numbers = in_threads(lambda i: call(_count_cells, (pieces[i],), pieces[i].size), len(pieces))
+    return [0, *np.cumsum(numbers).tolist()]

@@ -1,0 +1,24 @@
+#include "loops.h"
+
+static int level = 0;
+
+int vector_level(void)
+{
+    return level;
+}
+
+/* Called once after loading; tests call it to go through all levels. Returns the level in use. */
+EXPORT int choose_vectors(int highest)
+{
+    int found = 0;
+#if X86_LEVELS
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2"))
+        found = 1;
+    if (found && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        found = 2;
+#endif
+    level = found < highest ? found : highest;
+    return level;
+}

@@ -1,0 +1,160 @@
+/* Pool adjacent violators, with and without limits on the size of a block. */
+#include "loops.h"
+
+/* a·b >= c·d for numbers >= 0, in 128 bits. */
+INLINE int product_not_below(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+#if defined(__SIZEOF_INT128__)
+    return (__int128)a * b >= (__int128)c * d;
+#else
+    uint64_t high[2], low[2];
+    const uint64_t left[2] = {(uint64_t)a, (uint64_t)c}, right[2] = {(uint64_t)b, (uint64_t)d};
+    for (int k = 0; k < 2; k++) {
+        uint64_t x0 = left[k] & 0xFFFFFFFF, x1 = left[k] >> 32;
+        uint64_t y0 = right[k] & 0xFFFFFFFF, y1 = right[k] >> 32;
+        uint64_t middle = x1 * y0 + (x0 * y0 >> 32), other = x0 * y1 + (middle & 0xFFFFFFFF);
+        low[k] = left[k] * right[k];
+        high[k] = x1 * y1 + (middle >> 32) + (other >> 32);
+    }
+    return high[0] != high[1] ? high[0] > high[1] : low[0] >= low[1];
+#endif
+}
+
+/* The blocks so far, last on top. The arrays belong to the caller and are as long as the cells. */
+typedef struct {
+    int64_t *start, *size, *sum;
+    int64_t n;
+} blocks;
+
+INLINE void push(blocks *b, int64_t start, int64_t size, int64_t sum)
+{
+    b->start[b->n] = start;
+    b->size[b->n] = size;
+    b->sum[b->n++] = sum;
+}
+
+INLINE void merge_top(blocks *b)
+{
+    b->n--;
+    b->size[b->n - 1] += b->size[b->n];
+    b->sum[b->n - 1] += b->sum[b->n];
+}
+
+/* Merges the second and third block from the top; the top one stays. */
+INLINE void merge_below(blocks *b)
+{
+    int64_t top = b->n - 1;
+    b->size[top - 2] += b->size[top - 1];
+    b->sum[top - 2] += b->sum[top - 1];
+    b->start[top - 1] = b->start[top];
+    b->size[top - 1] = b->size[top];
+    b->sum[top - 1] = b->sum[top];
+    b->n--;
+}
+
+INLINE int top_violates(const blocks *b)
+{
+    int64_t right = b->n - 1, left = right - 1;
+    return product_not_below(b->sum[left], b->size[right], b->sum[right], b->size[left]);
+}
+
+/* start, size and sum are workspace of m numbers each; the result is in start, its length is returned. */
+EXPORT int64_t pava_counts(const array *weight, const array *events, const array *start, const array *size,
+                           const array *sum)
+{
+    if (!is_array(weight, 'i', 8, start->shape[0]) || !is_array(events, 'i', 8, start->shape[0]))
+        return WRONG_ARRAY;
+    blocks b = {start->data, size->data, sum->data, 0};
+    const int64_t *w = weight->data, *e = events->data, m = weight->shape[0];
+    for (int64_t i = 0; i < m; i++) {
+        push(&b, i, w[i], e[i]);
+        while (b.n > 1 && top_violates(&b))
+            merge_top(&b);
+    }
+    return b.n;
+}
+
+/* Means are compared as quotients: products of weights might overflow, and the quotients are what a user sees. */
+EXPORT int64_t pava_weights(const array *weight, const array *events, const array *start, const array *size,
+                            const array *sum)
+{
+    if (!is_array(weight, 'f', 8, start->shape[0]) || !is_array(events, 'f', 8, start->shape[0]))
+        return WRONG_ARRAY;
+    const double *w = weight->data, *e = events->data;
+    int64_t *first = start->data, n = 0, m = weight->shape[0];
+    double *total = size->data, *ones = sum->data;
+    for (int64_t i = 0; i < m; i++) {
+        first[n] = i;
+        total[n] = w[i];
+        ones[n++] = e[i];
+        while (n > 1 && ones[n - 2] / total[n - 2] >= ones[n - 1] / total[n - 1]) {
+            n--;
+            total[n - 1] += total[n];
+            ones[n - 1] += ones[n];
+        }
+    }
+    return n;
+}
+
+/* Whether the block below the top should join its left neighbour, the top being too large to take it. */
+INLINE int left_has_room(const blocks *b, int64_t n_max)
+{
+    int64_t top = b->n - 1;
+    return b->size[top] > n_max && top > 1 && b->size[top - 2] + b->size[top - 1] <= n_max;
+}
+
+INLINE void pool_within_limits(blocks *b, int64_t n_min, int64_t n_max)
+{
+    while (b->n > 1) {
+        int64_t left = b->size[b->n - 2], both = left + b->size[b->n - 1];
+        if (both <= n_min || (both <= n_max && top_violates(b))) {
+            merge_top(b);
+        } else if (left >= n_min) {
+            return;
+        } else if (left_has_room(b, n_max)) {
+            merge_below(b);
+            return;
+        } else {
+            merge_top(b);
+        }
+    }
+}
+
+INLINE void attach_tail(blocks *b, int64_t n_min, int64_t n_max)
+{
+    int64_t last = b->size[b->n - 2];
+    if (last + b->size[b->n - 1] <= n_max)
+        merge_top(b);
+    else if (last < n_min && left_has_room(b, n_max))
+        merge_below(b);
+    else if (last < n_min)
+        merge_top(b);
+}
+
+EXPORT int64_t block_pava(const array *count, const array *events, const array *start, const array *size,
+                          const array *sum, int64_t n_min, int64_t n_max)
+{
+    if (!is_array(count, 'i', 8, start->shape[0]) || !is_array(events, 'i', 8, start->shape[0]))
+        return WRONG_ARRAY;
+    blocks b = {start->data, size->data, sum->data, 0};
+    const int64_t *c = count->data, *e = events->data, m = count->shape[0];
+    int64_t rows_left = -n_min, i = 0;
+    for (int64_t j = 0; j < m; j++)
+        rows_left += c[j];
+    for (; i < m && c[i] <= rows_left; i++) {
+        rows_left -= c[i];
+        push(&b, i, c[i], e[i]);
+        pool_within_limits(&b, n_min, n_max);
+    }
+    if (i < m) {
+        int64_t rows = 0, ones = 0;
+        for (int64_t j = i; j < m; j++) {
+            rows += c[j];
+            ones += e[j];
+        }
+        push(&b, i, rows, ones);
+        if (b.n > 1)
+            attach_tail(&b, n_min, n_max);
+    }
+    return b.n;
+}

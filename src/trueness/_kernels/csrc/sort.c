@@ -1,0 +1,185 @@
+/* Rows in ascending order of score, and one cell per distinct score. */
+#include "compensate.h"
+#include "grid.h"
+#include "key.h"
+
+typedef struct {
+    uint64_t key;
+    double weight;
+} record;
+
+#define ITEM uint64_t
+#define KEY(item) (item)
+#define KEY_BITS 63
+#define SORT sort_wide
+#include "radix.h"
+
+#define ITEM uint32_t
+#define KEY(item) (item)
+#define KEY_BITS 31
+#define SORT sort_narrow
+#include "radix.h"
+
+#define ITEM record
+#define KEY(item) ((item).key)
+#define KEY_BITS 63
+#define SORT sort_records
+#include "radix.h"
+
+/* Which rows of a block are in the grid cells first .. first + count - 1. */
+INLINE void choose_rows(const double *score, int m, uint32_t first, uint32_t count, uint8_t *kept)
+{
+    uint32_t cell[BLOCK];
+    if (count == GRID_CELLS) {
+        memset(kept, 1, (size_t)m);
+        return;
+    }
+    find_cells(score, m, cell);
+    for (int i = 0; i < m; i++)
+        kept[i] = cell[i] - first < count;
+}
+
+/* Writes the keys of the rows in grid cells low .. high-1, as wide as the buffer's items; *n_keys tells how
+ * many. The buffer has one key to spare: each is written first and then kept or not, so that there is no
+ * branch to mispredict. */
+EXPORT int pack_keys(const array *p, const array *y, const array *keys, int64_t low, int64_t high,
+                     int64_t *n_keys)
+{
+    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]))
+        return WRONG_ARRAY;
+    rows block;
+    uint8_t kept[BLOCK];
+    uint64_t *wide = keys->data;
+    uint32_t *narrow = keys->data;
+    int64_t n = p->shape[0], k = 0;
+    int status = 0;
+    for (int64_t start = 0; start < n; start += BLOCK) {
+        int m = (int)smaller(BLOCK, n - start);
+        int found = load_rows(&block, p, y, start, m);
+        status |= found;
+        if (found)
+            continue;
+        choose_rows(block.score, m, (uint32_t)low, (uint32_t)(high - low), kept);
+        if (keys->itemsize == 4)
+            for (int i = 0; i < m; i++) {
+                narrow[k] = narrow_key(block.score[i], block.label[i]);
+                k += kept[i];
+            }
+        else
+            for (int i = 0; i < m; i++) {
+                wide[k] = wide_key(block.score[i], block.label[i]);
+                k += kept[i];
+            }
+    }
+    *n_keys = k;
+    return status;
+}
+
+/* The same with weights; rows of weight 0 are left out. */
+EXPORT int pack_records(const array *p, const array *y, const array *w, const array *records, int64_t low,
+                        int64_t high, int64_t *n_records)
+{
+    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]) || !is_array(w, 'f', 8, p->shape[0]))
+        return WRONG_ARRAY;
+    rows block;
+    uint8_t kept[BLOCK];
+    record *out = records->data;
+    int64_t n = p->shape[0], k = 0;
+    int status = 0;
+    for (int64_t start = 0; start < n; start += BLOCK) {
+        const double *weight = (const double *)w->data + start;
+        int m = (int)smaller(BLOCK, n - start);
+        int found = load_rows(&block, p, y, start, m) | bad_weights(weight, m);
+        status |= found;
+        if (found)
+            continue;
+        choose_rows(block.score, m, (uint32_t)low, (uint32_t)(high - low), kept);
+        for (int i = 0; i < m; i++) {
+            out[k] = (record){wide_key(block.score[i], block.label[i]), weight[i]};
+            k += kept[i] & (weight[i] > 0);
+        }
+    }
+    *n_records = k;
+    return status;
+}
+
+/* Sorts the first n keys; returns 1 if the result lies in spare, else 0. */
+EXPORT int sort_keys(const array *keys, const array *spare, int64_t n)
+{
+    if (keys->itemsize == 4)
+        return sort_narrow(keys->data, spare->data, n) == spare->data;
+    return sort_wide(keys->data, spare->data, n) == spare->data;
+}
+
+EXPORT int sort_weighted(const array *records, const array *spare, int64_t n)
+{
+    return sort_records(records->data, spare->data, n) == spare->data;
+}
+
+/* Two keys belong to one score if they differ in the label alone. */
+#define COUNT_RUNS(sorted, key)                                                                       \
+    do {                                                                                              \
+        for (int64_t i = 1; i < n; i++)                                                               \
+            n_cells += ((sorted)[i] key ^ (sorted)[i - 1] key) > 1;                                   \
+    } while (0)
+
+/* How many distinct scores the first n sorted keys, or records, have. */
+EXPORT int64_t count_cells(const array *keys, int64_t n)
+{
+    int64_t n_cells = n > 0;
+    if (keys->itemsize == 4)
+        COUNT_RUNS((const uint32_t *)keys->data, );
+    else if (keys->itemsize == 8)
+        COUNT_RUNS((const uint64_t *)keys->data, );
+    else
+        COUNT_RUNS((const record *)keys->data, .key);
+    return n_cells;
+}
+
+#define COLLECT_RUNS(type, score_of)                                                                  \
+    do {                                                                                              \
+        const type *key = keys->data;                                                                 \
+        for (int64_t i = 0, begin = 0; i < n; begin = i) {                                            \
+            type ones = 0;                                                                            \
+            for (; i < n && (key[i] ^ key[begin]) <= 1; i++)                                          \
+                ones += key[i] & 1;                                                                   \
+            *score_out++ = score_of(key[begin]);                                                      \
+            *count_out++ = i - begin;                                                                 \
+            *events_out++ = (int64_t)ones;                                                            \
+        }                                                                                             \
+    } while (0)
+
+/* Cells of the first n sorted keys, written from index `first` on. */
+EXPORT void collect_cells(const array *keys, const array *score, const array *count, const array *events,
+                          int64_t n, int64_t first)
+{
+    double *score_out = (double *)score->data + first;
+    int64_t *count_out = (int64_t *)count->data + first, *events_out = (int64_t *)events->data + first;
+    if (keys->itemsize == 4)
+        COLLECT_RUNS(uint32_t, narrow_score);
+    else
+        COLLECT_RUNS(uint64_t, wide_score);
+}
+
+/* The same for records: sums[k, cell] with k = Σw, Σwy, Σw², Σw²y. */
+EXPORT void collect_weighted_cells(const array *records, const array *score, const array *count,
+                                   const array *sums, int64_t n, int64_t first)
+{
+    const record *sorted = records->data;
+    double *score_out = (double *)score->data + first, *sums_out = (double *)sums->data + first;
+    int64_t *count_out = (int64_t *)count->data + first;
+    for (int64_t i = 0, begin = 0, cell = 0; i < n; begin = i, cell++) {
+        double sum[4][2] = {{0}};
+        for (; i < n && (sorted[i].key ^ sorted[begin].key) <= 1; i++) {
+            double w = sorted[i].weight, wy = sorted[i].key & 1 ? w : 0;
+            add_compensated(sum[0], w);
+            add_compensated(sum[1], wy);
+            add_compensated(sum[2], w * w);
+            add_compensated(sum[3], w * wy);
+        }
+        score_out[cell] = wide_score(sorted[begin].key);
+        count_out[cell] = i - begin;
+        for (int k = 0; k < 4; k++)
+            sums_out[k * sums->shape[1] + cell] = sum[k][0] + sum[k][1];
+    }
+}

@@ -1,0 +1,80 @@
+r"""Scores as whole numbers: the form in which sums do not depend on their order.
+
+A score :math:`p` in [0, 1] counts as :math:`q = \lfloor 2^{53} p \rfloor`, kept in two parts,
+:math:`q = 2^{27}\,\mathrm{hi} + \mathrm{lo}`, so that sums of either part over 2³⁵ rows fit 64 bits.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["HI_SCALE", "LO_SCALE", "ONE", "parts", "square_parts", "whole"]
+
+HI_SCALE: Final = 2.0**26
+LO_SCALE: Final = 2.0**27
+ONE: Final = 2**53
+"""The whole number that stands for 1."""
+
+
+def parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Upper 26 and lower 27 bits of each score.
+
+    Parameters
+    ----------
+    p : array of float32 or float64
+        Scores in [0, 1].
+
+    Returns
+    -------
+    hi, lo : arrays of float64
+        Whole numbers: hi = ⌊p·2²⁶⌋ and lo = ⌊(p·2²⁶ − hi)·2²⁷⌋. Every step but the last floor is exact.
+
+    Examples
+    --------
+    >>> hi, lo = parts(np.array([0.5, 2.0**-53]))
+    >>> hi.tolist(), lo.tolist()
+    ([33554432.0, 0.0], [0.0, 1.0])
+    """
+    scaled = np.multiply(p, HI_SCALE, dtype=np.float64)
+    hi = np.floor(scaled)
+    scaled -= hi
+    scaled *= LO_SCALE
+    return hi, np.floor(scaled, out=scaled)
+
+
+def square_parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Upper and lower bits of the float64 product p·p; see :func:`parts`.
+
+    Parameters
+    ----------
+    p : array of float32 or float64
+        Scores in [0, 1].
+
+    Returns
+    -------
+    hi, lo : arrays of float64
+        Whole numbers.
+    """
+    return parts(np.multiply(p, p, dtype=np.float64))
+
+
+def whole(hi: int, lo: int) -> int:
+    """The sum in units of 2⁻⁵³ that two sums of parts stand for.
+
+    Parameters
+    ----------
+    hi, lo : int
+        Sums of upper and of lower parts.
+
+    Returns
+    -------
+    int
+        hi·2²⁷ + lo, of any size.
+
+    Examples
+    --------
+    >>> whole(2**26, 0) == ONE
+    True
+    """
+    return int(hi) * 2**27 + int(lo)

@@ -1,0 +1,176 @@
+"""The shared library of compiled loops: how to call it, and how to share rows among threads.
+
+The C functions take arrays as the structs of NumPy's array interface, then numbers. They release the GIL,
+so from a few million rows on several Python threads can work on rows of their own.
+"""
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+__all__ = ["available", "bind", "call", "in_threads", "shares", "workers"]
+
+T = TypeVar("T")
+
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+
+
+def _load() -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL(__file__.removesuffix("library.py") + "_loops" + _SUFFIX)
+    except OSError:
+        return None
+    library.choose_vectors(2)  # as wide as the machine has them; tests choose narrower ones
+    return library
+
+
+_library = _load()
+
+# Finds the struct inside the capsule that `array.__array_struct__` returns. The usual
+# `array.ctypes.data` takes five times as long, longer than all else in a call on ten rows.
+_struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+# What the loops return instead of a status or a number.
+_NO_MEMORY = -1
+_WRONG_ARRAY = -2
+
+# Below this number of entries a second thread costs more than it saves.
+_WORTH_SHARING = 5_000_000
+_MOST_WORKERS = 8
+
+
+def available() -> bool:
+    """Whether the library was built for this installation and can be loaded.
+
+    Returns
+    -------
+    bool
+        False means that nothing bound here may be called.
+    """
+    return _library is not None
+
+
+def bind(name: str, n_arrays: int, *numbers: Any, returns: Any = ctypes.c_int) -> Any:
+    """A function of the library, ready to be called.
+
+    Parameters
+    ----------
+    name : str
+        Its name in C.
+    n_arrays : int
+        How many arrays it takes; they come first.
+    *numbers : ctypes types
+        The types of what follows.
+    returns : ctypes type or None, default c_int
+        The type it returns.
+
+    Returns
+    -------
+    ctypes function, or None without a library
+        To be handed to :func:`call`.
+    """
+    if _library is None:
+        return None
+    function = getattr(_library, name)
+    function.argtypes = [ctypes.c_void_p] * n_arrays + list(numbers)
+    function.restype = returns
+    return function
+
+
+def call(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
+    """Call a function of the library.
+
+    Parameters
+    ----------
+    function : ctypes function
+        From :func:`bind`.
+    arrays : tuple of arrays
+        Contiguous, of the types the C code expects.
+    *numbers : number
+        The other arguments.
+
+    Returns
+    -------
+    int or None
+        What it returned.
+    """
+    held = [array.__array_struct__ for array in arrays]
+    returned = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
+    if returned == _NO_MEMORY:
+        raise MemoryError
+    if returned == _WRONG_ARRAY:
+        kinds = ", ".join(f"{array.dtype}{array.shape}" for array in arrays)
+        raise TypeError(f"a kernel was given arrays of other types, sizes or layouts than it reads: {kinds}")
+    return returned
+
+
+def workers(n_entries: int) -> int:
+    """How many threads should share that many entries: one, unless there are millions.
+
+    Parameters
+    ----------
+    n_entries : int
+        Rows, or rows times classes.
+
+    Returns
+    -------
+    int
+        At least 1, at most 8.
+    """
+    if n_entries < _WORTH_SHARING:
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+    return min(os.cpu_count() or 1, _MOST_WORKERS)
+
+
+def shares(n_rows: int, n_workers: int) -> list[tuple[int, int]]:
+    """Cut the rows into ranges of nearly equal length.
+
+    Parameters
+    ----------
+    n_rows, n_workers : int
+        How many rows, and how many ranges.
+
+    Returns
+    -------
+    list of (start, stop)
+        One range per worker.
+
+    Examples
+    --------
+    >>> shares(10, 3)
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    cuts = [n_rows * i // n_workers for i in range(n_workers + 1)]
+    return list(pairwise(cuts))
+
+
+def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
+    """Do ``work(0) … work(n_workers - 1)``, each in a thread of its own.
+
+    Parameters
+    ----------
+    work : function of int
+        What to do; it should spend its time in the library.
+    n_workers : int
+        With 1, no thread is started.
+
+    Returns
+    -------
+    list
+        What each call returned, in order.
+    """
+    if n_workers == 1:
+        return [work(0)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(n_workers) as pool:
+        return list(pool.map(work, range(n_workers)))

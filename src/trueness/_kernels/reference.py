@@ -1,0 +1,497 @@
+"""The kernels in NumPy: obvious, always there, and the definition of what the compiled ones must return.
+
+Callers hand over contiguous arrays of the right type and length; values are checked here, during the pass.
+Every function that looks at rows returns a status (see :mod:`trueness._kernels.status`), zero when all is
+well. When it is not zero, it names every kind of fault in the data and the other outputs mean nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._kernels.fixed import parts, square_parts
+from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
+
+__all__ = [
+    "bin_sums",
+    "block_pava",
+    "cells",
+    "classwise_sums",
+    "mass_sums",
+    "pava",
+    "top1",
+    "weighted_bin_sums",
+    "weighted_cells",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Scores = NDArray[np.floating[Any]]
+Labels = NDArray[Any]
+
+# Half a dozen temporary arrays of one chunk stay below 1 MB, inside a second-level cache.
+_CHUNK = 16_384
+
+# A plain sum of m positive terms is off by less than m·1.1e-16, relatively.
+_PLAIN_SUM = 4_096
+
+
+def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
+    r"""Count and sum the scores of each bin and label, in whole numbers.
+
+    Bin b is [edges[b], edges[b+1]), the last one closed on both sides.
+
+    Parameters
+    ----------
+    p : array of float32 or float64, shape (n,)
+        Scores.
+    y : array of shape (n,)
+        Labels 0 or 1, of type bool, uint8, int8, int32, int64, float32 or float64.
+    edges : array of float64, shape (B + 1,)
+        Strictly increasing.
+    table : array of int64, shape (B, 2, 5)
+        Added to: [bin, label, (count, Σhi, Σlo, Σsq_hi, Σsq_lo)] with the parts of
+        :func:`trueness._kernels.fixed.parts` and :func:`~trueness._kernels.fixed.square_parts`.
+    uniform : bool
+        The edges are b / B, b = 0 .. B.
+    moments : bool
+        Whether to fill the last two columns.
+
+    Returns
+    -------
+    int
+        Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
+    """
+    status = 0
+    for rows in _chunks(p.size):
+        found = _score_faults(p[rows], edges) | _label_faults(y[rows])
+        status |= found
+        if not found:
+            _add_parts(table, _bin_of(p[rows], edges, uniform), y[rows], p[rows], moments)
+    return status
+
+
+def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
+    r"""Sum weights, labels and scores of each bin, with compensation.
+
+    Parameters
+    ----------
+    p, y, edges, uniform
+        As for :func:`bin_sums`.
+    w : array of float64, shape (n,)
+        Weights. A row of weight 0 is checked and otherwise left out.
+    table : array of float64, shape (B, 7, 2)
+        Added to: [bin, (rows with w > 0, Σw, Σw², Σwy, Σwp, Σwp², Σwyp), (sum, compensation)].
+        The value is sum + compensation.
+
+    Returns
+    -------
+    int
+        Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES, BAD_WEIGHT.
+    """
+    status = 0
+    n_bins = edges.size - 1
+    every_bin = np.arange(min(n_bins, _PLAIN_SUM))
+    for rows in _chunks(p.size, _PLAIN_SUM):
+        found = _score_faults(p[rows], edges) | _label_faults(y[rows]) | weight_faults(w[rows])
+        status |= found
+        if found:
+            continue
+        kept = w[rows] > 0
+        weight = w[rows][kept]
+        score = p[rows][kept].astype(np.float64)
+        label = y[rows][kept].astype(np.float64)
+        index = _bin_of(score, edges, uniform)
+        which, position = np.unique(index, return_inverse=True) if n_bins > _PLAIN_SUM else (every_bin, index)
+        terms = (
+            np.ones_like(weight),
+            weight,
+            weight * weight,
+            weight * label,
+            weight * score,
+            weight * score * score,
+            weight * label * score,
+        )
+        sums = np.empty((which.size, len(terms)))
+        for k, term in enumerate(terms):
+            sums[:, k] = np.bincount(position, term, minlength=which.size)
+        add_compensated(table, which, sums)
+    return status
+
+
+def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int, Floats, Floats, Floats, Ints]:
+    r"""Cut the scores at given ranks; count and sum each bin and label, in whole numbers.
+
+    Bin j holds the scores s with cuts[j−1] < s ≤ cuts[j]; the last, those above all cuts. Equal scores
+    are never parted, so a bin may be empty.
+
+    Parameters
+    ----------
+    p, y, moments
+        As for :func:`bin_sums`.
+    ranks : array of int64, shape (J,)
+        Strictly increasing, each in 1 .. n−1; J may be 0.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE, BAD_LABEL.
+    cuts : array of float64, shape (J,)
+        The ranks[j]-th smallest score.
+    low, high : arrays of float64, shape (J + 1,)
+        Smallest and largest score of each bin; nan when it is empty.
+    table : array of int64, shape (J + 1, 2, 5)
+        As for :func:`bin_sums`.
+    """
+    n_bins = ranks.size + 1
+    cuts, low, high = np.full(ranks.size, np.nan), np.full(n_bins, np.nan), np.full(n_bins, np.nan)
+    table = np.zeros((n_bins, 2, 5), np.int64)
+    status = faults(p, y)
+    if status:
+        return status, cuts, low, high, table
+    ascending = np.sort(_without_minus_zero(p))
+    cuts[:] = ascending[ranks - 1]
+    ends = np.append(np.searchsorted(ascending, cuts, "right"), p.size)
+    starts = np.insert(ends[:-1], 0, 0)
+    filled = starts < ends
+    low[filled] = ascending[starts[filled]]
+    high[filled] = ascending[ends[filled] - 1]
+    for rows in _chunks(p.size):
+        _add_parts(table, np.searchsorted(cuts, p[rows], "left"), y[rows], p[rows], moments)
+    return status, cuts, low, high, table
+
+
+def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
+    r"""Distinct scores in ascending order, with the rows and events of each.
+
+    Parameters
+    ----------
+    p, y
+        As for :func:`bin_sums`.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE, BAD_LABEL.
+    score : array of float64, shape (m,)
+        Distinct scores; zero is +0.0.
+    count, events : arrays of int64, shape (m,)
+        Rows with that score, and how many of them have label 1.
+    """
+    status = faults(p, y)
+    if status:
+        return status, np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+    # For numbers ≥ 0 the order of the bits is the order of the numbers.
+    keys = _without_minus_zero(p).view(np.uint64) << np.uint64(1)
+    keys |= y.astype(np.uint64)
+    keys.sort()
+    ordered = keys >> np.uint64(1)
+    starts = _run_starts(ordered)
+    count = np.diff(starts, append=keys.size)
+    events_before = np.concatenate(([0], np.cumsum(keys & np.uint64(1), dtype=np.int64)))
+    events = np.diff(events_before[np.append(starts, keys.size)])
+    return status, ordered[starts].view(np.float64), count, events
+
+
+def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
+    r"""Distinct scores in ascending order, with the sums of weights of each.
+
+    Parameters
+    ----------
+    p, y, w
+        As for :func:`weighted_bin_sums`.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE, BAD_LABEL, BAD_WEIGHT.
+    score : array of float64, shape (m,)
+        Distinct scores of rows with positive weight; zero is +0.0.
+    count : array of int64, shape (m,)
+        Rows with w > 0.
+    weight, events, squares, event_squares : arrays of float64, shape (m,)
+        Σw, Σwy, Σw², Σw²y.
+    """
+    status = faults(p, y) | weight_faults(w)
+    if status:
+        none = np.empty(0)
+        return status, none, np.empty(0, np.int64), none, none, none, none
+    kept = w > 0
+    score, label, weight = _without_minus_zero(p[kept]), y[kept].astype(np.float64), w[kept]
+    order = np.argsort(score, kind="stable")
+    score, label, weight = score[order], label[order], weight[order]
+    starts = _run_starts(score)
+    count = np.diff(starts, append=score.size)
+    terms = weight, weight * label, weight * weight, weight * weight * label
+    if score.size:
+        weight, events, squares, event_squares = (np.add.reduceat(term, starts) for term in terms)
+    else:
+        weight, events, squares, event_squares = terms
+    return status, score[starts], count, weight, events, squares, event_squares
+
+
+def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
+    r"""Pool adjacent violators: the blocks of the isotonic fit of events / weight.
+
+    Neighbouring blocks are pooled while the mean on the left is not below the mean on the right.
+
+    Parameters
+    ----------
+    weight, events : arrays of int64, or of float64, shape (m,)
+        Weights > 0 and sums of labels, in ascending order of score.
+
+    Returns
+    -------
+    array of int64
+        The first cell of each block. The blocks' means increase strictly: as fractions for integers,
+        as float64 quotients for floats.
+    """
+    exact = weight.dtype == np.int64
+    starts: list[int] = []
+    weights: list[Any] = []
+    sums: list[Any] = []
+    for i, (w, e) in enumerate(zip(weight.tolist(), events.tolist(), strict=True)):
+        starts.append(i)
+        weights.append(w)
+        sums.append(e)
+        while len(starts) > 1 and _not_below(sums[-2], weights[-2], sums[-1], weights[-1], exact):
+            starts.pop()
+            w, e = weights.pop(), sums.pop()
+            weights[-1] += w
+            sums[-1] += e
+    return np.array(starts, np.int64)
+
+
+def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
+    r"""Pool adjacent violators into blocks of limited size.
+
+    Tie groups are pushed one by one and pooled as by Algorithm 2 of Matsubara et al. (2023); the groups that
+    are not wholly inside the first N − n_min rows form the tail, which joins the last block or stands alone.
+    Groups are never split, so the limits hold up to one group; a block that would stay below
+    n_min joins its right neighbour, or its left one where the right is above n_max and the left has room.
+
+    Parameters
+    ----------
+    count, events : arrays of int64, shape (m,)
+        Rows and events of each tie group, in ascending order of score.
+    n_min, n_max : int
+        Least and largest number of rows in a block.
+
+    Returns
+    -------
+    array of int64
+        The first cell of each block.
+    """
+    before_tail = int(count.sum()) - n_min
+    head = int(np.searchsorted(np.cumsum(count), before_tail, "right"))
+    starts: list[int] = []
+    sizes: list[int] = []
+    sums: list[int] = []
+
+    def push(start: int, size: int, total: int) -> None:
+        starts.append(start)
+        sizes.append(size)
+        sums.append(total)
+
+    def merge(left: int) -> None:
+        sizes[left] += sizes.pop(left + 1)
+        sums[left] += sums.pop(left + 1)
+        starts.pop(left + 1)
+
+    def left_has_room() -> bool:
+        return sizes[-1] > n_max and len(starts) > 2 and sizes[-3] + sizes[-2] <= n_max
+
+    for i in range(head):
+        push(i, int(count[i]), int(events[i]))
+        while len(starts) > 1:
+            left, right = sizes[-2:]
+            both = left + right
+            if both <= n_min or (both <= n_max and sums[-2] * right >= sums[-1] * left):
+                merge(len(starts) - 2)
+            elif left >= n_min:
+                break
+            elif left_has_room():
+                merge(len(starts) - 3)
+                break
+            else:
+                merge(len(starts) - 2)
+
+    if head < count.size:
+        push(head, int(count[head:].sum()), int(events[head:].sum()))
+        if len(starts) > 1:
+            if sizes[-2] + sizes[-1] <= n_max:
+                merge(len(starts) - 2)
+            elif sizes[-2] < n_min:
+                merge(len(starts) - (3 if left_has_room() else 2))
+    return np.array(starts, np.int64)
+
+
+def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
+    r"""The largest probability of each row, where it stands, and whether it was right.
+
+    Parameters
+    ----------
+    P : array of float32 or float64, shape (n, K)
+        Probabilities.
+    y : array of int64, shape (n,)
+        Class codes 0 .. K−1.
+    tolerance : float
+        How far a row's float64 sum may be from one.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE, BAD_LABEL, BAD_SUM.
+    confidence : array of P's type, shape (n,)
+        The row's maximum.
+    predicted : array of int64, shape (n,)
+        The smallest index that attains it.
+    correct : array of uint8, shape (n,)
+        1 where predicted equals y.
+    """
+    n, n_classes = P.shape
+    confidence = np.zeros(n, P.dtype)
+    predicted = np.zeros(n, np.int64)
+    status = 0
+    for rows in _chunks(n, max(1, _CHUNK // max(1, n_classes))):
+        status |= _simplex_faults(P[rows], y[rows], tolerance)
+        predicted[rows] = P[rows].argmax(axis=1)
+        confidence[rows] = np.take_along_axis(P[rows], predicted[rows, None], axis=1)[:, 0] + P.dtype.type(0)
+    return status, confidence, predicted, (predicted == y).astype(np.uint8)
+
+
+def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
+    r"""Count and sum the scores of each class, bin and one-vs-rest label, in whole numbers.
+
+    Parameters
+    ----------
+    P, y, tolerance
+        As for :func:`top1`.
+    n_bins : int
+        Bins of equal width, placed as by :func:`bin_sums`.
+    table : array of int64, shape (K, n_bins, 2, 3)
+        Added to: [class, bin, label (y == class), (count, Σhi, Σlo)].
+
+    Returns
+    -------
+    int
+        Status: BAD_SCORE, BAD_LABEL, BAD_SUM.
+    """
+    n, n_classes = P.shape
+    edges = np.arange(n_bins + 1) / n_bins
+    flat = table.reshape(n_classes * n_bins, 2, 3)
+    first_bin = np.arange(n_classes) * n_bins
+    status = 0
+    for rows in _chunks(n, max(1, _CHUNK // max(1, n_classes))):
+        found = _simplex_faults(P[rows], y[rows], tolerance)
+        status |= found
+        if not found:
+            scores = P[rows].ravel()
+            labels = (y[rows, None] == np.arange(n_classes)).ravel()
+            where = _bin_of(scores, edges, uniform=True).reshape(-1, n_classes) + first_bin
+            _add_parts(flat, where.ravel(), labels, scores, moments=False)
+    return status
+
+
+def _chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def faults(p: Scores, y: Labels) -> int:
+    """Every kind of fault in scores and labels."""
+    status = 0
+    for rows in _chunks(p.size):
+        status |= _score_faults(p[rows]) | _label_faults(y[rows])
+    return status
+
+
+def _score_faults(p: Scores, edges: Floats | None = None) -> int:
+    if p.size == 0:
+        return 0
+    low, high = p.min(), p.max()
+    # Comparisons with nan are false, so nan ends up here too.
+    found = 0 if low >= 0 and high <= 1 else BAD_SCORE
+    if edges is not None and not (low >= edges[0] and high <= edges[-1]):
+        inside = p[(p >= 0) & (p <= 1)]
+        if inside.size and not (inside.min() >= edges[0] and inside.max() <= edges[-1]):
+            found |= OUTSIDE_EDGES
+    return found
+
+
+def _label_faults(y: Labels) -> int:
+    if y.size == 0 or y.dtype.kind == "b":
+        return 0
+    if y.dtype.kind == "f":
+        return BAD_LABEL if ((y != 0) & (y != 1)).any() else 0
+    return BAD_LABEL if y.min() < 0 or y.max() > 1 else 0
+
+
+def weight_faults(w: Floats) -> int:
+    """BAD_WEIGHT, or 0."""
+    return 0 if w.size == 0 or (w.min() >= 0 and w.max() < np.inf) else BAD_WEIGHT
+
+
+def _simplex_faults(P: Scores, y: Ints, tolerance: float) -> int:
+    found = BAD_LABEL if y.size and (y.min() < 0 or y.max() >= P.shape[1]) else 0
+    valid = ((P >= 0) & (P <= 1)).all(axis=1)
+    if not valid.all():
+        found |= BAD_SCORE
+    distance = np.abs(P[valid].sum(axis=1, dtype=np.float64) - 1)
+    return found if (distance <= tolerance).all() else found | BAD_SUM
+
+
+def _bin_of(p: Scores, edges: Floats, uniform: bool) -> NDArray[np.intp]:
+    last = edges.size - 2
+    if not uniform:
+        return np.minimum(np.searchsorted(edges, p, "right") - 1, last)
+    # The multiplier is a little larger than B, so that rounding never puts a score too low; then one
+    # comparison with the edge on its left finds those that were put one bin too high.
+    index = np.multiply(p, (last + 1) * (1 + 2.0**-50), dtype=np.float64).astype(np.intp)
+    index -= edges.take(index) > p
+    return np.minimum(index, last, out=index)
+
+
+def _add_parts(table: Ints, index: NDArray[np.intp], y: Labels, p: Scores, moments: bool) -> None:
+    """Add the rows of one chunk to table[index, y]."""
+    flat = table.reshape(-1, table.shape[-1])
+    where = index * 2
+    where += y if y.dtype.kind in "bu" else y.astype(np.intp, copy=False)
+    columns = [*parts(p), *(square_parts(p) if moments else ())]
+    if flat.shape[0] > _CHUNK:
+        np.add.at(flat[:, 0], where, 1)
+        for j, column in enumerate(columns, start=1):
+            np.add.at(flat[:, j], where, column.astype(np.int64))
+        return
+    flat[:, 0] += np.bincount(where, minlength=flat.shape[0])
+    for j, column in enumerate(columns, start=1):
+        # Exact in float64: the sum of one chunk stays below 2⁴¹.
+        flat[:, j] += np.bincount(where, column, minlength=flat.shape[0]).astype(np.int64)
+
+
+def add_compensated(table: Floats, which: NDArray[np.intp], terms: Floats) -> None:
+    """Neumaier's step: table[which, :, 0] += terms, what rounding lost goes to table[which, :, 1]."""
+    before = table[which, :, 0]
+    after = before + terms
+    larger = np.abs(before) >= np.abs(terms)
+    table[which, :, 1] += np.where(larger, (before - after) + terms, (terms - after) + before)
+    table[which, :, 0] = after
+
+
+def _without_minus_zero(p: Scores) -> Floats:
+    return np.add(p, 0.0, dtype=np.float64)
+
+
+def _run_starts(ascending: NDArray[Any]) -> NDArray[np.intp]:
+    """Index of the first of each run of equal values."""
+    if ascending.size == 0:
+        return np.empty(0, np.intp)
+    return np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1])))
+
+
+def _not_below(left_sum: Any, left: Any, right_sum: Any, right: Any, exact: bool) -> bool:
+    if exact:
+        return bool(left_sum * right >= right_sum * left)
+    return bool(left_sum / left >= right_sum / right)

@@ -1,0 +1,90 @@
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trueness
+from trueness import _kernels
+from trueness._kernels import compiled, library, reference
+
+built = pytest.mark.skipif(not library.available(), reason="the compiled kernels were not built")
+
+
+def implementation(**environment):
+    code = "from trueness import _kernels; print(_kernels.implementation(), _kernels.bin_sums.__module__)"
+    path = str(Path(trueness.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": path, **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_the_reference_can_be_asked_for():
+    assert implementation(TRUENESS_KERNELS="reference") == ["reference", "trueness._kernels.reference"]
+
+
+@built
+def test_the_compiled_kernels_are_used_where_they_were_built():
+    assert implementation(TRUENESS_KERNELS="") == ["compiled", "trueness._kernels.compiled"]
+
+
+def test_both_implementations_have_the_same_names():
+    assert compiled.__all__ == reference.__all__
+    assert set(reference.__all__) < set(_kernels.__all__)
+
+
+def test_without_a_library_the_reference_serves(tmp_path):
+    copy = tmp_path / "trueness"
+    copy.mkdir()
+    (copy / "__init__.py").touch()
+    (copy / "_kernels").mkdir()
+    for file in Path(_kernels.__file__).parent.glob("*.py"):
+        (copy / "_kernels" / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    code = "from trueness import _kernels; print(_kernels.implementation())"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TRUENESS_KERNELS": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["reference"]
+
+
+@built
+def test_python_and_c_agree_on_the_grid():
+    assert library.bind("grid_cells", 0, returns=ctypes.c_int64)() == compiled._GRID_CELLS
+
+
+@built
+def test_arrays_of_another_type_size_or_layout_are_refused():
+    p, y, w, edges = np.zeros(4), np.zeros(4, np.int64), np.ones(4), np.array([0.0, 1.0])
+    table, sums = np.zeros((1, 2, 5), np.int64), np.zeros((1, 7, 2))
+    options = {"uniform": True, "moments": False}
+    P = np.full((4, 2), 0.5)
+    calls = [
+        lambda: compiled.bin_sums(p, y[:3], edges, table, **options),
+        lambda: compiled.bin_sums(np.zeros(8)[::2], y, edges, table, **options),
+        lambda: compiled.bin_sums(p.astype(">f8"), y, edges, table, **options),
+        lambda: compiled.bin_sums(p.astype(np.float16), y, edges, table, **options),
+        lambda: compiled.bin_sums(p, y.astype(np.int16), edges, table, **options),
+        lambda: compiled.bin_sums(p, y, np.array([0, 1]), table, **options),
+        lambda: compiled.bin_sums(p, y, np.array([0, 0.5, 1]), table, **options),
+        lambda: compiled.bin_sums(p, y, edges[:1], table[:0], **options),
+        lambda: compiled.weighted_bin_sums(p, y, w.astype(np.float32), edges, sums, uniform=True),
+        lambda: compiled.mass_sums(p, y[:3], np.array([1]), moments=False),
+        lambda: compiled.mass_sums(np.zeros(10**5), y, np.array([1]), moments=False),
+        lambda: compiled.cells(p.astype(np.float16), y),
+        lambda: compiled.weighted_cells(p, y, w[:3]),
+        lambda: compiled.pava(y, y[:3]),
+        lambda: compiled.pava(w, w.astype(np.float32)),
+        lambda: compiled.block_pava(y.astype(np.int32), y, 1, 2),
+        lambda: compiled.top1(P, y.astype(np.int32), 1e-6),
+        lambda: compiled.top1(P[:, :0], y, 1e-6),
+        lambda: compiled.top1(np.asfortranarray(P), y, 1e-6),
+        lambda: compiled.classwise_sums(P, y, 0, np.zeros((2, 0, 2, 3), np.int64), 1e-6),
+        lambda: compiled.classwise_sums(P, y, 3, np.zeros((2, 2, 2, 3), np.int64), 1e-6),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="a kernel was given arrays"):
+            call()
