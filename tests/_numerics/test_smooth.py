@@ -143,3 +143,10 @@ def test_close_to_relplot_which_stops_early(seed):
         y = (rng.random(5_000) < p ** rng.uniform(0.8, 1.5)).astype(float)
         reference = relplot.smECE(p, y)
     assert smooth_error(p, (y - p) / p.size)[0] == pytest.approx(reference, abs=1.5e-3)
+
+
+@pytest.mark.parametrize("residual", [5e-324, -1e-300, 1e-15, 1e-11, 1e-9])
+def test_residuals_next_to_nothing_give_an_error_next_to_nothing(residual):
+    value, sigma = smooth_error([0.25], [residual])
+    assert value == pytest.approx(abs(residual), abs=1e-9)
+    assert sigma == pytest.approx(value, abs=1e-9)

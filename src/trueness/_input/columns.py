@@ -5,7 +5,6 @@ import numbers
 import reprlib
 import sys
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -174,9 +173,15 @@ def is_missing(entry: Any) -> bool:
         return True
     if isinstance(entry, float | np.floating):
         return bool(entry != entry)
-    if isinstance(entry, Decimal):
-        return entry.is_nan()
+    if is_decimal(entry):
+        return bool(entry.is_nan())
     return type(entry).__name__ in ("NAType", "NaTType")
+
+
+def is_decimal(entry: Any) -> bool:
+    """Whether this is a `decimal.Decimal`: there is none where that module, slow to load, was never imported."""
+    decimal = sys.modules.get("decimal")
+    return decimal is not None and isinstance(entry, decimal.Decimal)
 
 
 def refuse_missing(name: str, missing: Bools) -> NoReturn:
@@ -196,7 +201,7 @@ def numbers_of(objects: NDArray[Any], name: str) -> Column:
     for i, entry in enumerate(flat):
         if is_missing(entry):
             missing[i] = True
-        elif isinstance(entry, numbers.Real | Decimal | np.bool_):
+        elif isinstance(entry, numbers.Real | np.bool_) or is_decimal(entry):
             values[i] = _as_float(entry)
         else:
             _refuse_entry(entry, np.unravel_index(i, objects.shape), name)

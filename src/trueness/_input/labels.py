@@ -3,7 +3,6 @@
 import numbers
 import reprlib
 from collections.abc import Hashable, Mapping, Sequence, Set
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from trueness.typing import Bools, Ints
 __all__ = ["binary_labels", "class_labels", "explain_labels", "labels_missing", "refuse_swapped"]
 
 NAME = "y_true"
-_KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | Decimal | np.bool_}
+_KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | np.bool_}
 
 
 def labels_missing(given: Column) -> Bools | None:

@@ -1,7 +1,6 @@
 """`Sample`: the rows that everything else is made of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,7 +23,6 @@ from trueness.typing import ArrayLike, Bools, Floats, Missing
 __all__ = ["Sample", "accept"]
 
 
-@dataclass(frozen=True, slots=True)
 class Sample:
     """Rows of the right shape and type.
 
@@ -33,17 +31,29 @@ class Sample:
     calls :meth:`explain`, which looks again and says what is wrong and where.
     """
 
-    y: NDArray[Any]
-    """0/1 for a vector of scores, column indices (int64) for a matrix."""
-    p: NDArray[Any]
-    """(n,) or (n, K), float or integer, any memory order."""
-    w: Floats | None = None
-    classes: tuple[Any, ...] | None = None
-    """Names of the columns; None for a vector of scores."""
-    tolerance: float = 0.0
-    """How far from one a row of a matrix may sum."""
-    dropped: int = 0
-    """Rows left out because a value was missing."""
+    __slots__ = ("classes", "dropped", "p", "tolerance", "w", "y")
+
+    def __init__(
+        self,
+        y: NDArray[Any],
+        p: NDArray[Any],
+        w: Floats | None = None,
+        classes: tuple[Any, ...] | None = None,
+        tolerance: float = 0.0,
+        dropped: int = 0,
+    ) -> None:
+        self.y = y
+        """0/1 for a vector of scores, column indices (int64) for a matrix."""
+        self.p = p
+        """(n,) or (n, K), float or integer, any memory order."""
+        self.w = w
+        """Weights, or None."""
+        self.classes = classes
+        """Names of the columns; None for a vector of scores."""
+        self.tolerance = tolerance
+        """How far from one a row of a matrix may sum."""
+        self.dropped = dropped
+        """Rows left out because a value was missing."""
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""

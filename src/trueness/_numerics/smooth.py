@@ -27,6 +27,9 @@ _BLOCK = 2**15
 _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]]) / 6
 
 
+_NEGLIGIBLE = 1e-10
+
+
 def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     r"""
     Smooth calibration error (smECE), and the kernel width at which it was taken.
@@ -69,8 +72,8 @@ def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     """
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
     mass = float(np.sum(np.abs(r)))
-    if mass == 0:
-        return 0.0, 0.0
+    if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
+        return mass, mass
     n_points = _FEWEST
     while True:
         series = _cosine_series(p, r, n_points)

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -45,7 +44,24 @@ class BySize(NamedTuple):
 
 
 class BinRule(ABC):
-    """How scores are cut into bins. A rule never looks at the order of the rows."""
+    """How scores are cut into bins. A rule never looks at the order of the rows, and never changes."""
+
+    _options: tuple[str, ...] = ()
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a bin rule does not change: make another {type(self).__name__} instead")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._options)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(other) == repr(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     @abstractmethod
     def group(self, cells: Cells) -> Groups:
@@ -123,7 +139,6 @@ def refuse_uncovered(edges: Floats, score: float) -> None:
     )
 
 
-@dataclass(frozen=True)
 class EqualWidth(_Fixed):
     """`n` bins of equal width on [0, 1].
 
@@ -143,10 +158,11 @@ class EqualWidth(_Fixed):
     True
     """
 
+    _options = __match_args__ = ("n",)
     n: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", _whole(self.n, "`bins`", 1, MOST_BINS))
+    def __init__(self, n: int) -> None:
+        super().__init__(n=_whole(n, "`bins`", 1, MOST_BINS))
 
     @property
     def fixed_edges(self) -> Floats:
@@ -159,7 +175,6 @@ class EqualWidth(_Fixed):
         return self.n
 
 
-@dataclass(frozen=True, eq=False)
 class Edges(_Fixed):
     """Bins between given edges, closed on the left, the last one on both sides.
 
@@ -176,25 +191,26 @@ class Edges(_Fixed):
     [1, 2]
     """
 
-    edges: Any
+    _options = ("edges",)
+    edges: Floats
 
-    def __post_init__(self) -> None:
+    def __init__(self, edges: ArrayLike) -> None:
         try:
-            edges = np.asarray(self.edges)
-            if edges.dtype.kind not in "biufO":  # strings would be read as numbers, complex ones cut
+            given = np.asarray(edges)
+            if given.dtype.kind not in "biufO":  # strings would be read as numbers, complex ones cut
                 raise TypeError
-            edges = edges.astype(np.float64)
+            found = given.astype(np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"`bins` as edges must be numbers; got {self.edges!r}.") from None
-        if edges.ndim != 1 or edges.size < 2:
-            raise InputError(f"`bins` as edges must be a sequence of at least 2 numbers; got shape {edges.shape}.")
-        if not np.isfinite(edges).all() or edges[0] < 0 or edges[-1] > 1 or (np.diff(edges) <= 0).any():
+            raise InputError(f"`bins` as edges must be numbers; got {edges!r}.") from None
+        if found.ndim != 1 or found.size < 2:
+            raise InputError(f"`bins` as edges must be a sequence of at least 2 numbers; got shape {found.shape}.")
+        if not np.isfinite(found).all() or found[0] < 0 or found[-1] > 1 or (np.diff(found) <= 0).any():
             raise InputError(
-                f"`bins` as edges must increase strictly inside [0, 1]; got {np.array2string(edges, threshold=8)}."
+                f"`bins` as edges must increase strictly inside [0, 1]; got {np.array2string(found, threshold=8)}."
             )
-        edges = edges + 0.0  # -0.0 becomes 0.0
-        edges.flags.writeable = False
-        object.__setattr__(self, "edges", edges)
+        found = found + 0.0  # -0.0 becomes 0.0
+        found.flags.writeable = False
+        super().__init__(edges=found)
 
     @property
     def fixed_edges(self) -> Floats:
@@ -214,7 +230,6 @@ class Edges(_Fixed):
         return hash(self.edges.tobytes())
 
 
-@dataclass(frozen=True)
 class EqualMass(BinRule):
     """Up to `n` bins with the same number of rows each.
 
@@ -235,10 +250,11 @@ class EqualMass(BinRule):
     [4, 1]
     """
 
+    _options = __match_args__ = ("n",)
     n: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", _whole(self.n, "`EqualMass` bins", 1, MOST_BINS))
+    def __init__(self, n: int) -> None:
+        super().__init__(n=_whole(n, "`EqualMass` bins", 1, MOST_BINS))
 
     @property
     def asked(self) -> int:
@@ -264,7 +280,6 @@ class EqualMass(BinRule):
         return _groups_from(cells, np.unique(np.concatenate([[0], cuts[cuts < cells.size]])))
 
 
-@dataclass(frozen=True)
 class Distinct(BinRule):
     """One bin for every distinct score."""
 
@@ -273,7 +288,6 @@ class Distinct(BinRule):
         return _groups_from(cells, np.arange(cells.size))
 
 
-@dataclass(frozen=True)
 class Isotonic(BinRule):
     """The blocks of the isotonic regression of labels on scores (pool adjacent violators).
 
@@ -285,7 +299,6 @@ class Isotonic(BinRule):
         return _groups_from(cells, _kernels.pava(cells.weight, cells.events))
 
 
-@dataclass(frozen=True)
 class BlockIsotonic(BinRule):
     """Isotonic blocks whose sizes stay within limits (PAVA-BC, Matsubara et al. 2023).
 
@@ -330,20 +343,30 @@ class BlockIsotonic(BinRule):
     [2, 2, 3, 3]
     """
 
-    n_min: int | None = None
-    n_max: int | None = None
-    fuse: bool = field(default=False, kw_only=True)
-    ties: Literal["pool", "split"] = field(default="pool", kw_only=True)
+    _options = ("n_min", "n_max", "fuse", "ties")
+    n_min: int | None
+    n_max: int | None
+    fuse: bool
+    ties: Literal["pool", "split"]
 
-    def __post_init__(self) -> None:
-        for name in ("n_min", "n_max"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _whole(value, f"`{name}`", 1))
-        if not isinstance(self.fuse, bool):
-            raise InputError(f"`fuse` must be True or False; got {self.fuse!r}.")
-        if self.ties not in ("pool", "split"):
-            raise InputError(f"`ties` must be 'pool' or 'split'; got {self.ties!r}.")
+    def __init__(
+        self,
+        n_min: int | None = None,
+        n_max: int | None = None,
+        *,
+        fuse: bool = False,
+        ties: Literal["pool", "split"] = "pool",
+    ) -> None:
+        if not isinstance(fuse, bool):
+            raise InputError(f"`fuse` must be True or False; got {fuse!r}.")
+        if ties not in ("pool", "split"):
+            raise InputError(f"`ties` must be 'pool' or 'split'; got {ties!r}.")
+        super().__init__(
+            n_min=None if n_min is None else _whole(n_min, "`n_min`", 1),
+            n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
+            fuse=fuse,
+            ties=ties,
+        )
 
     def limits(self, n_rows: int) -> tuple[int, int]:
         """The limits for so many rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -23,16 +22,25 @@ __all__ = ["Binned", "Tally"]
 Part = TypeVar("Part", Cells, Bins)
 
 
-@dataclass(frozen=True)
-class _Parts(Generic[Part]):
+class _Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
     """One part for a binary problem or the top label, one per class otherwise."""
 
-    kind: View
-    """What is compared with what: 'binary', or the `kind` of a matrix of scores."""
-    parts: tuple[Part, ...]
-    """The sums: one part, or one per class in column order."""
-    classes: tuple[Any, ...] | None = None
-    """The classes in column order; None for a binary problem."""
+    __slots__ = ("classes", "kind", "parts")
+
+    def __init__(self, kind: View, parts: tuple[Part, ...], classes: tuple[Any, ...] | None = None) -> None:
+        self.kind = kind
+        """What is compared with what: 'binary', or the `kind` of a matrix of scores."""
+        self.parts: tuple[Part, ...] = parts
+        """The sums: one part, or one per class in column order."""
+        self.classes = classes
+        """The classes in column order; None for a binary problem."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (self.kind, self.classes, self.parts) == (other.kind, other.classes, other.parts)
+
+    __hash__ = None  # type: ignore[assignment]  # the sums are arrays, which can change
 
     @property
     def n(self) -> int:
@@ -75,7 +83,8 @@ class _Parts(Generic[Part]):
                 f"Only sums of one kind add; got {self.kind} of {_named(self.classes)} "
                 f"and {other.kind} of {_named(other.classes)}."
             )
-        return replace(self, parts=tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+        parts = tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
+        return type(self)(self.kind, parts, self.classes)
 
     __radd__ = __add__
 
@@ -115,7 +124,6 @@ def wire() -> Any:
     return wire
 
 
-@dataclass(frozen=True)
 class Tally(_Parts[Cells]):
     """The sums of the rows of each distinct score.
 
@@ -133,6 +141,8 @@ class Tally(_Parts[Cells]):
     >>> tn.brier(monday + tuesday) == tn.brier([0, 1, 1, 1], [0.2, 0.7, 0.7, 0.9])
     True
     """
+
+    __slots__ = ()
 
     def coarsen(self, bins: BinsLike) -> Binned:
         """Sum the cells of each bin.
@@ -158,7 +168,6 @@ class Tally(_Parts[Cells]):
         return f"Tally({self.kind}, {self.n:,} rows, {cells:,} distinct scores)"
 
 
-@dataclass(frozen=True)
 class Binned(_Parts[Bins]):
     """The sums of the rows of each bin. Sums over the same edges add.
 
@@ -175,6 +184,8 @@ class Binned(_Parts[Bins]):
     True
     """
 
+    __slots__ = ()
+
     def coarsen(self, bins: BinsLike) -> Binned:
         """Merge neighbouring bins.
 
@@ -188,7 +199,7 @@ class Binned(_Parts[Bins]):
         Binned
         """
         rule = as_rule(bins)
-        return replace(self, parts=tuple(part.coarsen(rule) for part in self.parts))
+        return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes)
 
     def __repr__(self) -> str:
         return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"

@@ -1,0 +1,227 @@
+r"""Means over pairs of rows that share a bin, from sums: the debiased squared error, its spread and its parts.
+
+A row has the residual :math:`U = Y - z`: the indicators of the k classes looked at minus their scores. Rows of
+equal scores come together as a cell: `z` of shape (m, k), `count` (m,) rows, of which `hits` (m, k) had the j-th
+class; the remaining rows had none of the k. Bins are runs of cells that begin at `first`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueness.typing import Floats, Ints, Numbers
+
+__all__ = ["PairSums", "influence", "null_moments", "pair_mean", "pair_sums"]
+
+_ENTRIES = 1 << 20
+_TRUSTED = 5  # rows of a bin from which its own covariance is used
+
+
+def pair_mean(n: Numbers, s: Floats, q: Floats) -> Floats:
+    r"""The debiased squared error, :math:`T = n^{-1} \sum_{N \ge 2} (\|S\|^2 - Q) / (N - 1)`.
+
+    Parameters
+    ----------
+    n : array of shape (B,)
+        N, the rows of each bin.
+    s : array of shape (..., B, k)
+        S = ΣU.
+    q : array of shape (..., B)
+        Q = Σ‖U‖².
+
+    Returns
+    -------
+    array of shape (...)
+        T for each set of sums.
+    """
+    pairs = n >= 2
+    inner = ((s * s).sum(axis=-1) - q)[..., pairs]
+    return np.asarray((inner / (n[pairs] - 1)).sum(axis=-1) / n.sum())
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """What T and its spread need of the residuals U, per bin and in all.
+
+    No k × k matrix is kept per bin: of ΣUUᵀ only its value along S is asked for.
+    """
+
+    n: Numbers
+    """Rows of each bin, N; none is empty."""
+    s: Floats
+    """ΣU, of shape (B, k)."""
+    q: Floats
+    """Σ‖U‖²."""
+    along: Floats
+    """Σ (U·S)²."""
+    outer: Floats
+    """ΣUUᵀ over all rows, of shape (k, k)."""
+    paired: Floats
+    """ΣUUᵀ/(N − 1) over the rows that share their bin."""
+
+    @property
+    def total(self) -> float:
+        """Rows."""
+        return float(self.n.sum())
+
+    @property
+    def statistic(self) -> float:
+        """T, the debiased squared error."""
+        return float(pair_mean(self.n, self.s, self.q))
+
+    @property
+    def matrix(self) -> Floats:
+        """The k × k matrix whose trace is T: means over pairs of the products U Uᵀ."""
+        pairs = self.n >= 2
+        s = self.s[pairs]
+        return np.asarray((s.T @ (s / (self.n[pairs] - 1)[:, None]) - self.paired) / self.total)
+
+    @property
+    def _share(self) -> Floats:
+        return np.asarray(self.n / self.total)
+
+    @property
+    def _square(self) -> Floats:
+        """‖Ū‖² of each bin."""
+        return np.asarray((self.s**2).sum(axis=1) / self.n**2.0)
+
+    @property
+    def variance(self) -> float:
+        r"""Estimated variance of √n T away from zero.
+
+        .. math:: \hat\sigma_1^2 = \sum w \|\bar U\|^4 - \Big( \sum w \|\bar U\|^2 \Big)^2
+            + 4 \sum w \, \bar U^\top \hat C \bar U ,
+
+        w = N/n, over all bins, with the covariance of divisor N (zero in bins of one row). About twice the truth
+        where the truth is near zero; cut at zero, below which only rounding can bring it.
+        """
+        w, square = self._share, self._square
+        within = self.along / self.n**3.0 - square**2
+        return max(0.0, float(w @ square**2 - (w @ square) ** 2 + 4 * (w @ within)))
+
+    def noise(self, implied: Floats) -> float:
+        """R₁: the variance of a row along the error; at least the largest over all directions at no error.
+
+        Parameters
+        ----------
+        implied : array of shape (B,)
+            Σ SᵀCS, with C the covariance that the scores imply; serves in bins of fewer than 5 rows.
+        """
+        n = self.n.astype(np.float64)
+        few = n < _TRUSTED
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = (self.along / n**3 - self._square**2) * n / (n - 1)
+        along = np.where(few, implied / n**3, own)
+        weight = n @ self._square
+        mean = float(n @ along / weight) if weight > 0 else 0.0
+        largest = float(np.linalg.eigvalsh(self.outer / self.total - self.matrix)[-1])
+        return max(mean, largest, 0.0)
+
+    @property
+    def unevenness(self) -> float:
+        """R₂: the variance of the squared error over rows, by the square of its mean."""
+        w, square = self._share, self._square
+        mean = float(w @ square)
+        return max(0.0, float(w @ square**2) / mean**2 - 1) if mean > 0 else 0.0
+
+
+def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums:
+    """Sum the residuals of the cells in each bin."""
+    n = np.add.reduceat(count, first)
+    s = np.add.reduceat(hits - count[:, None] * z, first, axis=0)
+    # ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j
+    q = np.add.reduceat(count * (z * z).sum(axis=1) + (hits * (1 - 2 * z)).sum(axis=1), first)
+    if z.shape[1] == 1:
+        along = s[:, 0] ** 2 * q
+    else:
+        of_cell = np.repeat(s, np.diff(np.append(first, len(z))), axis=0)
+        level = (of_cell * z).sum(axis=1)
+        squares = (hits * (of_cell - level[:, None]) ** 2).sum(axis=1) + (count - hits.sum(axis=1)) * level**2
+        along = np.add.reduceat(squares, first)
+    share = np.repeat(np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0), np.diff(np.append(first, len(z))))
+    return PairSums(n, s, q, along, _outer(z, count, hits), _outer(z, count * share, hits * share[:, None]))
+
+
+def _outer(z: Floats, count: Numbers, hits: Numbers) -> Floats:
+    """ΣUUᵀ: a row of class j has (e_j − z)(e_j − z)ᵀ, one of no class looked at has z zᵀ."""
+    cross = hits.T @ z
+    return np.asarray(np.diag(hits.sum(axis=0)) - cross - cross.T + (count[:, None] * z).T @ z)
+
+
+def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[float, Floats]:
+    r"""What calibration says of T, given the scores.
+
+    Returns
+    -------
+    variance : float
+        τ², the exact variance of T when labels are drawn from the scores,
+        :math:`n^{-2} \sum_b 2 (N-1)^{-2} ( \|\sum C\|_F^2 - \sum \|C\|_F^2 )` with
+        :math:`C = \mathrm{diag}(z) - z z^\top`. Its mean is zero.
+    implied : array of shape (B,)
+        Σ SᵀCS for the given S of each bin.
+    """
+    n = np.add.reduceat(count, first)
+    k = z.shape[1]
+    norms = (z**2).sum(axis=1)
+    single = np.add.reduceat(count * (norms - 2 * (z**3).sum(axis=1) + norms**2), first)
+    last = np.append(first[1:], len(z))
+    joint, implied = np.empty(len(first)), np.empty(len(first))
+    step = max(1, _ENTRIES // (k * k))
+    for low, high in _runs(last, step):
+        part, at = slice(first[low], last[high - 1]), first[low:high] - first[low]
+        summed = _covariances(z[part], count[part], at)
+        joint[low:high] = (summed**2).sum(axis=(1, 2))
+        implied[low:high] = np.einsum("bi,bij,bj->b", s[low:high], summed, s[low:high])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(n >= 2, 2 * (joint - single) / (n - 1.0) ** 2, 0)
+    return max(0.0, float(terms.sum())) / float(n.sum()) ** 2, implied
+
+
+def _runs(last: Ints, step: int) -> list[tuple[int, int]]:
+    """Consecutive bins with about `step` cells together, so that a k × k matrix per cell fits; a larger bin is alone."""
+    ends = np.searchsorted(last, np.arange(step, last[-1] + step, step), side="left") + 1
+    large = np.flatnonzero(np.diff(last, prepend=0) > step)
+    ends = np.unique(np.minimum(np.concatenate([ends, large, large + 1]), last.size))
+    ends = ends[ends > 0]
+    return [(int(a), int(b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _covariances(z: Floats, count: Numbers, first: Ints) -> Floats:
+    """Σ count (diag(z) − z zᵀ) of each bin, of shape (B, k, k)."""
+    k = z.shape[1]
+    weighted = count[:, None] * z
+    if len(first) == 1:
+        products = (weighted.T @ z)[None]
+    else:
+        products = np.add.reduceat(weighted[:, :, None] * z[:, None, :], first, axis=0)
+    sums = -products
+    sums[:, np.arange(k), np.arange(k)] += np.add.reduceat(weighted, first, axis=0)
+    return np.asarray(sums)
+
+
+def influence(u: Floats, bin_of: Ints) -> Floats:
+    r"""How much each row moves T: values whose mean is T and whose variance over n is that of T.
+
+    Parameters
+    ----------
+    u : array of shape (n, k)
+        Residuals.
+    bin_of : int array of shape (n,)
+        The bin of each row, numbered from 0.
+
+    Returns
+    -------
+    array of shape (n,)
+        :math:`\psi_i = 2 U_i \cdot \bar U_{-i} - \theta_{-i}`, with the mean and the mean over pairs of the other
+        rows of the bin; in a bin of two rows their product, alone 0.
+    """
+    n = np.bincount(bin_of).astype(np.float64)
+    s = np.stack([np.bincount(bin_of, weights=column) for column in u.T], axis=1)
+    square = (u * u).sum(axis=1)
+    q = np.bincount(bin_of, weights=square)
+    rest, size = s[bin_of] - u, n[bin_of]
+    product = (u * rest).sum(axis=1)
+    others = (rest * rest).sum(axis=1) - (q[bin_of] - square)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        psi = 2 * product / (size - 1) - others / ((size - 1) * (size - 2))
+    return np.where(size > 2, psi, np.where(size == 2, product, 0.0))
