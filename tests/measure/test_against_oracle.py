@@ -67,6 +67,7 @@ def test_weighted_ece(rule, groups, data):
 def test_tce_and_rejection(rule, groups, test, data, alpha):
     y, p, w = data
     enough_rows(rule, w, y.size)
+    p = np.where(p < 1e-290, 0, p)  # SciPy's test overflows on such scores
     ly, lp, lw = lists(y, p, w)
     parts = groups(ly, lp, lw)
     expected = oracle.tce(ly, lp, parts, alpha, test, lw)
