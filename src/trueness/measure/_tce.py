@@ -63,7 +63,7 @@ def tce(
     The percentage keeps its scale when classes are unbalanced. It does not go to zero
     for a calibrated model: with more rows a test is sharper while the
     bins stay as wide, so that predictions at the rim of a bin are refuted (uniform calibrated
-    scores, ten bins of equal mass: about 12, 51, 84 and 95 % for 10³ to 10⁶ rows). Compare
+    scores, ten bins of equal mass: about 13, 51, 84 and 95 % for 10³ to 10⁶ rows). Compare
     values at equal N, and look at the widths of the bins with :func:`bin_table`.
 
     References
