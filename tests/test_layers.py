@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "_tally": {"_input", "_numerics", "_kernels"},
     "results": set(),
     "measure": {"_tally", "_input", "_numerics", "results"},
+    "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
     "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
 }
@@ -26,7 +27,7 @@ TOP = {"__init__", "__main__", "_lazy", "_versions", "errors", "typing"}
 
 # NumPy may be imported anywhere; these only where they have a home.
 LIBRARIES = {
-    "scipy": {"_numerics"},
+    "scipy": {"_numerics", "infer"},
     "narwhals": {"_input", "results", "cli"},
     "click": {"cli"},
     "rich": {"cli"},

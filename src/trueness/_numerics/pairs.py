@@ -130,16 +130,22 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
     n = np.add.reduceat(count, first)
     s = np.add.reduceat(hits - count[:, None] * z, first, axis=0)
     # ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j
-    q = np.add.reduceat(count * (z * z).sum(axis=1) + (hits * (1 - 2 * z)).sum(axis=1), first)
+    q = np.add.reduceat(count * _inner(z, z) + _inner(hits, 1 - 2 * z), first)
     if z.shape[1] == 1:
         along = s[:, 0] ** 2 * q
     else:
         of_cell = np.repeat(s, np.diff(np.append(first, len(z))), axis=0)
-        level = (of_cell * z).sum(axis=1)
-        squares = (hits * (of_cell - level[:, None]) ** 2).sum(axis=1) + (count - hits.sum(axis=1)) * level**2
+        level = _inner(of_cell, z)
+        # Of the k + 1 outcomes of a row, the j-th has (S_j − level)², none of the k has level².
+        squares = _inner(hits, of_cell * (of_cell - 2 * level[:, None])) + count * level**2
         along = np.add.reduceat(squares, first)
     share = np.repeat(np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0), np.diff(np.append(first, len(z))))
     return PairSums(n, s, q, along, _outer(z, count, hits), _outer(z, count * share, hits * share[:, None]))
+
+
+def _inner(a: Numbers, b: Floats) -> Floats:
+    """Products of the rows; einsum because a sum over a short last axis is slow."""
+    return np.asarray(np.einsum("ij,ij->i", a, b))
 
 
 def _outer(z: Floats, count: Numbers, hits: Numbers) -> Floats:
@@ -178,7 +184,7 @@ def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[flo
 
 
 def _runs(last: Ints, step: int) -> list[tuple[int, int]]:
-    """Consecutive bins with about `step` cells together, so that a k × k matrix per cell fits; a larger bin is alone."""
+    """Runs of bins with about `step` cells, so that a k × k matrix per cell fits; a larger bin is alone."""
     ends = np.searchsorted(last, np.arange(step, last[-1] + step, step), side="left") + 1
     large = np.flatnonzero(np.diff(last, prepend=0) > step)
     ends = np.unique(np.minimum(np.concatenate([ends, large, large + 1]), last.size))

@@ -17,7 +17,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 # Beyond the window lies less than 2·exp(−37) < 2e-16.
 _TAIL = 37.0
 # Above this many factors the normal law with a correction for skewness takes over.
-_MOST_WORK = 2e8
+_MOST_WORK = 3e7
 _BLOCK = 1 << 18
 
 
@@ -105,7 +105,7 @@ def central_interval(p: FloatArray, count: IntArray, level: float) -> tuple[int,
 
     Notes
     -----
-    Exact, unless more than 2·10⁸ factors would be needed (some 10⁵ distinct scores); then the quantiles of the
+    Exact, unless more than 3·10⁷ factors would be needed (some 5·10⁴ distinct scores); then the quantiles of the
     normal law corrected for skewness (Cornish and Fisher), which are at most about one count off.
 
     Examples

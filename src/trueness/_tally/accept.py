@@ -18,7 +18,7 @@ from trueness._tally.views import check_kind, class_bins, parts_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
-__all__ = ["as_binned", "as_tally", "binned", "takes_rows", "tally"]
+__all__ = ["as_binned", "as_sample", "as_tally", "binned", "takes_rows", "tally"]
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 
@@ -114,6 +114,19 @@ def as_tally(
         found = _tallied_rows(*_sample(y_true, y_prob, options, kind=kind), rule)
     _warn_about(found, 0 if rule is None else rule.asked)
     return found
+
+
+def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
+    """The rows themselves, for what no sums per score can tell; no other view of them than `kind` may be asked for."""
+    if isinstance(y_true, Tally | Binned):
+        raise InputError(
+            f"This needs whole rows of scores; a {type(y_true).__name__} has none. Pass labels and scores."
+        )
+    sample, asked = _sample(y_true, y_prob, options, kind=kind)
+    if asked != kind:
+        raise InputError(f"`kind` must be {kind!r} here, or be left out; got {asked!r}.")
+    _warn_one_class(sample)
+    return sample
 
 
 def _tallied_rows(sample: Sample, kind: Kind, rule: BinRule | None = None) -> Tally:

@@ -1,15 +1,17 @@
 """Squared calibration error without the bias of the plug-in."""
 
 from functools import partial
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_binned, as_tally, takes_rows
+from trueness._numerics.pairs import pair_sums
+from trueness._tally.accept import as_binned, as_sample, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
 from trueness._tally.tally import Binned, Tally
+from trueness._tally.top_k import cells_per_axis, checked_k, of_matrix
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions
 
@@ -36,13 +38,16 @@ def squared_ece(
     y_true, y_prob
         As for :func:`ece`.
     k : int, optional
-        How many of the largest probabilities are looked at: one.
+        How many of the largest probabilities of a row are looked at, together; one by default. With k > 1,
+        u is a vector and products are inner products; for k = K all classes are looked at, in class order.
     bins : int, sequence of edges or bin rule, optional
         By default max(2, round(n^0.4)) bins of equal width. Isotonic rules look at the
-        labels, which would bring a bias back, and are refused.
+        labels, which would bring a bias back, and are refused. With 1 < k < K an int, the cells per axis of a
+        partition into cubes; for k = K the parts of an edge of the simplex, in cells of equal volume. Then by
+        default max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance':
-        a row of any weight is one row, and is paired with other rows only.
+        a row of any weight is one row, and is paired with other rows only; for k = 1.
     **rows
         As for :func:`ece`, but for a matrix `kind` is 'confidence' unless it says otherwise: the largest
         probability of each row is looked at.
@@ -63,7 +68,7 @@ def squared_ece(
 
     .. math:: T = \frac1W \sum_b W_b \frac{(\sum w u)^2 - \sum w^2 u^2}{W_b^2 - \sum w^2} .
 
-    Bins with one row have no pair and add nothing.
+    Bins with one row have no pair and add nothing. For k = K ≥ 4 the cells depend on the order of the classes.
 
     References
     ----------
@@ -78,16 +83,25 @@ def squared_ece(
     >>> tn.squared_ece([0, 1], [0.5, 0.5], bins=1)
     -0.25
     """
-    if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k != 1):
-        raise InputError(f"`k` must be None or 1; got {k!r}.")
+    asked = checked_k(k)
     if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
         raise InputError(f"`weight_type` must be 'frequency' or 'importance'; got {weight_type!r}.")
+    if asked > 1:
+        return _several(y_true, y_prob, asked, bins, weight_type, rows)
     rule = None if bins is None else _blind(as_rule(bins))
     if weight_type == "importance":
         tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
         return tally.average(lambda cells: _importance(cells, rule or _default(tally.n)))
     binned = as_binned(y_true, y_prob, rule or BySize(_default), rows, moments=True, kind="confidence")
     return binned.average(_frequency)
+
+
+def _several(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_type: str, rows: RowOptions) -> float:
+    if weight_type != "frequency":
+        raise InputError(f"`weight_type` must be 'frequency' when k > 1; got {weight_type!r}.")
+    sample = as_sample(y_true, y_prob, rows, kind="confidence")
+    scores = of_matrix(sample, k, None if bins is None else cells_per_axis(bins))
+    return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
 
 
 def _default(n: float) -> EqualWidth:

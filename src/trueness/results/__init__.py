@@ -1,8 +1,24 @@
 """What the library returns when one number is not enough: frozen records with named fields."""
 
+from trueness.results._bands import Bands
 from trueness.results._bin import Bin
 from trueness.results._bin_table import BinTable
+from trueness.results._comparison import Comparison, Difference
 from trueness.results._decomposition import Decomposition
 from trueness.results._estimation_error import EstimationError
+from trueness.results._interval import Interval
+from trueness.results._noise_floor import NoiseFloor
+from trueness.results._significance import Significance
 
-__all__ = ["Bin", "BinTable", "Decomposition", "EstimationError"]
+__all__ = [
+    "Bands",
+    "Bin",
+    "BinTable",
+    "Comparison",
+    "Decomposition",
+    "Difference",
+    "EstimationError",
+    "Interval",
+    "NoiseFloor",
+    "Significance",
+]

@@ -22,7 +22,7 @@ class Bands(BinTable):
     band: str
     """'pointwise', 'simultaneous', 'consistency' or 'simultaneous-consistency'."""
     level_each: float
-    """Level of each bin taken alone; equal to `level` when the band is not simultaneous."""
+    """Level of each bin taken alone (the least, if classes differ); `level` itself unless simultaneous."""
 
     @property
     def outside(self) -> Bools:

@@ -1,0 +1,226 @@
+"""How often confidence sets for the l2 calibration error hold the truth, how long they are, and what they detect.
+
+    python benchmarks/coverage.py --quick                  # minutes: 200 runs a scenario, at most 1,000 rows
+    python benchmarks/coverage.py --full --out table.md    # hours on two cores
+
+Two grids. The paper's settings 1, 2 and 3 with its bins. And harder scenarios, from 50 to 10,000 rows: calibrated
+and not, a local bump, oscillations, rare events, confident models, tied scores, several classes. Half of the harder
+ones are marked "chosen": whoever changes a constant of a method looks at these; the other half, "reported", says
+how good it is. Lengths are of the hull, for the squared error. Power is how often zero is not in the set; for
+calibrated scores that is the level of the test of zero.
+"""
+
+import argparse
+import os
+import sys
+import time
+import warnings
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# Two workers with as many threads each as there are cores would fight.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from scipy import stats
+
+from trueness import simulate
+from trueness.infer import ece_interval
+
+LEVEL = 0.9
+GOOD = (0.88, 0.97)
+METHODS: dict[str, dict[str, Any]] = {"score": {"method": "score"}, "analytic": {"method": "analytic"}}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Data of known error, and how the interval is asked for."""
+
+    name: str
+    n: int
+    make: Callable[..., simulate.Simulated]
+    group: str
+    k: int = 1
+    bins: dict[str, Any] = field(default_factory=dict)
+    """Bins of a method that does not use its default."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, n = {self.n:,}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    scenario: Scenario
+    truth: float
+    runs: int
+    found: dict[str, tuple[float, float, float]]
+    """Coverage, length and power of each method."""
+
+
+def paper(step: int) -> list[Scenario]:
+    """Settings 1 to 3, every `step`-th value of the grid of β."""
+    found = []
+    for setting, betas, k, cells in (
+        (1, np.arange(0, 1.001, 0.05), 1, {100: 20, 1000: 50}),
+        (2, np.arange(0, 1.001, 0.05), 1, {100: 20, 1000: 50}),
+        (3, np.arange(0, 0.1001, 0.005), 2, {100: 10, 1000: 20}),
+    ):
+        for n, m in cells.items():
+            for beta in betas[::step].round(3).tolist():
+                make = partial(simulate.sun_setting, setting, n, beta=beta)
+                found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", k, {"analytic": m}))
+    return found
+
+
+TWO_DIGITS = simulate.Discrete(np.arange(101) / 100)
+BINARY: dict[str, dict[str, Any]] = {
+    "uniform, calibrated": {},
+    "uniform, over-confident": {"distortion": simulate.Logit(slope=0.5)},
+    "uniform, too low": {"distortion": simulate.Logit(shift=0.5)},
+    "uniform, bump": {"distortion": simulate.Bump(0.5, 0.1, 0.3)},
+    "uniform, 2 oscillations": {"distortion": simulate.Oscillation(0.15, 2)},
+    "uniform, 5 oscillations": {"distortion": simulate.Oscillation(0.15, 5)},
+    "uniform, 10 steps": {"distortion": simulate.Steps(10)},
+    "U-shaped Beta(.5, .5), calibrated": {"scores": simulate.Beta(0.5, 0.5)},
+    "U-shaped Beta(.5, .5), over-confident": {
+        "scores": simulate.Beta(0.5, 0.5),
+        "distortion": simulate.Logit(slope=0.7),
+    },
+    "rare Beta(.3, 60), calibrated": {"scores": simulate.Beta(0.3, 60)},
+    "rare Beta(.3, 60), too low": {"scores": simulate.Beta(0.3, 60), "distortion": simulate.Logit(shift=1)},
+    "rare Beta(.3, 60), over-confident": {"scores": simulate.Beta(0.3, 60), "distortion": simulate.Logit(slope=0.7)},
+    "confident Beta(12, .25), calibrated": {"scores": simulate.Beta(12, 0.25)},
+    "confident Beta(12, .25), too high": {"scores": simulate.Beta(12, 0.25), "distortion": simulate.Logit(shift=-1)},
+    "confident Beta(12, .25), over-confident": {
+        "scores": simulate.Beta(12, 0.25),
+        "distortion": simulate.Logit(slope=0.6),
+    },
+    "confident Beta(50, 1), calibrated": {"scores": simulate.Beta(50, 1)},
+    "confident Beta(50, 1), too high": {"scores": simulate.Beta(50, 1), "distortion": simulate.Logit(shift=-1)},
+    "two digits, calibrated": {"scores": TWO_DIGITS},
+    "two digits, over-confident": {"scores": TWO_DIGITS, "distortion": simulate.Logit(slope=0.5)},
+}
+SEVERAL: dict[str, tuple[int, Callable[..., Callable[..., simulate.Simulated]]]] = {
+    "10 classes, k = 2, calibrated": (2, lambda n: partial(simulate.sun_setting, 3, n, beta=0)),
+    "10 classes, k = 2, exchanged": (2, lambda n: partial(simulate.sun_setting, 3, n, beta=0.05)),
+    "3 classes, k = 3, calibrated": (3, lambda n: partial(simulate.multiclass, n, 3)),
+    "3 classes, k = 3, noisy labels": (
+        3,
+        lambda n: partial(simulate.multiclass, n, 3, distortion=simulate.LabelNoise(0.2)),
+    ),
+}
+
+
+def harder(most: int) -> list[Scenario]:
+    sizes = (50, 200, 1000, 10_000)
+    cases: list[tuple[str, int, int, Any]] = [
+        (name, 1, n, partial(simulate.binary, n, **what)) for name, what in BINARY.items() for n in sizes
+    ]
+    cases += [(name, k, n, make(n)) for name, (k, make) in SEVERAL.items() for n in sizes]
+    # Turned by one from case to case, so that both halves have every size.
+    half = [("chosen", "reported")[(i + i // len(sizes)) % 2] for i in range(len(cases))]
+    every = [Scenario(name, n, make, group, k) for (name, k, n, make), group in zip(cases, half, strict=True)]
+    return [scenario for scenario in every if scenario.n <= most]
+
+
+def run(scenario: Scenario, runs: int, methods: tuple[str, ...] = tuple(METHODS)) -> Outcome:
+    if scenario.n > 1000:
+        runs = max(100, runs // 4)
+    start = zlib.crc32(scenario.label.encode())
+    truth = scenario.make(seed=0).true_squared_ece(k=scenario.k)
+    sums = {name: np.zeros(3) for name in methods}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(runs):
+            rng = np.random.default_rng([start, i])
+            d = scenario.make(seed=rng)
+            for name in methods:
+                found = ece_interval(
+                    d.y_true,
+                    d.y_prob,
+                    k=None if scenario.k == 1 else scenario.k,
+                    bins=scenario.bins.get(name),
+                    level=LEVEL,
+                    squared=True,
+                    seed=rng,
+                    **METHODS[name],
+                )
+                low, high = found.hull
+                sums[name] += (truth in found, high - low, not found.includes_zero)
+    return Outcome(scenario, truth, runs, {name: tuple((s / runs).tolist()) for name, s in sums.items()})
+
+
+def error(coverage: float, runs: int) -> str:
+    """Clopper-Pearson limits, 95 %."""
+    hits = round(coverage * runs)
+    low = stats.beta.ppf(0.025, hits, runs - hits + 1) if hits else 0.0
+    high = stats.beta.ppf(0.975, hits + 1, runs - hits) if hits < runs else 1.0
+    return f"{low:.3f}–{high:.3f}"
+
+
+def table(outcomes: list[Outcome]) -> str:
+    names = list(outcomes[0].found)
+    head = ["scenario", "half", "√truth", "runs"]
+    for name in names:
+        head += [f"{name}: coverage", "95 %", "length", "power"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for o in outcomes:
+        cells = [o.scenario.label, o.scenario.group, f"{o.truth**0.5:.4f}", str(o.runs)]
+        for name in names:
+            coverage, length, power = o.found[name]
+            shown = f"{coverage:.3f}" if GOOD[0] <= coverage <= GOOD[1] else f"**{coverage:.3f}**"
+            cells += [shown, error(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    head = ["grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean |coverage − 0.9|"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for group in ("paper", "chosen", "reported"):
+        part = [o for o in outcomes if o.scenario.group == group]
+        for name in part[0].found if part else ():
+            c = np.array([o.found[name][0] for o in part])
+            inside = np.mean((c >= GOOD[0]) & (c <= GOOD[1]))
+            cells = [group, name, str(c.size), f"{100 * inside:.0f} %", str(int((c < GOOD[0]).sum())), f"{c.min():.3f}"]
+            lines.append("| " + " | ".join([*cells, f"{np.abs(c - LEVEL).mean():.3f}"]) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="200 runs, at most 1,000 rows, a fifth of the paper's grid")
+    size.add_argument("--full", action="store_true", help="2,000 runs (a quarter above 1,000 rows), everything")
+    parser.add_argument("--runs", type=int, help="data sets of a scenario")
+    parser.add_argument("--most", type=int, help="rows of the largest scenario")
+    parser.add_argument("--least", type=int, default=0, help="rows of the smallest scenario")
+    parser.add_argument("--only", choices=("paper", "chosen", "reported"), action="append", help="part of the grid")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, help="write the tables to this file too")
+    asked = parser.parse_args()
+    runs = asked.runs or (2000 if asked.full else 200)
+    most = asked.most or (10_000 if asked.full else 1000)
+    every = [s for s in paper(1 if asked.full else 5) + harder(most) if s.n >= asked.least]
+    scenarios = [s for s in every if not asked.only or s.group in asked.only]
+    began = time.perf_counter()
+    outcomes = []
+    with ProcessPoolExecutor(asked.workers) as pool:
+        for done, outcome in enumerate(pool.map(partial(run, runs=runs), scenarios), start=1):
+            outcomes.append(outcome)
+            print(f"\r{done} of {len(scenarios)}  {outcome.scenario.label:60}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    page = f"{table(outcomes)}\n\n{summary(outcomes)}\n\n{time.perf_counter() - began:.0f} s, {asked.workers} workers\n"
+    print(page)
+    if asked.out:
+        asked.out.write_text(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""The k largest scores of each row, what became of their classes, and the cells that the scores fall into."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness import _kernels
+from trueness._input.sample import Sample
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
+from trueness.errors import InputError
+from trueness.typing import Bools, Floats, Ints
+
+__all__ = ["BinnedScores", "cells_per_axis", "checked_k", "default_cells", "near_ties", "of_cells", "of_matrix"]
+
+_ENTRIES = 1 << 18
+_ROUNDS = 8  # up to so many of the largest are picked one by one
+_KEYS = 2**62
+_SHORT = 2**16
+
+
+@dataclass(frozen=True)
+class BinnedScores:
+    """Scores and labels, sorted by the bin that the scores fall into. Entries of equal scores may be one.
+
+    The labels play no part in which bin a score falls into, nor in the order.
+    """
+
+    z: Floats
+    """The k scores of each entry, of shape (m, k)."""
+    count: Ints
+    """Rows of each entry, (m,); a row of weight 2 is two."""
+    hits: Ints
+    """How many of them had the class of the j-th score, (m, k)."""
+    first: Ints
+    """Where the bins begin; none is empty."""
+    classes: int | None
+    """K, or None when the score is P(positive)."""
+    bins: str
+    """What the bins are, in words."""
+
+    @property
+    def k(self) -> int:
+        """How many scores of a row are looked at."""
+        return int(self.z.shape[1])
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.count.sum())
+
+    def of_bins(self, kept: Bools) -> "BinnedScores":
+        """Only the bins that are marked."""
+        size = np.diff(np.append(self.first, len(self.z)))
+        rows = np.repeat(kept, size)
+        first = np.concatenate([[0], np.cumsum(size[kept])[:-1]]).astype(np.int64)
+        return replace(self, z=self.z[rows], count=self.count[rows], hits=self.hits[rows], first=first)
+
+    @property
+    def residuals(self) -> Floats:
+        """U = Y − z, where every entry is one row."""
+        return np.asarray(self.hits - self.z)
+
+
+def checked_k(k: int | None) -> int:
+    """How many of the largest scores: a whole number, one if not said."""
+    if k is None:
+        return 1
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"`k` must be a whole number ≥ 1 or None; got {k!r}.")
+    return int(k)
+
+
+def default_cells(n: float, k: int, classes: int | None) -> int:
+    """Cells per axis for a smooth error: max(2, round(n^{2/(4s + d)})), with s = 1 and d dimensions of the scores."""
+    d = 1 if classes is None else min(k, classes - 1)
+    return max(2, round(math.pow(n, 2 / (4 + d))))
+
+
+def cells_per_axis(bins: BinsLike) -> int:
+    """Read `bins=` where several scores are looked at: only equal cells have a meaning there."""
+    rule = as_rule(bins)
+    if not isinstance(rule, EqualWidth):
+        raise InputError(f"`bins` must be a whole number, the cells per axis, when k > 1; got {bins!r}.")
+    cells: int = rule.n
+    return cells
+
+
+def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
+    """One score per row: the cells of a tally, in the bins of a rule."""
+    if not cells.exact:
+        raise InputError("`sample_weight` must be whole numbers: weight 2 is the row twice.")
+    start = rule.group(cells).start
+    first = start[:-1][start[1:] > start[:-1]]
+    words = f"{rule!r}: {first.size:,} bins" if first.size == rule.asked else f"{rule!r}: {first.size:,} bins with rows"
+    count, hits = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
+    return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, words)
+
+
+def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
+    """Join the entries of a bin that fall into the same steps of the angles arcsin √p; their mean is their score.
+
+    In that angle a step is the same share of the spread of a label everywhere.
+    """
+    entries = np.diff(np.append(scores.first, len(scores.z)))
+    bin_of = np.repeat(np.arange(scores.first.size), entries)
+    steps = np.floor(np.arcsin(np.sqrt(scores.z)) / angle).astype(np.int64)
+    most = int(np.pi / 2 / angle) + 1
+    cell = _numbered([bin_of, *steps.T], [scores.first.size] + [most] * scores.k)
+    _, at, which = np.unique(cell, return_index=True, return_inverse=True)
+    order = np.argsort(which.reshape(-1), kind="stable")
+    start = np.flatnonzero(np.diff(which.reshape(-1)[order], prepend=-1))
+    count = np.add.reduceat(scores.count[order], start)
+    z = np.add.reduceat((scores.count[:, None] * scores.z)[order], start, axis=0) / count[:, None]
+    hits = np.add.reduceat(scores.hits[order], start, axis=0)
+    first = np.flatnonzero(np.diff(bin_of[at], prepend=-1)).astype(np.int64)
+    return replace(scores, z=np.clip(z, 0, 1), count=count, hits=hits, first=first)
+
+
+def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
+    """The k largest scores of each row in cubes; all of them, in class order, in simplices of equal volume.
+
+    Time is O(n log n) for each of the k scores and memory O(n) scores, whatever the number of cells: only
+    occupied cells are ever seen. Equal scores among the k largest: the smallest class first.
+    """
+    if sample.p.ndim == 1:
+        raise InputError(
+            f"`k` must be None or 1 for a vector of scores; got {k}. "
+            "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it."
+        )
+    classes = sample.p.shape[1]
+    if k > classes:
+        raise InputError(f"`k` must be at most {classes}, the number of classes; got {k}.")
+    z, hits = _all_classes(sample) if k == classes else _largest(sample, k)
+    count = np.ones(len(z), dtype=np.int64)
+    if sample.w is not None:
+        kept = sample.w > 0
+        if not kept.any():
+            sample.explain()
+        z, hits, count = z[kept], hits[kept], _whole(sample.w[kept])
+        hits = hits * count[:, None]
+    m = default_cells(float(count.sum()), k, classes) if bins is None else bins
+    cell = _simplices(z, m) if k == classes else _cubes(z, m)
+    if cell.max() < _SHORT:  # numbers of 16 bits are sorted by counting them
+        cell = cell.astype(np.uint16)
+    order = np.argsort(cell, kind="stable")
+    cell, z, hits = np.take(cell, order), np.take(z, order, axis=0), np.take(hits, order, axis=0)
+    count = count if sample.w is None else count[order]
+    first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])).astype(np.int64)
+    shape = f"simplices of equal volume, {m} per edge" if k == classes else f"cubes, {m} cells per axis"
+    return BinnedScores(z, count, hits, first, classes, f"{shape}: {first.size:,} bins with rows")
+
+
+def _whole(w: Floats) -> Ints:
+    if (w != np.floor(w)).any():
+        raise InputError("`sample_weight` must be whole numbers when k > 1: weight 2 is the row twice.")
+    return w.astype(np.int64)
+
+
+def _checked_blocks(sample: Sample) -> Any:
+    """Blocks of rows as floats, every value of them checked."""
+    step = max(1, _ENTRIES // sample.p.shape[1])
+    for i in range(0, sample.p.shape[0], step):
+        block, y = sample.p[i : i + step], sample.y[i : i + step]
+        kind = np.float32 if block.dtype.kind == "f" and block.dtype.itemsize <= 4 else np.float64
+        block = np.require(block, dtype=kind, requirements=["C", "A"])
+        status, _, predicted, _ = _kernels.top1(block, y, sample.tolerance)
+        if status:
+            sample.explain()
+        yield slice(i, i + len(block)), block, y, predicted
+
+
+def _all_classes(sample: Sample) -> tuple[Floats, Ints]:
+    n, classes = sample.p.shape
+    z = np.empty((n, classes))
+    for rows, block, _, _ in _checked_blocks(sample):
+        z[rows] = block
+    return z, (sample.y[:, None] == np.arange(classes)).astype(np.int64)
+
+
+def _largest(sample: Sample, k: int) -> tuple[Floats, Ints]:
+    n = sample.p.shape[0]
+    z, hits = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    for rows, block, y, predicted in _checked_blocks(sample):
+        which = _ranked(block, predicted, k)
+        z[rows] = np.take_along_axis(block, which, axis=1)
+        hits[rows] = which == y[:, None]
+    return z, hits
+
+
+def _ranked(block: NDArray[Any], predicted: Ints, k: int) -> Ints:
+    """Columns of the k largest entries, largest first; of equal ones the smallest column first."""
+    if k > _ROUNDS:
+        return np.argsort(-block, axis=1, kind="stable")[:, :k]
+    rest, rows = block.copy(), np.arange(len(block))
+    which = np.empty((len(block), k), dtype=np.int64)
+    which[:, 0] = predicted
+    for j in range(1, k):
+        rest[rows, which[:, j - 1]] = -1
+        which[:, j] = rest.argmax(axis=1)
+    return which
+
+
+def _cubes(z: Floats, m: int) -> Ints:
+    """The cell of each row: per axis [b/m, (b + 1)/m), the last one closed."""
+    b = np.minimum((z * m).astype(np.int64), m - 1)
+    # The product may round across an edge, which is the float b/m.
+    b -= z < b / m
+    b += (z >= (b + 1) / m) & (b < m - 1)
+    return _numbered(list(b.T), [m] * int(z.shape[1]))
+
+
+def _simplices(z: Floats, m: int) -> Ints:
+    """The cell of each row: partial sums cut into m parts each, and the order of what the cuts leave over."""
+    # The last partial sum is 1. The others may pass it by rounding: the last part takes that too.
+    x = m * np.cumsum(z[:, :-1], axis=1)
+    part = np.minimum(np.floor(x), m - 1)
+    order = np.argsort(x - part, axis=1, kind="stable")
+    axes = z.shape[1] - 1
+    return _numbered([*part.T.astype(np.int64), *order.T[:-1]], [m] * axes + [axes] * (axes - 1))
+
+
+def _numbered(digits: list[Any], sizes: list[int]) -> Ints:
+    """A number for each combination of digits that occurs, the same for equal ones."""
+    key = np.zeros(len(digits[0]), dtype=np.int64)
+    span = 1
+    for digit, size in zip(digits, sizes, strict=True):
+        if span * size > _KEYS:
+            found, key = np.unique(key, return_inverse=True)
+            key, span = key.reshape(-1).astype(np.int64), found.size
+        key = key * size + digit
+        span *= size
+    return key

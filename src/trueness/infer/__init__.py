@@ -1,0 +1,9 @@
+"""How sure: intervals, tests, bands, noise floors and comparisons."""
+
+from trueness.infer._bands import reliability_bands
+from trueness.infer._compare import compare
+from trueness.infer._interval import ece_interval
+from trueness.infer._noise_floor import noise_floor
+from trueness.infer._significance import calibration_test
+
+__all__ = ["calibration_test", "compare", "ece_interval", "noise_floor", "reliability_bands"]

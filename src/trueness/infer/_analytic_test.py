@@ -1,0 +1,32 @@
+"""The test of Sun et al. (2025): the unbiased squared error over its limiting null deviation."""
+
+import math
+
+from scipy.special import ndtr
+
+from trueness._numerics.null_spread import null_variance
+from trueness._tally.cells import Cells
+from trueness._tally.rules import EqualWidth
+from trueness.errors import InputError
+from trueness.infer._finding import Ask, Finding, events_of, whole
+from trueness.infer._pair_statistic import PairStatistic, first_cells
+
+__all__ = ["analytic"]
+
+
+def analytic(cells: Cells, ask: Ask) -> Finding:
+    """The z of T, upper tail."""
+    n = int(whole(cells, "method='analytic'").weight.sum())
+    rule = ask.rule or EqualWidth(max(2, round(n**0.4)))
+    if not isinstance(rule, EqualWidth):
+        raise InputError(
+            f"`bins` must be of equal width for method='analytic', whose null deviation assumes it; got {rule!r}. "
+            "method='exact' takes any bins that do not look at labels."
+        )
+    ((estimate,),) = PairStatistic(cells, [first_cells(cells, rule)], "pairs")(events_of(cells))
+    z = n * float(estimate) / math.sqrt(rule.n * null_variance(ask.classes))
+    assumed = (
+        "Rows are independent; many rows in every cell of the whole range of scores, none of them empty: where "
+        f"scores concentrate, the level is not kept. Bins: {rule!r}. Upper tail of the normal distribution."
+    )
+    return Finding(z, float(ndtr(-z)), assumed)

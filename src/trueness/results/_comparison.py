@@ -1,0 +1,180 @@
+"""How models differ."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import floor, log10
+from typing import Any
+
+from trueness.errors import InputError
+from trueness.results._record import Record
+
+__all__ = ["Comparison", "Difference"]
+
+
+@dataclass(frozen=True)
+class Difference(Record):
+    """One model minus another, on the same rows."""
+
+    first: str
+    """The model subtracted from."""
+    second: str
+    """The model subtracted."""
+    difference: float
+    """The measure of the first − that of the second."""
+    standard_error: float
+    """Estimated standard deviation of the difference."""
+    low: float
+    """Lower end of the interval for this difference taken alone."""
+    high: float
+    """Upper end."""
+    pvalue: float
+    """Two-sided p-value of no difference, taken alone."""
+    adjusted_pvalue: float
+    """The p-value adjusted for the number of comparisons."""
+    simultaneous_low: float
+    """Lower end of an interval that holds together with those of all other comparisons."""
+    simultaneous_high: float
+    """Upper end."""
+
+    def mirrored(self) -> "Difference":
+        """The second minus the first."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=0.0 - self.difference,
+            low=0.0 - self.high,
+            high=0.0 - self.low,
+            simultaneous_low=0.0 - self.simultaneous_high,
+            simultaneous_high=0.0 - self.simultaneous_low,
+        )
+
+    def __str__(self) -> str:
+        digits = _digits([self])
+        return (
+            f"{self.first} − {self.second}: {self.difference:+.{digits}f}, "
+            f"interval {_span(self.low, self.high, digits)}, p = {_p(self.pvalue)}"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison(Record):
+    """Models compared pair by pair on the same rows.
+
+    ``comparison["a", "b"]`` is the difference a − b, in whichever order the pair was compared.
+
+    Examples
+    --------
+    >>> pair = Difference("a", "b", -0.012, 0.005, -0.0202, -0.0038, 0.017, 0.017, -0.0202, -0.0038)
+    >>> estimates = {"a": 0.184, "b": 0.196}
+    >>> found = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "", "One comparison.", "")
+    >>> print(found)
+    brier of 2 models (influence, n = 500)
+    model  estimate
+    a        0.1840
+    b        0.1960
+    pair   difference       90 % interval      p
+    a − b     -0.0120  -0.0202 to -0.0038  0.017
+    One comparison.
+    >>> found["b", "a"].difference
+    0.012
+    """
+
+    measure: str
+    """What was compared."""
+    pairs: tuple[Difference, ...]
+    """Every pair of models, in the order in which they were passed."""
+    estimates: dict[str, float]
+    """The measure of each model by itself."""
+    level: float
+    """Level of the intervals."""
+    method: str
+    """'influence' or 'bootstrap'."""
+    n: int
+    """Rows; one of weight 2 is two."""
+    clusters: int | None
+    """Clusters of rows; None if rows are taken to be independent."""
+    bins: str
+    """What bins were used, in words; empty if none."""
+    multiplicity: str
+    """What was done about the number of comparisons, in words."""
+    assumptions: str
+    """What intervals and p-values rest on, in words."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names in the order in which they were passed."""
+        return tuple(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, names: tuple[str, str]) -> Difference:
+        for pair in self.pairs:
+            if names == (pair.first, pair.second):
+                return pair
+            if names == (pair.second, pair.first):
+                return pair.mirrored()
+        raise InputError(f"There is no pair {names!r}; the models are {', '.join(map(repr, self.models))}.")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per pair."""
+        return [pair.to_dict() for pair in self.pairs]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One list per field of a pair."""
+        rows = self.rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pairs column by column, then what holds for all of them."""
+        rest = {name: value for name, value in super().to_dict().items() if name not in ("pairs", "estimates")}
+        return self.columns() | {"estimates": dict(self.estimates)} | rest
+
+    def __str__(self) -> str:
+        how = [self.method, f"n = {self.n:,}"]
+        how += [] if self.clusters is None else [f"{self.clusters:,} clusters"]
+        how += [self.bins] if self.bins else []
+        digits = _digits(self.pairs)
+        models = [["model", "estimate"], *([name, f"{value:.{digits}f}"] for name, value in self.estimates.items())]
+        lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", *_aligned(models)]
+        return "\n".join([*lines, *_aligned(self._table(digits)), self.multiplicity])
+
+    def _table(self, digits: int) -> list[list[str]]:
+        several = len(self.pairs) > 1
+        head = ["pair", "difference", f"{100 * self.level:g} % interval", "p"]
+        table = [head + (["simultaneous", "adjusted p"] if several else [])]
+        for pair in self.pairs:
+            line = [
+                f"{pair.first} − {pair.second}",
+                f"{pair.difference:+.{digits}f}",
+                _span(pair.low, pair.high, digits),
+            ]
+            line.append(_p(pair.pvalue))
+            if several:
+                line += [_span(pair.simultaneous_low, pair.simultaneous_high, digits), _p(pair.adjusted_pvalue)]
+            table.append(line)
+        return table
+
+
+def _digits(pairs: Iterable[Difference]) -> int:
+    """Decimals that show two digits of the smallest standard error; at least four."""
+    errors = [pair.standard_error for pair in pairs if pair.standard_error > 0]
+    return max(4, 1 - floor(log10(min(errors)))) if errors else 4
+
+
+def _span(low: float, high: float, digits: int) -> str:
+    return f"{low:+.{digits}f} to {high:+.{digits}f}"
+
+
+def _p(pvalue: float) -> str:
+    return f"{pvalue:.2g}" if pvalue < 0.1 else f"{pvalue:.2f}"
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    """Names from the left, numbers from the right."""
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    return [
+        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in table
+    ]

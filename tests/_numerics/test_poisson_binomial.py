@@ -1,0 +1,71 @@
+"""The number of events among trials of unequal probability."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from trueness._numerics import poisson_binomial
+from trueness._numerics.poisson_binomial import central_interval, law
+
+
+def by_enumeration(p):
+    pmf = np.zeros(p.size + 1)
+    for came in itertools.product([0, 1], repeat=p.size):
+        pmf[sum(came)] += np.prod(np.where(came, p, 1 - p))
+    return pmf
+
+
+def spread(found, n):
+    pmf = np.zeros(n + 1)
+    pmf[found.first : found.first + found.pmf.size] = found.pmf
+    return pmf
+
+
+@given(p=st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_the_law_is_that_of_all_outcomes(p):
+    p = np.array(p)
+    found = law(p, np.ones(p.size, dtype=np.int64))
+    assert np.allclose(spread(found, p.size), by_enumeration(p), atol=1e-14)
+
+
+@pytest.mark.parametrize(("n", "p"), [(10, 0.5), (1_000, 0.3), (100_000, 1e-5), (10**7, 0.999), (1, 0.0), (5, 1.0)])
+def test_equal_probabilities_are_binomial(n, p):
+    found = law(np.array([p]), np.array([n]))
+    k = found.first + np.arange(found.pmf.size)
+    assert np.allclose(found.pmf, binom.pmf(k, n, p), atol=1e-11)
+
+
+def test_tied_trials_are_trials_one_by_one():
+    p, count = np.array([0.1, 0.4, 0.9]), np.array([3, 1, 40])
+    one_by_one = np.repeat(p, count)
+    expected = law(one_by_one, np.ones(one_by_one.size, dtype=np.int64))
+    assert np.allclose(law(p, count).pmf, expected.pmf, atol=1e-14)
+
+
+@given(p=st.lists(st.floats(0, 1), min_size=1, max_size=8), level=st.floats(0.01, 0.99))
+def test_the_central_interval_cuts_off_no_more_than_it_may(p, level):
+    p = np.array(p)
+    pmf = by_enumeration(p)
+    low, high = central_interval(p, np.ones(p.size, dtype=np.int64), level)
+    tail = (1 - level) / 2
+    assert pmf[:low].sum() <= tail + 1e-12
+    assert pmf[high + 1 :].sum() <= tail + 1e-12
+    # and no less than it can
+    assert pmf[: low + 1].sum() > tail - 1e-12
+    assert pmf[high:].sum() > tail - 1e-12
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.05, 0.002])
+def test_the_law_of_three_moments_is_at_most_one_count_off(scale, monkeypatch):
+    p = np.random.default_rng(1).random(50_000) * scale
+    one = np.ones(p.size, dtype=np.int64)
+    assert p.size * law(p, one).pmf.size  # within reach of the exact law
+    for level in (0.8, 0.95, 0.995):
+        monkeypatch.setattr(poisson_binomial, "_MOST_WORK", 1e12)
+        exact = central_interval(p, one, level)
+        monkeypatch.setattr(poisson_binomial, "_MOST_WORK", 0)
+        assert np.abs(np.subtract(central_interval(p, one, level), exact)).max() <= 1

@@ -1,0 +1,163 @@
+"""Bands around a binned reliability curve."""
+
+import itertools
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+from strategies import arrays, rows
+
+import trueness as tn
+from trueness.infer import reliability_bands
+
+BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
+
+
+def quiet(function, *given, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tn.TruenessWarning)
+        return function(*given, **options)
+
+
+def test_a_pointwise_band_is_that_of_the_table_of_bins():
+    rng = np.random.default_rng(1)
+    p = rng.random(200)
+    y = rng.random(200) < p
+    band, table = reliability_bands(y, p, level=0.9), tn.bin_table(y, p, level=0.9)
+    assert band.low.tolist() == table.low.tolist()
+    assert band.high.tolist() == table.high.tolist()
+    assert band.level_each == 0.9
+
+
+def test_a_pointwise_band_is_the_exact_interval_of_scipy():
+    found = reliability_bands([1] * 3 + [0] * 7, [0.4] * 10, bins=1, level=0.9)
+    expected = binomtest(3, 10).proportion_ci(0.9, "exact")
+    assert (found.low[0], found.high[0]) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_simultaneous_band_shares_the_level_among_bins_that_are_not_empty():
+    y, p = [1, 0, 0, 1, 1], [0.1, 0.1, 0.1, 0.9, 0.9]
+    found = reliability_bands(y, p, bins=5, level=0.9, band="simultaneous")
+    assert found.level_each == pytest.approx(np.sqrt(0.9))
+    expected = binomtest(1, 3).proportion_ci(np.sqrt(0.9), "exact")
+    assert (found.low[0], found.high[0]) == pytest.approx((expected.low, expected.high))
+    assert np.isnan(found.low[1])
+    assert not found.outside[1]
+
+
+def test_classes_that_share_their_rows_share_the_level_by_addition():
+    P = np.array([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]] * 5)
+    found = reliability_bands([0, 1, 2, 0, 1] * 2, P, bins=1, level=0.94, band="simultaneous")
+    assert found.level_each == pytest.approx(0.98)
+    assert found.label == (0, 1, 2)
+    apart = reliability_bands([0, 1, 2, 0, 1] * 2, P, bins=1, level=0.94, band="simultaneous", kind="top-label")
+    assert apart.level_each == pytest.approx(0.94 ** (1 / 3))
+
+
+def test_a_consistency_band_of_equal_scores_is_binomial():
+    found = reliability_bands([0] * 99 + [1], [0.3] * 100, bins=1, level=0.95, band="consistency")
+    assert found.low[0] == binom.ppf(0.025, 100, 0.3) / 100
+    assert found.high[0] == binom.ppf(0.975, 100, 0.3) / 100
+    assert found.outside.tolist() == [True]
+
+
+@given(p=st.lists(st.floats(0, 1), min_size=2, max_size=6), level=st.floats(0.5, 0.99))
+def test_consistency_bands_hold_the_rates_as_often_as_they_say(p, level):
+    """By enumeration of all labels."""
+    p = np.sort(p)
+    together, alone = 0.0, {}
+    for y in itertools.product([0, 1], repeat=p.size):
+        weight = np.prod(np.where(y, p, 1 - p))
+        for band in ("consistency", "simultaneous-consistency"):
+            found = quiet(reliability_bands, np.array(y), p, bins=2, level=level, band=band)
+            if band == "consistency":
+                for b in np.flatnonzero(found.n):
+                    alone[b] = alone.get(b, 0.0) + weight * (not found.outside[b])
+            else:
+                together += weight * (not found.outside.any())
+    assert min(alone.values()) >= level - 1e-12
+    assert together >= level - 1e-12
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_simultaneous_bands_hold_all_rates_together_as_often_as_they_say(level):
+    """By enumeration of the events of three bins with one probability each."""
+    sizes, rates = [4, 7, 10], [0.15, 0.5, 0.8]
+    p = np.repeat(rates, sizes)
+    covered = 0.0
+    for k in itertools.product(*(range(n + 1) for n in sizes)):
+        y = np.concatenate([np.arange(n) < e for n, e in zip(sizes, k, strict=True)])
+        found = quiet(reliability_bands, y, p, bins=[0, 0.3, 0.6, 1], level=level, band="simultaneous")
+        covered += np.prod(binom.pmf(k, sizes, rates)) * (not found.outside.any())
+    assert covered >= level
+
+
+@given(pairs=rows)
+@pytest.mark.parametrize("band", BANDS)
+def test_a_band_does_not_depend_on_order_or_form(band, pairs):
+    y, p = arrays(pairs)
+    found = quiet(reliability_bands, y, p, bins=4, band=band).to_dict()
+    again = quiet(reliability_bands, tn.tally(y[::-1], p[::-1]), bins=4, band=band).to_dict()
+    assert json.dumps(found) == json.dumps(again)
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_weight_2_is_the_row_twice(band):
+    y, p = np.array([0, 1, 1, 0, 1]), np.array([0.2, 0.3, 0.6, 0.7, 0.9])
+    w = np.array([2, 1, 3, 0, 2])
+    found = reliability_bands(y, p, bins=2, band=band, sample_weight=w)
+    again = reliability_bands(np.repeat(y, w), np.repeat(p, w), bins=2, band=band)
+    assert found.low.tolist() == again.low.tolist()
+    assert found.high.tolist() == again.high.tolist()
+
+
+def test_fractional_weights_are_said_to_be_approximate():
+    y, p, w = [0, 1, 1, 0], [0.2, 0.3, 0.6, 0.7], [0.5, 1.5, 1, 1]
+    assert reliability_bands(y, p, bins=2, sample_weight=w).interval == "exact, of effective counts"
+    found = reliability_bands(y, p, bins=2, sample_weight=w, band="consistency")
+    assert found.interval == "normal"
+    mean, sd = (0.5 * 0.2 + 1.5 * 0.3) / 2, np.sqrt(0.25 * 0.16 + 2.25 * 0.21) / 2
+    assert found.high[0] == pytest.approx(mean + 1.959964 * sd)
+
+
+def test_bands_are_a_table_with_one_column_more():
+    found = reliability_bands([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2, band="consistency")
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["outside"] == [False, False]
+    assert (data["band"], data["level"], data["interval"]) == ("consistency", 0.95, "Poisson-binomial")
+    assert len(found) == 2
+    assert len(str(found).splitlines()) == 3
+
+
+@pytest.mark.parametrize("rule", [tn.Isotonic(), tn.BlockIsotonic(1, 3)])
+def test_bins_that_look_at_the_labels_are_refused(rule):
+    with pytest.raises(tn.InputError, match="must not look at the labels"):
+        reliability_bands([0, 1, 1], [0.1, 0.5, 0.9], bins=rule)
+
+
+def test_messages():
+    with pytest.raises(tn.InputError, match=r"`band` must be 'pointwise', .* got 'wide'"):
+        reliability_bands([0, 1], [0.1, 0.5], bins=2, band="wide")
+    with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
+        reliability_bands([0, 1], [0.1, 0.5], bins=2, level=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("band", BANDS)
+def test_bands_hold_their_level_on_calibrated_data(band):
+    rng = np.random.default_rng(3)
+    runs, level, bins = 1_000, 0.9, 8
+    alone, together = 0, 0
+    for _ in range(runs):
+        p = rng.beta(0.7, 2, 300)
+        y = rng.random(300) < p
+        found = quiet(reliability_bands, y, p, bins=tn.EqualMass(bins), level=level, band=band)
+        alone += (~found.outside).mean()
+        together += not found.outside.any()
+    # Discrete laws are covered more often than the level says, never less: three standard errors of slack.
+    covered = (together if band.startswith("simultaneous") else alone) / runs
+    assert level - 3 * np.sqrt(level * (1 - level) / runs) < covered < 0.97

@@ -1,0 +1,232 @@
+"""Resampling of binned measures from sums."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+from strategies import arrays, rows
+
+import trueness as tn
+from trueness.infer._bootstrap import (
+    basic_bootstrap,
+    basic_interval,
+    bootstrap_squared_ece,
+    centred_bootstrap,
+    centred_interval,
+    percentile_bootstrap,
+    percentile_interval,
+    resampled_bins,
+)
+from trueness.infer._outcomes import Outcomes
+from trueness.infer._subsampling import politis_romano, subsamples, subsampling
+
+METHODS = [percentile_bootstrap, basic_bootstrap, centred_bootstrap, subsampling, politis_romano]
+RULE = tn.EqualWidth(10)
+
+
+def cells_of(y, p, **options):
+    return tn.tally(y, p, **options).parts[0]
+
+
+def some(n, seed=1, power=1.5):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return rng.random(n) < p**power, p
+
+
+def row_bootstrap(y, p, edges, resamples, seed):
+    """Copies rows, one resample after the other."""
+    rng = np.random.default_rng(seed)
+    drawn = (rng.integers(0, y.size, y.size) for _ in range(resamples))
+    return np.array([tn.squared_ece(y[i], p[i], bins=edges) for i in drawn])
+
+
+@given(pairs=rows)
+def test_the_squared_error_of_all_rows_is_that_of_the_measure(pairs):
+    y, p = arrays(pairs)
+    outcomes = Outcomes(cells_of(y, p), tn.EqualWidth(3))
+    expected = _measured(y, p)
+    assert float(outcomes.of_counts(outcomes.count)) == pytest.approx(expected, abs=1e-12)
+    every_row = np.arange(outcomes.n)[np.newaxis]
+    assert float(outcomes.of_rows(every_row)[0]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("draw", ["rows", "moments"])
+@pytest.mark.parametrize(("n", "power"), [(300, 1.0), (300, 2.0), (1_000, 1.3)])
+def test_resampled_sums_cannot_be_told_from_resampled_rows(draw, n, power):
+    y, p = some(n, power=power)
+    expected = row_bootstrap(y, p, RULE, 600, seed=2)
+    found = bootstrap_squared_ece(cells_of(y, p), RULE, 4_000, np.random.default_rng(3), draw=draw)
+    assert ks_2samp(expected, found).pvalue > 0.001
+
+
+def test_the_bootstrap_of_three_rows_is_that_of_all_their_resamples():
+    y, p = np.array([0, 1, 1]), np.array([0.2, 0.4, 0.9])
+    values = [_measured(y[list(i)], p[list(i)], bins=1) for i in itertools.product(range(3), repeat=3)]
+    found = bootstrap_squared_ece(cells_of(y, p), tn.EqualWidth(1), 20_000, np.random.default_rng(1))
+    assert sorted(set(np.round(found, 9))) == sorted(set(np.round(values, 9)))
+    assert abs(found.mean() - np.mean(values)) < 4 * np.std(values) / np.sqrt(found.size)
+
+
+def test_ties_are_drawn_as_rows():
+    y, p = some(400)
+    p = np.round(p, 1)
+    expected = row_bootstrap(y, p, RULE, 600, seed=2)
+    found = bootstrap_squared_ece(cells_of(y, p), RULE, 4_000, np.random.default_rng(3))
+    assert ks_2samp(expected, found).pvalue > 0.001
+
+
+def test_moments_of_the_sums_of_resampled_bins():
+    y, p = some(500)
+    bins = tn.binned(y, p, bins=4).parts[0]
+    (found,) = resampled_bins(bins, 20_000, np.random.default_rng(1))
+    for name, sums in (
+        ("events", bins.events),
+        ("sum_score", bins.sum_score),
+        ("sum_event_score", bins.sum_event_score),
+    ):
+        drawn = getattr(found, name)
+        assert np.abs(drawn.mean(axis=0) - sums).max() < 5 * drawn.std(axis=0).max() / np.sqrt(20_000)
+    # Var Σp over n rows drawn, of which some fall in the bin: n Var(p·1{in the bin}).
+    inside = np.stack([(p >= b / 4) & (p < (b + 1) / 4) for b in range(4)])
+    assert np.allclose(found.sum_score.var(axis=0), 500 * (p * inside).var(axis=1), rtol=0.06)
+    assert found.n.sum(axis=1).tolist() == [500] * 20_000
+
+
+@pytest.mark.parametrize(("p", "norm"), [(1.0, "l1"), (2.0, "l2"), (np.inf, "max")])
+def test_other_measures_of_the_resamples(p, norm):
+    y, scores = some(600)
+    bins = tn.binned(y, scores, bins=5).parts[0]
+    (found,) = resampled_bins(bins, 3_000, np.random.default_rng(1))
+    rng = np.random.default_rng(2)
+    drawn = (rng.integers(0, y.size, y.size) for _ in range(500))
+    expected = [tn.ece(y[i], scores[i], bins=5, norm=norm) for i in drawn]
+    assert ks_2samp(expected, found.ece(p)).pvalue > 0.001
+
+
+def test_intervals_by_hand():
+    drawn = np.arange(11.0)
+    assert percentile_interval(2.0, drawn, 0.8) == pytest.approx((1.0, 9.0))
+    assert basic_interval(2.0, drawn, 0.8) == pytest.approx((-5.0, 3.0))
+    assert centred_interval(2.0, drawn, 0.8) == pytest.approx((-2.0, 6.0))
+
+
+def test_subsampling_by_hand():
+    y, p = some(900)
+    cells = cells_of(y, p)
+    estimate = tn.squared_ece(y, p, bins=10)
+    drawn = subsamples(Outcomes(cells, RULE), 30, 200, np.random.default_rng(1), replace=True)
+    low, high = np.quantile(drawn, [0.05, 0.95])
+    found = subsampling(cells, RULE, level=0.9, resamples=200, rng=np.random.default_rng(1))
+    scale = np.sqrt(30 / 900)
+    assert found == pytest.approx((estimate + scale * (low - estimate), estimate + scale * (high - estimate)))
+    drawn = subsamples(Outcomes(cells, RULE), 30, 200, np.random.default_rng(1), replace=False)
+    low, high = np.quantile(drawn, [0.05, 0.95])
+    found = politis_romano(cells, RULE, level=0.9, resamples=200, rng=np.random.default_rng(1))
+    assert found == pytest.approx((estimate - scale * (high - estimate), estimate - scale * (low - estimate)))
+
+
+def test_a_subsample_of_all_rows_without_replacement_is_the_sample():
+    y, p = some(50)
+    found = subsamples(Outcomes(cells_of(y, p), RULE), 50, 3, np.random.default_rng(1), replace=False)
+    assert found == pytest.approx([tn.squared_ece(y, p, bins=10)] * 3)
+
+
+def test_subsamples_are_draws_of_rows():
+    y, p = some(200)
+    p = np.round(p, 2)
+    outcomes = Outcomes(cells_of(y, p), RULE)
+    rng = np.random.default_rng(4)
+    for replace in (True, False):
+        drawn = (rng.choice(200, 40, replace=replace) for _ in range(600))
+        expected = [_measured(y[i], p[i], bins=10) for i in drawn]
+        found = subsamples(outcomes, 40, 4_000, rng, replace=replace)
+        assert ks_2samp(expected, found).pvalue > 0.001
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(n=st.integers(4, 60), seed=st.integers(0, 1_000))
+def test_an_interval_is_ordered_reproducible_and_blind_to_the_order_of_rows(method, n, seed):
+    y, p = some(n, seed)
+    options = {"level": 0.9, "resamples": 50}
+    low, high = method(cells_of(y, p), RULE, rng=np.random.default_rng(seed), **options)
+    assert low <= high
+    again = method(cells_of(y[::-1], p[::-1]), RULE, rng=np.random.default_rng(seed), **options)
+    assert (low, high) == again
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rule", [tn.EqualWidth(7), tn.EqualMass(7), tn.Distinct()])
+def test_every_rule_will_do(method, rule):
+    y, p = some(3_000)
+    p = np.round(p, 3)
+    low, high = method(cells_of(y, p), rule, level=0.9, resamples=200, rng=np.random.default_rng(1))
+    assert np.isfinite([low, high]).all()
+    assert low < high
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weight_2_is_the_row_twice(method):
+    y, p = some(80)
+    w = np.random.default_rng(1).integers(0, 4, 80)
+    options = {"level": 0.9, "resamples": 50}
+    weighted = method(cells_of(y, p, sample_weight=w), RULE, rng=np.random.default_rng(1), **options)
+    assert weighted == method(cells_of(np.repeat(y, w), np.repeat(p, w)), RULE, rng=np.random.default_rng(1), **options)
+    with pytest.raises(tn.InputError, match="must be whole numbers"):
+        method(cells_of(y, p, sample_weight=w + 0.5), RULE, rng=np.random.default_rng(1), **options)
+
+
+def test_bins_without_second_moments_are_refused():
+    y, p = some(50)
+    bins = tn.binned(y, p, bins=10).parts[0]
+    bins.moments = False
+    with pytest.raises(tn.InputError, match="without second moments"):
+        bootstrap_squared_ece(bins, None, 10, np.random.default_rng(1))
+
+
+def test_bins_of_fixed_edges_may_be_merged():
+    y, p = some(500)
+    fine = tn.binned(y, p, bins=20).parts[0]
+    found = bootstrap_squared_ece(fine, RULE, 50, np.random.default_rng(1))
+    again = bootstrap_squared_ece(tn.binned(y, p, bins=10).parts[0], None, 50, np.random.default_rng(1))
+    assert found.tolist() == again.tolist()
+
+
+def test_the_percentile_interval_lies_above_a_calibrated_sample():
+    """A row drawn twice makes a pair with itself, so that resamples err upwards; centring mends it."""
+    y, p = some(500, power=1.0)
+    cells, estimate = cells_of(y, p), tn.squared_ece(y, p, bins=10)
+    drawn = bootstrap_squared_ece(cells, RULE, 2_000, np.random.default_rng(1))
+    assert drawn.mean() > estimate + 0.001
+    low, high = centred_interval(estimate, drawn, 0.9)
+    assert low < estimate < high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [percentile_bootstrap, basic_bootstrap, centred_bootstrap])
+def test_bootstrap_intervals_cover_a_large_error(method):
+    """Labels against scores: the error is far from zero, the estimate nearly normal."""
+    rng = np.random.default_rng(5)
+    runs, covered = 400, 0
+    for _ in range(runs):
+        p = rng.random(1_000)
+        y = rng.random(1_000) < 0.5
+        low, high = method(cells_of(y, p), tn.EqualWidth(20), level=0.9, resamples=300, rng=rng)
+        # Within bins of width 1/20 the mean gap is what is estimated: 1/12 less the variance within a bin.
+        covered += low <= 1 / 12 - 1 / (12 * 400) <= high
+    assert abs(covered / runs - 0.9) < 0.06
+
+
+def _measured(y, p, bins=3):
+    outcomes_of_bins = tn.tally(y, p).coarsen(bins).parts[0]
+    total = 0.0
+    for b in range(outcomes_of_bins.size):
+        low, high = outcomes_of_bins.edges[b : b + 2]
+        inside = (p >= low) & ((p < high) | (b == outcomes_of_bins.size - 1))
+        u = (np.asarray(y, float) - p)[inside]
+        if u.size >= 2:
+            total += (u.sum() ** 2 - (u**2).sum()) / (u.size - 1)
+    return total / len(p)

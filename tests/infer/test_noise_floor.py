@@ -1,0 +1,290 @@
+"""What a calibrated model would show."""
+
+import json
+import sys
+from functools import partial
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+from trueness.infer import noise_floor
+from trueness.infer._progress import reporter
+
+RNG = np.random.default_rng(7)
+P = RNG.random(300)
+Y = RNG.random(300) < P
+M = RNG.dirichlet([1, 2, 3], 200)
+C = (RNG.random((200, 1)) > M.cumsum(axis=1)).sum(axis=1)
+KINDS = ("classwise", "confidence", "top-label")
+
+
+def rate(tally):
+    """A measure of one's own: the number of events per row, over all parts."""
+    return sum(part.events.sum() for part in tally.parts) / tally.n
+
+
+def test_the_floor_of_one_score_is_that_of_a_binomial_number():
+    n, p = 20, 0.3
+    error = np.abs(np.arange(n + 1) / n - p)
+    share = np.array([comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
+    mean = error @ share
+    std = np.sqrt(error**2 @ share - mean**2)
+    found = noise_floor(tn.ece, [p] * n, observed=0.2, resamples=4_000, seed=1)
+    assert abs(found.mean - mean) < 4 * std / np.sqrt(4_000)
+    assert found.std == pytest.approx(std, rel=0.05)
+    tail = share[error >= 0.2 - 1e-9].sum()
+    assert abs(found.pvalue - tail) < 4 * np.sqrt(tail / 4_000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_matrix_of_equal_rows_has_the_floor_of_its_multinomial_number(kind):
+    row, n = np.array([0.5, 0.3, 0.2]), 12
+    found = noise_floor(partial(tn.ece, bins=1), np.tile(row, (n, 1)), kind=kind, resamples=4_000, seed=2)
+    rng = np.random.default_rng(3)
+    share = rng.multinomial(n, row, 100_000) / n
+    gaps = np.abs(share - row)
+    expected = gaps.mean(axis=1) if kind == "classwise" else gaps[:, 0]
+    assert abs(found.mean - expected.mean()) < 4 * expected.std() / np.sqrt(4_000)
+    assert found.std == pytest.approx(expected.std(), rel=0.06)
+    assert found.kind == kind
+
+
+def test_the_classes_of_a_row_exclude_each_other():
+    found = noise_floor(rate, M, kind="classwise", resamples=50, seed=1)
+    assert found.draws.tolist() == [1.0] * 50
+
+
+def test_classes_come_as_often_as_the_scores_say():
+    def of_first(tally):
+        return tally.parts[0].events.sum() / tally.n
+
+    found = noise_floor(of_first, M, kind="classwise", resamples=2_000, seed=1)
+    sd = np.sqrt((M[:, 0] * (1 - M[:, 0])).sum()) / len(M)
+    assert abs(found.mean - M[:, 0].mean()) < 4 * sd / np.sqrt(2_000)
+    assert found.std == pytest.approx(sd, rel=0.07)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_redrawn_tallies_have_the_scores_and_counts_of_the_given_ones(kind):
+    given_tally = tn.tally(C, M, kind=kind)
+    seen = []
+
+    def look(tally):
+        seen.append(tally)
+        return 0.0
+
+    noise_floor(look, M, y_true=C, kind=kind, resamples=3, seed=1)
+    for tally in seen:
+        assert (tally.kind, tally.classes, tally.n) == (given_tally.kind, given_tally.classes, given_tally.n)
+        for a, b in zip(tally.parts, given_tally.parts, strict=True):
+            assert a.score.tolist() == b.score.tolist()
+            assert a.count.tolist() == b.count.tolist()
+            assert ((a.events >= 0) & (a.events <= a.count)).all()
+    assert seen[0].parts[0] == given_tally.parts[0]
+
+
+@given(seed=st.integers(0, 10**6), workers=st.sampled_from([2, 3]), resamples=st.integers(1, 50))
+def test_the_seed_decides_whatever_the_number_of_workers(seed, workers, resamples):
+    one = noise_floor(tn.ece, P, y_true=Y, resamples=resamples, seed=seed)
+    many = noise_floor(tn.ece, P, y_true=Y, resamples=resamples, seed=seed, workers=workers)
+    assert one.draws.tolist() == many.draws.tolist()
+    assert one.pvalue == many.pvalue
+    assert noise_floor(tn.ece, P, resamples=resamples, seed=seed + 1).draws[0] != one.draws[0]
+
+
+def test_a_generator_moves_on():
+    rng = np.random.default_rng(1)
+    first, second = (noise_floor(tn.ece, P, resamples=5, seed=rng).draws for _ in range(2))
+    assert first.tolist() != second.tolist()
+
+
+@pytest.mark.parametrize("kind", ["confidence", "top-label"])
+def test_a_tally_takes_the_place_of_scores_and_labels(kind):
+    options = {"resamples": 30, "seed": 1}
+    assert noise_floor(tn.ece, tn.tally(Y, P), **options) == noise_floor(tn.ece, P, y_true=Y, **options)
+    of_sums = noise_floor(tn.ece, tn.tally(C, M, kind=kind), **options)
+    assert of_sums == noise_floor(tn.ece, M, y_true=C, kind=kind, **options)
+
+
+def test_the_observed_value_is_the_measure_of_the_labels():
+    found = noise_floor(tn.ece, P, y_true=Y, resamples=99, seed=1)
+    assert found.observed == tn.ece(Y, P)
+    assert found.excess == found.observed - found.mean
+    assert found.pvalue == (1 + (found.draws >= found.observed).sum()) / 100
+    unknown = noise_floor(tn.ece, P, resamples=99, seed=1)
+    assert (unknown.observed, unknown.pvalue, unknown.excess) == (None, None, None)
+    assert unknown.draws.tolist() == found.draws.tolist()
+
+
+def test_the_p_value_is_never_0():
+    assert noise_floor(tn.ece, P, observed=0.9, resamples=99, seed=1).pvalue == 0.01
+    assert noise_floor(tn.ece, P, observed=-1, resamples=99, seed=1).pvalue == 1
+
+
+def test_the_other_tail_and_both():
+    found = {
+        side: noise_floor(tn.ece, P, observed=0.03, alternative=side, resamples=199, seed=1).pvalue
+        for side in ("greater", "less", "two-sided")
+    }
+    assert found["greater"] + found["less"] == pytest.approx(1 + 1 / 200)
+    assert found["two-sided"] == min(1, 2 * min(found["greater"], found["less"]))
+
+
+def test_weight_2_is_the_row_twice():
+    w = np.random.default_rng(1).integers(0, 4, P.size)
+    options = {"resamples": 20, "seed": 1}
+    weighted = noise_floor(tn.ece, P, y_true=Y, sample_weight=w, **options)
+    assert weighted == noise_floor(tn.ece, np.repeat(P, w), y_true=np.repeat(Y, w), **options)
+    assert weighted == noise_floor(tn.ece, tn.tally(Y, P, sample_weight=w), **options)
+    w = w[: len(M)]
+    weighted = noise_floor(tn.ece, M, y_true=C, sample_weight=w, **options)
+    again = noise_floor(tn.ece, np.repeat(M, w, axis=0), y_true=np.repeat(C, w), **options)
+    assert weighted.mean == pytest.approx(again.mean, rel=0.2)
+    assert weighted.observed == pytest.approx(again.observed)
+    assert weighted.n == again.n
+
+
+@pytest.mark.parametrize("kind", ["binary", *KINDS])
+def test_with_importance_weights_a_row_has_one_label(kind):
+    w = np.random.default_rng(1).integers(1, 3, len(M)) * 100.5
+    scores, options = (M, {"kind": kind}) if kind != "binary" else (P[: len(M)], {})
+
+    def events(tally):
+        return float(tally.parts[0].events.sum() / tally.parts[0].weight.sum())
+
+    found = noise_floor(events, scores, sample_weight=w, weight_type="importance", resamples=1_000, seed=1, **options)
+    if kind in ("binary", "classwise"):
+        p = scores if kind == "binary" else M[:, 0]
+        sd = np.sqrt((w**2 * p * (1 - p)).sum()) / w.sum()
+        assert abs(found.mean - (w * p).sum() / w.sum()) < 4 * sd / np.sqrt(1_000)
+        assert found.std == pytest.approx(sd, rel=0.1)
+    alike = noise_floor(events, scores, resamples=1_000, seed=1, **options)
+    # Unequal weights make for fewer effective rows, not 100 times more.
+    assert alike.std < found.std < 1.3 * alike.std
+
+
+def test_a_tally_of_equal_weights_has_one_label_per_row():
+    p, w = [0.3] * 5 + [0.6] * 5, [2.5] * 5 + [0.5] * 5
+    found = noise_floor(rate, tn.tally([0, 1] * 5, p, sample_weight=w), weight_type="importance", resamples=20, seed=1)
+    assert set(np.round(found.draws * 10, 6) % 0.5) <= {0.0, 0.5}
+    mixed = tn.tally([0, 1, 1], [0.3, 0.3, 0.6], sample_weight=[0.5, 1, 1])
+    with pytest.raises(tn.InputError, match="rows of one score have different weights"):
+        noise_floor(rate, mixed, weight_type="importance")
+
+
+def test_scores_alone_may_be_given_with_the_names_of_the_classes():
+    found = noise_floor(tn.ece, M, labels=["a", "b", "c"], resamples=5, seed=1)
+    assert found.draws.tolist() == noise_floor(tn.ece, M, resamples=5, seed=1).draws.tolist()
+    named = noise_floor(tn.ece, P, pos_label="yes", resamples=5, seed=1)
+    assert named.draws.tolist() == noise_floor(tn.ece, P, resamples=5, seed=1).draws.tolist()
+
+
+def test_redrawn_labels_that_are_all_equal_give_no_warning():
+    found = noise_floor(partial(tn.ece, bins=1), [0.01] * 3, resamples=20, seed=1)
+    assert found.mean < 0.1
+
+
+def test_what_is_wrong_with_the_scores_is_said_once():
+    with pytest.warns(tn.FewRowsWarning) as log:
+        noise_floor(tn.ece, [0.2, 0.7], resamples=20, seed=1)
+    assert len(log) == 1
+
+
+def test_values_that_are_undefined_are_counted_and_count_as_far_out():
+    def hit(tally):
+        events = tally.parts[0].events.sum()
+        return float("nan") if events == 0 else float(events)
+
+    with pytest.warns(tn.NoEstimateWarning, match="undefined for .* of 99 sets"):
+        found = noise_floor(hit, [0.3] * 2, observed=10, resamples=99, seed=1)
+    assert found.pvalue == (1 + np.isnan(found.draws).sum()) / 100
+    assert found.mean >= 1
+    with pytest.raises(tn.InputError, match="nan for every set"):
+        noise_floor(lambda t: float("nan"), P, resamples=9)
+
+
+def test_the_record_reads_as_a_sentence():
+    found = noise_floor(tn.ece, P, y_true=Y, resamples=99, seed=1)
+    assert str(found) == (
+        f"ece {found.observed:.4f}; a calibrated model would show {found.mean:.4f} ± {found.std:.4f} "
+        f"(p = {found.pvalue:.2f})"
+    )
+    unknown = noise_floor(partial(tn.ece, bins=5), P, resamples=99, seed=1)
+    assert str(unknown).startswith("ece(bins=5): a calibrated model would show")
+    data = json.loads(json.dumps(found.to_dict()))
+    assert "draws" not in data
+    assert (data["measure"], data["n"], data["resamples"], data["level"]) == ("ece", 300, 99, 0.95)
+    assert noise_floor(lambda t: 1.0, P, resamples=2).measure == "measure"
+
+
+def test_a_function_of_ones_own_hears_how_far_things_are():
+    told = []
+    noise_floor(tn.ece, P, resamples=40, seed=1, progress=lambda done, total: told.append((done, total)))
+    assert told == [(16, 40), (32, 40), (40, 40)]
+
+
+def test_a_bar_is_drawn_only_on_a_terminal_and_after_two_seconds(monkeypatch, capsys):
+    noise_floor(tn.ece, P, resamples=5, seed=1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    now = iter([0.0, 1.0, 3.0, 3.01, 4.0])
+    monkeypatch.setattr("trueness.infer._progress.time.monotonic", lambda: next(now))
+    report = reporter(True)
+    report(1, 10)
+    assert capsys.readouterr().err == ""
+    report(5, 10)
+    report(6, 10)
+    drawn = capsys.readouterr().err
+    assert drawn.count("\r") == 1
+    assert "5 of 10, about 3 s left" in drawn
+    report(10, 10)
+    assert capsys.readouterr().err == "\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"measure": "ece"}, "`measure` must be a function of a Tally"),
+        ({"measure": lambda t: "low"}, "`measure` must return one number; it returned str"),
+        ({"y_prob": [0.2, 1.2]}, r"`y_prob` must lie in \[0, 1\]"),
+        ({"y_prob": []}, "at least one row"),
+        ({"resamples": 0}, "`resamples` must be a whole number ≥ 1"),
+        ({"level": 1}, "`level` must lie strictly"),
+        ({"seed": -1}, "`seed` must be a whole number ≥ 0"),
+        ({"alternative": "more"}, "`alternative` must be 'greater', 'less' or 'two-sided'"),
+        ({"weight_type": "both"}, "`weight_type` must be"),
+        ({"observed": float("nan")}, "`observed` must be finite"),
+        ({"observed": "big"}, "`observed` must be a number"),
+        ({"progress": 3}, "`progress` must be True, False or a function"),
+        ({"sample_weight": np.full(300, 0.5)}, "must be whole numbers; `weight_type='importance'` takes others"),
+        ({"kind": "confidence"}, "needs a matrix of scores"),
+        ({"y_prob": tn.tally(C, M)}, "class-wise Tally"),
+        ({"y_prob": tn.tally([], [])}, "empty Tally"),
+        ({"y_prob": tn.tally(Y, P), "y_true": Y}, "`y_true` must be left out"),
+    ],
+)
+def test_messages(change, message):
+    with pytest.raises(tn.InputError, match=message):
+        noise_floor(**({"measure": tn.ece, "y_prob": P, "resamples": 3} | change))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["binary", "classwise", "confidence"])
+def test_the_p_value_keeps_its_level(kind):
+    rng = np.random.default_rng(11)
+    runs, pvalues = 400, []
+    for _ in range(runs):
+        if kind == "binary":
+            p = rng.beta(0.4, 3, 150)
+            floor = noise_floor(tn.ece, p, y_true=rng.random(150) < p, resamples=99, seed=rng)
+        else:
+            m = rng.dirichlet([0.5] * 3, 100)
+            y = (rng.random((100, 1)) > m.cumsum(axis=1)).sum(axis=1)
+            floor = noise_floor(tn.ece, m, y_true=y, kind=kind, resamples=99, seed=rng)
+        pvalues.append(floor.pvalue)
+    for alpha in (0.05, 0.1, 0.2):
+        rejected = np.mean(np.array(pvalues) <= alpha)
+        assert abs(rejected - alpha) < 4 * np.sqrt(alpha * (1 - alpha) / runs)

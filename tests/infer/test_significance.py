@@ -1,0 +1,393 @@
+"""`calibration_test`: laws, small data by hand, messages."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from strategies import arrays, rows, weighted_rows
+
+import trueness as tn
+from trueness.infer import calibration_test
+from trueness.infer._significance import _METHODS
+from trueness.infer._t_cal import resolutions
+
+METHODS = tuple(_METHODS)
+DRAWN = tuple(name for name, method in _METHODS.items() if method.draws)
+LIMITS = tuple(name for name in METHODS if name not in DRAWN)
+BINNED = ("exact", "analytic", "t-cal", "hosmer-lemeshow")
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
+
+# Every way to ask for a p-value.
+WAYS = [(name, {}) for name in LIMITS] + [
+    (name, {"resamples": 49, "seed": 3}) for name in METHODS if "resamples" in _METHODS[name].takes
+]
+
+
+def same(a, b):
+    return a.pvalue == pytest.approx(b.pvalue, rel=1e-9, abs=1e-12) and (
+        a.statistic == b.statistic or a.statistic == pytest.approx(b.statistic, rel=1e-9, abs=1e-12)
+    )
+
+
+@pytest.mark.parametrize(("method", "how"), WAYS)
+@given(pairs=rows, data=st.data())
+def test_order_and_split_of_the_rows_change_nothing(method, how, pairs, data):
+    y, p = arrays(pairs)
+    order = np.array(data.draw(st.permutations(range(y.size))))
+    cut = data.draw(st.integers(0, y.size))
+    expected = calibration_test(y, p, method=method, **how)
+    assert calibration_test(y[order], p[order], method=method, **how) == expected
+    assert calibration_test(tn.tally(y[:cut], p[:cut]) + tn.tally(y[cut:], p[cut:]), method=method, **how) == expected
+
+
+@pytest.mark.parametrize(("method", "how"), WAYS)
+@given(rows=weighted_rows())
+def test_a_whole_weight_is_the_row_that_many_times(method, how, rows):
+    y, p, w = rows
+    times = w.astype(int)
+    weighted = calibration_test(y, p, method=method, sample_weight=w, **how)
+    repeated = calibration_test(np.repeat(y, times), np.repeat(p, times), method=method, **how)
+    assert (weighted.statistic, weighted.pvalue) == (repeated.statistic, repeated.pvalue)
+
+
+@pytest.mark.parametrize(("method", "how"), WAYS)
+@given(pairs=rows)
+def test_a_pvalue_is_a_probability_and_a_drawn_one_never_zero(method, how, pairs):
+    found = calibration_test(*arrays(pairs), method=method, **how)
+    assert 0 <= found.pvalue <= 1
+    assert not math.isnan(found.statistic)
+    assert found.n == len(pairs)
+    if how:
+        assert found.pvalue >= 1 / 50
+
+
+@given(pairs=rows)
+def test_mean_excess_ks_and_kuiper_are_ordered(pairs):
+    y, p = arrays(pairs)
+    ks, kuiper = (calibration_test(y, p, method=m).statistic for m in ("ks", "kuiper"))
+    slack = 1e-14
+    assert abs(np.mean(y - p)) <= ks + slack
+    assert ks <= kuiper + slack
+    assert kuiper <= 2 * ks + slack
+
+
+@pytest.mark.parametrize("method", ["kuiper", "spiegelhalter", "cox"])
+@given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40))
+def test_swapping_the_classes_changes_nothing(method, pairs):
+    y, p = arrays(pairs)
+    a, b = calibration_test(y, p, method=method), calibration_test(1 - y, 1 - p, method=method)
+    assert a.pvalue == pytest.approx(b.pvalue, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", BINNED)
+def test_swapping_the_classes_changes_nothing_without_ties_or_edges(method):
+    rng = np.random.default_rng(1)
+    p = rng.random(400)
+    y = (rng.random(400) < p**1.3).astype(int)
+    a = calibration_test(y, p, method=method, bins=10)
+    b = calibration_test(1 - y, 1 - p, method=method, bins=10)
+    assert a.statistic == pytest.approx(b.statistic, rel=1e-9)
+
+
+def test_swapping_the_classes_changes_ks():
+    y, p = [1, 0, 0], [0.2, 0.5, 0.6]
+    assert calibration_test(y, p, method="ks").statistic == pytest.approx(0.8 / 3)
+    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(1.1 / 3)
+
+
+# By hand: u = 0.8, −0.3 and, for two rows of score 0.4, +0.6 − 0.4 = 0.2. Path 0.8, 0.5 at scores 0.2 and 0.3,
+# then 0.7.
+BY_HAND = ([1, 0, 1, 0], [0.2, 0.3, 0.4, 0.4])
+
+
+@pytest.mark.parametrize(("method", "expected"), [("ks", 0.8 / 4), ("kuiper", 0.8 / 4)])
+def test_cumulative_statistics_by_hand(method, expected):
+    found = calibration_test(*BY_HAND, method=method)
+    assert found.statistic == pytest.approx(expected)
+    scaled = 0.8 / math.sqrt(0.16 + 0.21 + 0.24 + 0.24)
+    assert f"{scaled:.4g}" in found.assumptions
+
+
+def test_the_path_starts_at_zero_and_ties_are_pooled():
+    # All below zero: −0.9, −1.8. Without C₀ = 0 Kuiper's range would be half of that.
+    assert calibration_test([0, 0], [0.9, 0.95], method="kuiper").statistic == pytest.approx(1.85 / 2)
+    # In row order the path of three ties would be 0.5, 1, 0.5.
+    assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
+
+
+def test_spiegelhalter_by_hand():
+    y, p = map(np.array, BY_HAND)
+    z = ((y - p) * (1 - 2 * p)).sum() / math.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
+    found = calibration_test(y, p, method="spiegelhalter")
+    assert found.statistic == pytest.approx(z)
+    assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(z)))
+
+
+def test_cox_is_the_quadratic_form_of_the_score():
+    y, p = map(np.array, BY_HAND)
+    x = np.column_stack([np.ones(4), np.log(p / (1 - p))])
+    score, information = x.T @ (y - p), x.T @ (x * (p * (1 - p))[:, None])
+    expected = score @ np.linalg.solve(information, score)
+    found = calibration_test(y, p, method="cox")
+    assert found.statistic == pytest.approx(expected)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(expected, 2))
+
+
+def test_cox_with_one_distinct_score_has_one_degree_of_freedom():
+    found = calibration_test([1] * 8 + [0] * 2, [0.5] * 10, method="cox")
+    assert found.statistic == pytest.approx(3**2 / 2.5)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(3.6, 1))
+
+
+@pytest.mark.parametrize(("fitted", "freedom"), [(False, 4), (True, 2)])
+def test_hosmer_lemeshow_by_hand(fitted, freedom):
+    y, p = [0, 1, 1, 1, 0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9]
+    groups = [(1, 0.3), (2, 0.7), (1, 1.3), (1, 1.7)]
+    expected = sum((o - e) ** 2 / (e * (1 - e / 2)) for o, e in groups)
+    found = calibration_test(y, p, method="hosmer-lemeshow", bins=tn.EqualMass(4), fitted=fitted)
+    assert found.statistic == pytest.approx(expected)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(expected, freedom))
+    assert f"{freedom} degrees of freedom" in found.assumptions
+
+
+@pytest.mark.parametrize(("bins", "rule"), [(4, 4), (tn.EqualMass(6), tn.EqualMass(6)), (tn.Distinct(), tn.Distinct())])
+def test_the_exact_statistic_is_the_squared_ece(bins, rule):
+    rng = np.random.default_rng(0)
+    p = rng.integers(0, 40, 200) / 40
+    y = (rng.random(200) < p).astype(int)
+    assert calibration_test(y, p, bins=bins, resamples=9).statistic == pytest.approx(tn.squared_ece(y, p, bins=rule))
+
+
+def test_analytic_is_the_squared_ece_over_its_null_deviation():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([1, 1, 1], 300)
+    y = np.array([rng.choice(3, p=row) for row in P])
+    top = (y == P.argmax(axis=1)).astype(int)
+    binary = calibration_test(top, P.max(axis=1), method="analytic", bins=8)
+    assert binary.statistic == pytest.approx(300 * tn.squared_ece(top, P.max(axis=1), bins=8) * math.sqrt(15 / 8))
+    assert binary.pvalue == pytest.approx(stats.norm.sf(binary.statistic))
+    variance = 2 * ((1 - 1 / 27) / 3 - (1 - 1 / 81) / 2 + (1 - 1 / 243) / 5)
+    matrix = calibration_test(y, P, method="analytic", bins=8)
+    assert matrix.statistic == pytest.approx(300 * tn.squared_ece(y, P, bins=8) / math.sqrt(8 * variance))
+
+
+def plain_t(y, p, place, divide_by_rows):
+    """The double sum over pairs."""
+    total = 0.0
+    for b in set(place):
+        u = [yi - pi for yi, pi, where in zip(y, p, place, strict=True) if where == b]
+        pairs = sum(a * c for i, a in enumerate(u) for j, c in enumerate(u) if i != j)
+        total += pairs / (len(u) if divide_by_rows else max(1, len(u) - 1))
+    return total / len(y)
+
+
+@given(pairs=rows, n_bins=st.integers(1, 6))
+def test_t_cal_is_the_sum_over_pairs(pairs, n_bins):
+    y, p = arrays(pairs)
+    place = [min(int(np.searchsorted(np.arange(n_bins + 1) / n_bins, v, side="right")) - 1, n_bins - 1) for v in p]
+    for method, divide_by_rows in (("t-cal", True), ("exact", False)):
+        found = calibration_test(y, p, method=method, bins=n_bins, resamples=1, seed=0)
+        assert found.statistic == pytest.approx(plain_t(y, p, place, divide_by_rows), abs=1e-13)
+
+
+def test_adaptive_t_cal_is_the_smallest_of_its_resolutions():
+    rng = np.random.default_rng(5)
+    p = np.concatenate([rng.random(60), np.full(5, 0.3), [1.0, 1.0]])
+    y = (rng.random(67) < p).astype(int)
+    levels = resolutions(67)
+    assert levels == math.ceil(2 * math.log2(67 / math.sqrt(math.log(67))))
+    each = [calibration_test(y, p, method="t-cal", bins=2**b, resamples=499, seed=8) for b in range(1, levels + 1)]
+    found = calibration_test(y, p, method="adaptive-t-cal", resamples=499, seed=8)
+    best = min(range(levels), key=lambda b: each[b].pvalue)
+    assert found.pvalue == pytest.approx(min(1, levels * each[best].pvalue))
+    assert found.statistic == pytest.approx(each[best].statistic)
+
+
+def test_adaptive_t_cal_says_nothing_of_rows_that_share_no_bin():
+    found = calibration_test([1, 0], [0.2, 0.8], method="adaptive-t-cal", seed=0)
+    assert (found.statistic, found.pvalue) == (0, 1)
+    assert "nothing can be said" in found.assumptions
+
+
+def test_adaptive_t_cal_draws_enough_to_reach_a_hundredth():
+    p = np.linspace(0.01, 0.99, 2_000)
+    found = calibration_test((p < 0.5).astype(int), p, method="adaptive-t-cal", seed=0)
+    assert found.pvalue <= 0.01
+
+
+ENUMERATED = [
+    ([1, 0, 1, 1, 0, 0, 1], [0.1, 0.2, 0.2, 0.4, 0.6, 0.8, 0.9]),
+    ([1, 1, 0, 0, 1, 1, 0, 0], [0.05, 0.3, 0.3, 0.3, 0.5, 0.5, 0.9, 1.0]),
+    ([0, 1, 1], [0.5, 0.5, 0.5]),
+]
+
+
+@pytest.mark.parametrize("rows", ENUMERATED)
+@pytest.mark.parametrize("method", [m for m in METHODS if "resamples" in _METHODS[m].takes and m != "adaptive-t-cal"])
+def test_drawn_pvalues_are_those_of_all_label_vectors(method, rows):
+    y, p = map(np.array, rows)
+    how = {"bins": tn.EqualMass(2)} if method in BINNED else {}
+
+    def statistic(labels):
+        asked = {"resamples": 1} if method in DRAWN else {}
+        value = calibration_test(labels, p, method=method, **how, **asked).statistic
+        return abs(value) if method == "spiegelhalter" else value  # the one that is two-sided
+
+    observed, total = statistic(y), 0.0
+    for labels in itertools.product([0, 1], repeat=y.size):
+        chance = np.prod(np.where(np.array(labels) == 1, p, 1 - p))
+        if chance > 0 and statistic(labels) >= observed - 1e-9:
+            total += chance
+    draws = 20_000
+    found = calibration_test(y, p, method=method, resamples=draws, seed=0, **how)
+    assert found.pvalue == pytest.approx(total, abs=5 * math.sqrt(total * (1 - total) / draws) + 2 / draws)
+
+
+@pytest.mark.parametrize(("method", "how"), WAYS)
+def test_certain_scores_are_right_or_refuted(method, how):
+    p = np.repeat([0.0, 1.0], 10)
+    right = calibration_test(p.astype(int), p, method=method, **how)
+    assert right.pvalue == 1
+    wrong = p.astype(int)
+    wrong[3] = 1
+    found = calibration_test(wrong, p, method=method, **how)
+    least = resolutions(20) / 50 if method == "adaptive-t-cal" else 1 / 50 if how else 0
+    assert found.pvalue == pytest.approx(least)
+
+
+@pytest.mark.parametrize("method", LIMITS)
+def test_an_impossible_row_among_others_gives_a_number(method):
+    y, p = [1, 0, 1, 0, 1, 1], [0.0, 0.0, 0.5, 0.4, 0.6, 1.0]
+    found = calibration_test(y, p, method=method)
+    assert 0 <= found.pvalue <= 1
+    if method == "cox":
+        assert found.pvalue == 0
+
+
+def test_scores_of_one_half_tell_spiegelhalter_nothing():
+    found = calibration_test([1] * 9 + [0], [0.5] * 10, method="spiegelhalter")
+    assert (found.statistic, found.pvalue) == (0, 1)
+
+
+WEIGHING = ("ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
+
+
+@pytest.mark.parametrize("method", WEIGHING)
+def test_other_weights_have_the_variance_of_their_squares(method):
+    """A unit of weight does not matter, and the level is kept where rows of weight 0.5 and 2.5 are mixed."""
+    rng = np.random.default_rng(2)
+    p, w = rng.uniform(0.2, 0.8, 400), rng.choice([0.5, 2.5], 400)
+    y = (rng.random((400, 400)) < p).astype(int)
+    found = [calibration_test(labels, p, method=method, sample_weight=w) for labels in y]
+    assert calibration_test(y[0], p, method=method, sample_weight=w * 3.7).pvalue == pytest.approx(found[0].pvalue)
+    # 400 runs at level 0.1: deviation 0.015.
+    assert np.mean([f.pvalue <= 0.1 for f in found]) == pytest.approx(0.1, abs=0.06)
+
+
+@pytest.mark.parametrize("method", ["exact", "analytic", "t-cal", "adaptive-t-cal"])
+def test_methods_that_count_rows_refuse_other_weights(method):
+    with pytest.raises(tn.InputError, match=r"`sample_weight` must be whole numbers .* method='ks'"):
+        calibration_test([0, 1], [0.2, 0.7], method=method, sample_weight=[0.5, 1])
+
+
+@pytest.mark.parametrize("method", WEIGHING)
+def test_redrawing_refuses_other_weights(method):
+    with pytest.raises(tn.InputError, match="redrawing labels, which counts rows"):
+        calibration_test([0, 1], [0.2, 0.7], method=method, sample_weight=[0.5, 1], resamples=9)
+
+
+def test_a_matrix_is_tested_for_its_largest_entry():
+    P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
+    y = [0, 1, 0, 2]
+    for method, how in WAYS:
+        if method != "analytic":
+            expected = calibration_test([1, 1, 0, 0], P.max(axis=1), method=method, **how)
+            assert same(calibration_test(y, P, method=method, **how), expected)
+            assert same(calibration_test(tn.tally(y, P, kind="confidence"), method=method, **how), expected)
+
+
+@pytest.mark.parametrize("kind", ["classwise", "top-label"])
+def test_other_kinds_are_refused(kind):
+    P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
+    with pytest.raises(tn.InputError, match=f"kind='{kind}' asks 3, one per class. Use kind='confidence'"):
+        calibration_test([0, 1], P, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"method": "chi"}, "`method` must be 'exact', .* or 'hosmer-lemeshow'; got 'chi'"),
+        ({"method": None}, "`method` must be"),
+        ({"method": "ks", "bins": 5}, "`bins` is not used by method='ks'; .* exact, analytic, t-cal, hosmer-lemeshow"),
+        ({"method": "adaptive-t-cal", "bins": 5}, "`bins` is not used"),
+        ({"method": "analytic", "resamples": 99}, "`resamples` is not used by method='analytic'"),
+        ({"method": "exact", "fitted": True}, "`fitted` is not used .* used by hosmer-lemeshow"),
+        ({"method": "analytic", "seed": 1}, "`seed` is not used by method='analytic', which draws nothing"),
+        ({"method": "ks", "seed": 1}, "only if labels are redrawn: give `resamples` too"),
+        ({"method": "hosmer-lemeshow", "fitted": True, "resamples": 99}, "with `fitted=True` leave it out"),
+        ({"method": "hosmer-lemeshow", "fitted": 1}, "`fitted` must be True or False"),
+        ({"method": "hosmer-lemeshow", "fitted": True, "bins": 2}, "needs g ≥ 3 groups; there are 2"),
+        ({"resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
+        ({"seed": -1}, "`seed` must be"),
+        ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"method": "hosmer-lemeshow", "bins": tn.BlockIsotonic()}, "`bins` must not look at the labels"),
+        ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .*'exact' takes any"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(how, message):
+    with pytest.raises(tn.InputError, match=message):
+        calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], **how)
+
+
+def test_bins_alone_are_refused():
+    with pytest.raises(tn.InputError, match="needs every distinct score"):
+        calibration_test(tn.binned([0, 1], [0.2, 0.7]))
+
+
+def test_the_same_seed_gives_the_same_record_and_a_generator_moves_on():
+    y, p = [0, 1, 1, 0, 1], [0.2, 0.7, 0.6, 0.4, 0.5]
+    assert calibration_test(y, p, seed=4) == calibration_test(y, p, seed=4)
+    rng = np.random.default_rng(4)
+    assert calibration_test(y, p, seed=rng) == calibration_test(y, p, seed=4)
+    assert rng.bit_generator.state != np.random.default_rng(4).bit_generator.state
+
+
+@pytest.mark.parametrize(("method", "how"), WAYS)
+def test_a_record_can_be_read_and_written(method, how):
+    found = calibration_test(*ENUMERATED[0], method=method, **how)
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+    assert list(found.to_dict()) == ["statistic", "pvalue", "method", "n", "assumptions"]
+    text = str(found)
+    assert text.startswith(f"{method} test of calibration: statistic ")
+    assert "(n = 7)" in text
+    assert "independent" in text
+
+
+def test_the_record_names_the_bins_and_draws_that_were_chosen():
+    rng = np.random.default_rng(0)
+    p = rng.random(1_000)
+    y = (rng.random(1_000) < p).astype(int)
+    assert "EqualMass(n=16)" in calibration_test(y, p, seed=0).assumptions
+    assert "999 sets of labels" in calibration_test(y, p, seed=0).assumptions
+    assert "EqualWidth(n=16)" in calibration_test(y, p, method="analytic").assumptions
+    assert "EqualMass(n=10), 10 of them" in calibration_test(y, p, method="hosmer-lemeshow").assumptions
+
+
+@pytest.mark.parametrize("count", [1, 3, 9, 400])
+def test_redrawn_events_are_binomial(count):
+    from trueness.infer._null_draws import redrawn
+
+    p = np.array([0.0, 0.1, 0.5, 0.93, 1.0])
+    cells = tn.tally(np.zeros(5, int), p, sample_weight=[count] * 5).parts[0]
+    drawn = np.concatenate(list(redrawn(cells, 20_000, np.random.default_rng(1))))
+    assert drawn.shape == (20_000, 5)
+    deviation = np.sqrt(count * p * (1 - p))
+    np.testing.assert_allclose(drawn.mean(axis=0), count * p, atol=(5 * deviation.max() / math.sqrt(20_000)))
+    np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.05, atol=1e-12)
+    assert (drawn[:, 0] == 0).all()
+    assert (drawn[:, 4] == count).all()
