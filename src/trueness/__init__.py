@@ -11,11 +11,14 @@ from trueness._lazy import lazily
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bands",
     "Bin",
     "BinTable",
     "Binned",
     "BlockIsotonic",
+    "Comparison",
     "Decomposition",
+    "Difference",
     "Distinct",
     "DroppedRowsWarning",
     "Edges",
@@ -24,11 +27,14 @@ __all__ = [
     "EstimationError",
     "FewRowsWarning",
     "InputError",
+    "Interval",
     "Isotonic",
     "MissingLibraryError",
     "MovedScoresWarning",
     "NoEstimateWarning",
+    "NoiseFloor",
     "OneClassWarning",
+    "Significance",
     "Tally",
     "TruenessError",
     "TruenessWarning",
@@ -39,14 +45,20 @@ __all__ = [
     "brier",
     "calibration_intercept",
     "calibration_slope",
+    "calibration_test",
+    "compare",
     "corp",
     "ece",
+    "ece_interval",
     "estimation_error",
     "gce",
+    "infer",
     "log_loss",
     "mce",
     "measure",
+    "noise_floor",
     "observed_expected",
+    "reliability_bands",
     "results",
     "show_versions",
     "simulate",
@@ -57,7 +69,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from trueness import measure, results, simulate
+    from trueness import infer, measure, results, simulate
     from trueness._tally.accept import binned, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.tally import Binned, Tally
@@ -73,6 +85,7 @@ if TYPE_CHECKING:
         TruenessError,
         TruenessWarning,
     )
+    from trueness.infer import calibration_test, compare, ece_interval, noise_floor, reliability_bands
     from trueness.measure import (
         ace,
         bin_table,
@@ -90,7 +103,18 @@ if TYPE_CHECKING:
         squared_ece,
         tce,
     )
-    from trueness.results import Bin, BinTable, Decomposition, EstimationError
+    from trueness.results import (
+        Bands,
+        Bin,
+        BinTable,
+        Comparison,
+        Decomposition,
+        Difference,
+        EstimationError,
+        Interval,
+        NoiseFloor,
+        Significance,
+    )
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -134,11 +158,18 @@ __getattr__, __dir__ = lazily(
             "EqualWidth",
             "Isotonic",
         ),
+        "infer": ("calibration_test", "compare", "ece_interval", "noise_floor", "reliability_bands"),
         "results": (
+            "Bands",
             "Bin",
             "BinTable",
+            "Comparison",
             "Decomposition",
+            "Difference",
             "EstimationError",
+            "Interval",
+            "NoiseFloor",
+            "Significance",
         ),
         "errors": (
             "DroppedRowsWarning",

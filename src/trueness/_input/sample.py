@@ -84,7 +84,7 @@ def accept(
         raise InputError(f"`missing` must be 'raise' or 'drop'; got {missing!r}.")
     if not isinstance(from_logits, bool | np.bool_):
         raise InputError(f"`from_logits` must be True or False; got {from_logits!r}.")
-    _refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
+    refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
     told = labels is not None or pos_label is not None
     if told or given_y.values.ndim == 2 or given_p.values.dtype.kind not in "biuf":
@@ -176,7 +176,7 @@ def _to_drop(y: Column, p: Column, w: Column | None) -> Bools | None:
     return gone if gone is not None and bool(gone.any()) else None
 
 
-def _refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
+def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
     """Two pandas objects with the same row names in another order would be paired wrongly by position."""
     a: Any = getattr(y_true, "index", None)
     for name, other in others.items():

@@ -18,7 +18,17 @@ from trueness._tally.views import check_kind, class_bins, parts_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
-__all__ = ["as_binned", "as_sample", "as_tally", "binned", "takes_rows", "tally"]
+__all__ = [
+    "as_binned",
+    "as_sample",
+    "as_tally",
+    "binned",
+    "sample_and_kind",
+    "takes_rows",
+    "tally",
+    "tally_of",
+    "warn_one_class",
+]
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 
@@ -67,7 +77,7 @@ def as_binned(
         if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
             raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")
     else:
-        sample, kind = _sample(y_true, y_prob, options, kind=kind)
+        sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind)
         rule = _rule(bins, sample.y.size if sample.w is None else float(sample.w.sum()))
         found = _binned_rows(sample, kind, rule, moments)
     _warn_about(found, rule.asked)
@@ -83,7 +93,7 @@ def _binned_rows(sample: Sample, kind: Kind, rule: BinRule, moments: bool) -> Bi
         return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
     if kind == "classwise":
         return Binned(kind, class_bins(sample, rule, moments=moments), sample.classes)
-    _warn_one_class(sample)
+    warn_one_class(sample)
     parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), _no_bins)
     return Binned(kind, parts, sample.classes)
 
@@ -111,7 +121,7 @@ def as_tally(
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
             found.coarsen(rule)  # raises: a tally has no order of rows
     else:
-        found = _tallied_rows(*_sample(y_true, y_prob, options, kind=kind), rule)
+        found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind), rule)
     _warn_about(found, 0 if rule is None else rule.asked)
     return found
 
@@ -122,24 +132,25 @@ def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, 
         raise InputError(
             f"This needs whole rows of scores; a {type(y_true).__name__} has none. Pass labels and scores."
         )
-    sample, asked = _sample(y_true, y_prob, options, kind=kind)
+    sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
     if asked != kind:
         raise InputError(f"`kind` must be {kind!r} here, or be left out; got {asked!r}.")
-    _warn_one_class(sample)
+    warn_one_class(sample)
     return sample
 
 
-def _tallied_rows(sample: Sample, kind: Kind, rule: BinRule | None = None) -> Tally:
+def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None) -> Tally:
+    """Sum the rows of each distinct score, one part per problem that `kind` makes of them."""
     split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
     if sample.p.ndim == 1:
         return Tally("binary", (cells_of_rows(sample, split_ties=split),))
     if kind != "classwise":
-        _warn_one_class(sample)
+        warn_one_class(sample)
     parts = parts_of(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty)
     return Tally(kind, parts, sample.classes)
 
 
-def _sample(
+def sample_and_kind(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     options: RowOptions,
@@ -147,6 +158,7 @@ def _sample(
     kind: Kind = "classwise",
     allow_empty: bool = False,
 ) -> tuple[Sample, Kind]:
+    """The rows, and the view of a matrix: as asked for, else `kind`."""
     if y_prob is None:
         raise InputError("`y_prob` is missing: pass labels and scores, or a Tally in place of both.")
     if not options:
@@ -201,7 +213,8 @@ def _warn_about(found: Tally | Binned, asked: int) -> None:
         warn(f"There are fewer rows ({found.n:,}) than bins ({asked:,}).", FewRowsWarning)
 
 
-def _warn_one_class(sample: Sample) -> None:
+def warn_one_class(sample: Sample) -> None:
+    """Say so if every label is the same."""
     if sample.y.size and bool((sample.y == sample.y[0]).all()):
         _say_one_class(sample.y.size)
 
@@ -236,7 +249,7 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
-    return _tallied_rows(*_sample(y_true, y_prob, rows, allow_empty=True))
+    return tally_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True))
 
 
 @takes_rows
@@ -266,7 +279,7 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
     Binned(binary, 3 rows, 4 bins)
     """
     rule = as_rule(bins)
-    sample, kind = _sample(y_true, y_prob, rows, allow_empty=rule.fixed_edges is not None)
+    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=rule.fixed_edges is not None)
     if sample.p.ndim == 1:
         return Binned("binary", (bins_of_rows(sample, rule, moments=True),))
     if kind == "classwise":

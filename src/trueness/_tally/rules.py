@@ -24,6 +24,7 @@ __all__ = [
     "Groups",
     "Isotonic",
     "as_rule",
+    "blind_to_labels",
     "midpoints",
 ]
 
@@ -97,6 +98,13 @@ def as_rule(bins: BinsLike) -> BinRule:
 @lru_cache(maxsize=64)
 def _equal_width(n: int) -> "EqualWidth":
     return EqualWidth(n)
+
+
+def blind_to_labels(rule: BinRule) -> BinRule:
+    """The rule, unless it looks at the labels: that would bring the bias back that debiasing removes."""
+    if isinstance(rule, Isotonic | BlockIsotonic):
+        raise InputError(f"`bins` must not look at the labels; {rule!r} does.")
+    return rule
 
 
 def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:

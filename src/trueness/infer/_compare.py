@@ -13,14 +13,14 @@ from trueness._input.sample import Sample
 from trueness._tally import accept
 from trueness._tally.accept import takes_rows
 from trueness._tally.rows import bins_of_rows, cells_of_rows
-from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
+from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.views import parts_of
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
 from trueness.infer._clusters import error_of_mean
 from trueness.infer._influence import PairedResiduals
-from trueness.infer._interval import _blind, _equal_mass
-from trueness.infer._noise_floor import TallyMeasure, _name, _number
+from trueness.infer._interval import equal_mass_by_size
+from trueness.infer._noise_floor import TallyMeasure, checked_number, measure_name
 from trueness.infer._paired_bootstrap import Redrawn, RedrawnTally, drawn_interval, drawn_pvalue, paired_draws
 from trueness.infer._paired_rows import PairedRows, about, paired_rows
 from trueness.infer._progress import Progress, reporter
@@ -136,10 +136,10 @@ def compare(
     paired = paired_rows(y_true, models, cluster, rows, kind="confidence" if asked == "squared_ece" else "classwise")
     if paired.n < 2:
         raise InputError(f"`y_true` must have at least 2 rows to tell how sure a difference is; got {paired.n}.")
-    accept._warn_one_class(next(iter(paired.samples.values())))
+    accept.warn_one_class(next(iter(paired.samples.values())))
     words = ""
     if asked == "squared_ece":
-        rule = _blind(as_rule(bins)) if bins is not None else _equal_mass(paired.n)
+        rule = blind_to_labels(as_rule(bins)) if bins is not None else equal_mass_by_size(paired.n)
         words = repr(rule)
         standings = _squared_standings(paired, rule)
     elif isinstance(asked, str):
@@ -152,7 +152,7 @@ def compare(
         else _Bootstrap(standings, _drawn(standings, paired, level, resamples, rng, workers, report))
     )
     return Comparison(
-        measure=asked if isinstance(asked, str) else _name(asked),
+        measure=asked if isinstance(asked, str) else measure_name(asked),
         pairs=_differences(judge, level),
         estimates={name: standing.estimate for name, standing in standings.items()},
         level=level,
@@ -184,7 +184,7 @@ def _checked_measure(measure: Any, method: Any, bins: Any) -> Named | TallyMeasu
 
 
 def _shown(measure: Any) -> str:
-    return repr(measure) if isinstance(measure, str) else f"{_name(measure)}, as a function of a Tally,"
+    return repr(measure) if isinstance(measure, str) else f"{measure_name(measure)}, as a function of a Tally,"
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def _own_standings(paired: PairedRows, measure: TallyMeasure) -> dict[str, _Stan
 
 
 def _redrawn_measure(measure: TallyMeasure, tally: RedrawnTally, cluster: Ints | None, count: Ints) -> float:
-    return _number(measure, tally(count if cluster is None else count[cluster]))
+    return checked_number(measure, tally(count if cluster is None else count[cluster]))
 
 
 def _drawn(

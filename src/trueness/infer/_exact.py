@@ -9,24 +9,15 @@ from numpy.typing import NDArray
 
 from trueness._numerics.pairs import pair_mean
 from trueness._tally.top_k import BinnedScores, near_ties
-from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-__all__ = ["draws_for", "generator", "null_statistics", "zero_pvalue"]
+__all__ = ["draws_for", "null_statistics", "zero_pvalue"]
 
 _ENTRIES = 1 << 22
 # From so many entries on, scores closer than this angle are drawn together.
 _MANY, _ANGLE = 4096, 1 / 1024
 _MANY_ROWS, _WIDE_ANGLE = 1 << 15, 1 / 16
 _ROW_BY_ROW = 64
-
-
-def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """Where randomness comes from."""
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
-    if seed is None or whole or isinstance(seed, np.random.Generator):
-        return np.random.default_rng(seed)
-    raise InputError(f"`seed` must be a whole number ≥ 0, a numpy.random.Generator or None; got {seed!r}.")
 
 
 def draws_for(alpha: float) -> int:

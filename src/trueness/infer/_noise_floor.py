@@ -124,14 +124,14 @@ def noise_floor(
     rng = generator(seed)
     redraw, labelled = _accept(y_prob, y_true, weight_type, rows)
     if observed is None and labelled is not None:
-        observed = _number(measure, labelled)
+        observed = checked_number(measure, labelled)
     elif observed is not None:
         observed = _checked_observed(observed)
     draws = _draws(measure, redraw, rng, resamples, workers, reporter(progress), told=labelled is not None)
     known = _defined(draws)
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return NoiseFloor(
-        measure=_name(measure),
+        measure=measure_name(measure),
         mean=float(known.mean()),
         std=float(known.std(ddof=1)) if known.size > 1 else float("nan"),
         low=float(low),
@@ -168,7 +168,7 @@ def _checked_observed(observed: Any) -> float:
     return float(observed)
 
 
-def _number(measure: TallyMeasure, tally: Tally) -> float:
+def checked_number(measure: TallyMeasure, tally: Tally) -> float:
     value = measure(tally)
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"`measure` must return one number; it returned {type(value).__name__}.")
@@ -189,7 +189,7 @@ def _draws(
     sizes = [min(_BATCH, resamples - at) for at in range(0, resamples, _BATCH)]
 
     def batch(stream: np.random.Generator, size: int) -> list[float]:
-        return [_number(measure, redraw(stream)) for _ in range(size)]
+        return [checked_number(measure, redraw(stream)) for _ in range(size)]
 
     values: list[float] = []
     with warnings.catch_warnings():
@@ -227,10 +227,10 @@ def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
     return {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}[alternative]
 
 
-def _name(measure: Any) -> str:
+def measure_name(measure: Any) -> str:
     """``tce(bins=5)`` for a partial function, the name of any other."""
     if isinstance(measure, partial):
         told = [repr(a) for a in measure.args] + [f"{k}={v!r}" for k, v in measure.keywords.items()]
-        return f"{_name(measure.func)}({', '.join(told)})"
+        return f"{measure_name(measure.func)}({', '.join(told)})"
     name = getattr(measure, "__name__", type(measure).__name__)
     return "measure" if name == "<lambda>" else str(name)

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.labels import labels_missing
-from trueness._input.sample import Sample, _refuse_shuffled_index
+from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._input.weights import row_weights
 from trueness._tally import accept
 from trueness._tally.tally import Binned, Tally
@@ -60,7 +60,7 @@ def paired_rows(
     n = column(y_true, "y_true").values.shape[0]
     names = None
     if cluster is not None:
-        _refuse_shuffled_index(y_true, {"cluster": cluster})
+        refuse_shuffled_index(y_true, {"cluster": cluster})
         names = cluster_column(cluster, n)
     kept = np.ones(n, dtype=bool)
     if options.get("missing") == "drop":
@@ -72,7 +72,7 @@ def paired_rows(
     for name, scores in models.items():
         with about(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)
-            samples[name], kind = accept._sample(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
+            samples[name], kind = accept.sample_and_kind(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
     if not kept.all():
         warn(f"{n - int(kept.sum()):,} of {n:,} rows miss a value in some model and were dropped.", DroppedRowsWarning)
     _check_alike(samples)
@@ -116,7 +116,7 @@ def _complete(y_true: Any, models: Mapping[str, Any], options: dict[str, Any], n
         with about(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)
             # The number of a row in the place of its weight: so one sees which rows were left.
-            sample, _ = accept._sample(y_true, scores, options | {"sample_weight": numbers})  # type: ignore[arg-type]
+            sample, _ = accept.sample_and_kind(y_true, scores, options | {"sample_weight": numbers})  # type: ignore[arg-type]
         assert sample.w is not None
         left = np.zeros(n, dtype=bool)
         left[sample.w.astype(np.int64) - 1] = True

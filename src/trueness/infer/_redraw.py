@@ -58,11 +58,11 @@ def redraw_of_rows(
 ) -> tuple[Redraw, Tally | None]:
     """From rows; and, with labels, the tally that is to be measured."""
     labels = _any_labels(y_prob, rows) if y_true is None else y_true
-    sample, kind = accept._sample(labels, y_prob, rows)
+    sample, kind = accept.sample_and_kind(labels, y_prob, rows)
     with warnings.catch_warnings():
         if y_true is None:
             warnings.simplefilter("ignore", OneClassWarning)
-        tally = accept._tallied_rows(sample, kind)
+        tally = accept.tally_of(sample, kind)
     if weight_type == "frequency":
         tally = _counted(tally)
     labelled = None if y_true is None else tally

@@ -9,7 +9,7 @@ from trueness._numerics.pairs import pair_sums
 from trueness._tally.accept import as_binned, as_sample, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
-from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.top_k import cells_per_axis, checked_k, of_matrix
 from trueness.errors import InputError
@@ -88,7 +88,7 @@ def squared_ece(
         raise InputError(f"`weight_type` must be 'frequency' or 'importance'; got {weight_type!r}.")
     if asked > 1:
         return _several(y_true, y_prob, asked, bins, weight_type, rows)
-    rule = None if bins is None else _blind(as_rule(bins))
+    rule = None if bins is None else blind_to_labels(as_rule(bins))
     if weight_type == "importance":
         tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
         return tally.average(lambda cells: _importance(cells, rule or _default(tally.n)))
@@ -106,12 +106,6 @@ def _several(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_typ
 
 def _default(n: float) -> EqualWidth:
     return EqualWidth(max(2, round(n**0.4)))
-
-
-def _blind(rule: BinRule) -> BinRule:
-    if type(rule).__name__ in ("Isotonic", "BlockIsotonic"):
-        raise InputError(f"`bins` must not look at the labels; {rule!r} does.")
-    return rule
 
 
 def _frequency(bins: Bins) -> float:

@@ -1,0 +1,100 @@
+"""The competing intervals, asked for through `ece_interval`."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness import simulate
+from trueness.infer._resampled import RESAMPLED
+
+every_method = pytest.mark.parametrize("method", RESAMPLED)
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    return simulate.binary(600, distortion=simulate.Logit(slope=0.3), seed=4)
+
+
+@pytest.fixture(scope="module")
+def right():
+    return simulate.binary(600, seed=4)
+
+
+@every_method
+def test_an_error_far_from_zero_is_found(method, wrong):
+    found = tn.ece_interval(wrong.y_true, wrong.y_prob, method=method, seed=1)
+    assert found.method == method
+    assert not found.includes_zero
+    assert 0.05 < found.low < found.high < 0.35  # the truth is 0.17
+    assert found.estimate == pytest.approx(tn.squared_ece(wrong.y_true, wrong.y_prob) ** 0.5)
+    assert "EqualWidth(n=13)" in found.bins  # 600 ** 0.4 = 12.9
+
+
+@every_method
+def test_an_error_is_never_negative(method, right):
+    found = tn.ece_interval(right.y_true, right.y_prob, method=method, squared=True, seed=1)
+    assert 0 <= found.low <= found.high
+    assert found.is_interval
+    assert found.includes_zero == (found.low == 0)
+
+
+@every_method
+def test_a_seed_gives_the_same_interval_again_and_a_tally_serves(method, wrong):
+    y, p = wrong.y_true, wrong.y_prob
+    found = tn.ece_interval(y, p, method=method, seed=3)
+    order = np.random.default_rng(0).permutation(y.size)
+    assert tn.ece_interval(y[order], p[order], method=method, seed=3) == found
+    assert tn.ece_interval(tn.tally(y, p), method=method, seed=3) == found
+
+
+@every_method
+def test_the_interval_is_that_of_its_own_function(method, wrong):
+    tally = tn.tally(wrong.y_true, wrong.y_prob)
+    options = {} if method == "hulc" else {"resamples": 50}
+    found = tn.ece_interval(tally, method=method, bins=8, level=0.8, squared=True, seed=2, **options)
+    rng = np.random.default_rng(2)
+    low, high = RESAMPLED[method](tally.parts[0], tn.EqualWidth(8), level=0.8, resamples=50, rng=rng)
+    assert (found.low, found.high) == (max(0, low), max(0, high))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "score", "resamples": 10}, "'score' takes none"),
+        ({"method": "analytic", "resamples": 10}, "'analytic' takes none"),
+        ({"method": "hulc", "resamples": 10}, "'hulc' takes none"),
+        ({"method": "bootstrap", "resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
+        ({"method": "jackknife"}, "`method` must be .* got 'jackknife'"),
+        ({"method": "bootstrap", "bins": tn.Isotonic()}, "must not look at the labels"),
+        ({"method": "bootstrap", "support": "reachable"}, "`support` is for"),
+    ],
+)
+def test_options_that_do_not_fit(options, message, right):
+    with pytest.raises(tn.InputError, match=message):
+        tn.ece_interval(right.y_true, right.y_prob, **options)
+
+
+def test_several_scores_per_row_are_refused():
+    P = np.full((20, 3), 1 / 3)
+    with pytest.raises(tn.InputError, match="looks at one score per row"):
+        tn.ece_interval(np.arange(20) % 3, P, k=2, method="bootstrap")
+
+
+@pytest.mark.slow
+def test_the_percentile_bootstrap_misses_zero_and_the_score_interval_does_not():
+    """The numbers in the docstring of `ece_interval`: 1,000 rows of setting 1, calibrated, level 0.9."""
+    runs = 300
+    methods = ("bootstrap", "centred-bootstrap", "hulc", "score")
+    covered = dict.fromkeys(methods, 0)
+    for seed in range(runs):
+        data = simulate.sun_setting(1, 1_000, beta=1.0, seed=seed)
+        for method in methods:
+            bins = 50 if method != "score" else None
+            found = tn.ece_interval(data.y_true, data.y_prob, method=method, bins=bins, seed=seed)
+            covered[method] += found.includes_zero
+    share = {method: count / runs for method, count in covered.items()}
+    assert share["bootstrap"] < 0.25
+    assert share["centred-bootstrap"] > 0.95
+    error = 4 * (0.09 / runs) ** 0.5
+    assert abs(share["hulc"] - 0.9) < error + 0.02
+    assert abs(share["score"] - 0.9) < error
