@@ -1,7 +1,7 @@
 """Bands around a binned reliability curve."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeAlias, Unpack
+from collections.abc import Callable
+from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 
@@ -10,10 +10,11 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
+from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer._arguments import checked_level
+from trueness.measure._table import bin_columns, effective_counts
 from trueness.results import Bands
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -98,7 +99,7 @@ def reliability_bands(
     ([0.2], [0.8], [0.9], [True])
     """
     chosen, whole = _checked_band(band), checked_level(level)
-    rule = _blind(as_rule(bins))
+    rule = blind_to_labels(as_rule(bins))
     if chosen.endswith("consistency"):
         tally = as_tally(y_true, y_prob, rows, rule=rule)
         found, make = tally.coarsen(rule), _around_scores(tally, rule)
@@ -107,17 +108,7 @@ def reliability_bands(
     levels = _levels(found, whole) if chosen.startswith("simultaneous") else [whole] * len(found.parts)
     ends = [make(i, part, each) for i, (part, each) in enumerate(zip(found.parts, levels, strict=True))]
     return Bands(
-        low_edge=_joined(part.edges[:-1] for part in found.parts),
-        high_edge=_joined(part.edges[1:] for part in found.parts),
-        n=_joined(part.count for part in found.parts),
-        weight=_joined(part.weight for part in found.parts),
-        score=_joined(part.score for part in found.parts),
-        rate=_joined(part.rate for part in found.parts),
-        low=_joined(low for low, _ in ends),
-        high=_joined(high for _, high in ends),
-        gap=_joined(part.gap for part in found.parts),
-        label=_labels(found),
-        kind=found.kind,
+        **bin_columns(found, ends),
         level=whole,
         interval=_method(chosen, exact=all(part.whole for part in found.parts)),
         band=chosen,
@@ -129,12 +120,6 @@ def _checked_band(band: Band) -> Band:
     if not isinstance(band, str) or band not in _BANDS:
         raise InputError(f"`band` must be {', '.join(map(repr, _BANDS[:-1]))} or {_BANDS[-1]!r}; got {band!r}.")
     return band
-
-
-def _blind(rule: BinRule) -> BinRule:
-    if isinstance(rule, Isotonic | BlockIsotonic):
-        raise InputError(f"`bins` must not look at the labels; {rule!r} does, and no band around it keeps its level.")
-    return rule
 
 
 def _levels(found: Binned, level: float) -> list[float]:
@@ -152,13 +137,7 @@ def _method(band: Band, *, exact: bool) -> str:
 
 
 def _around_rate(_: int, bins: Bins, level: float) -> _Ends:
-    n = np.asarray(bins.weight, dtype=np.float64)
-    k = np.asarray(bins.events, dtype=np.float64)
-    if not bins.whole:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            n = np.where(bins.count > 0, n * (n / bins.squares), 0.0)
-        k = np.where(bins.count > 0, n * bins.rate, 0.0)
-    return clopper_pearson(k, n, level)
+    return clopper_pearson(*effective_counts(bins), level)
 
 
 def _around_scores(tally: Tally, rule: BinRule) -> Callable[[int, Bins, float], _Ends]:
@@ -187,13 +166,3 @@ def _of_one_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:
     reach = float(ndtri((1 + level) / 2)) * np.sqrt((cells.squares[rows] * p * (1 - p)).sum())
     mean = (w * p).sum()
     return max(0.0, (mean - reach) / total), min(1.0, (mean + reach) / total)
-
-
-def _joined(columns: Iterable[Any]) -> Any:
-    return np.concatenate(list(columns))
-
-
-def _labels(found: Binned) -> tuple[Any, ...] | None:
-    if len(found.parts) == 1 or found.classes is None:
-        return None
-    return tuple(name for name, part in zip(found.classes, found.parts, strict=True) for _ in range(part.size))

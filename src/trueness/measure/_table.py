@@ -1,5 +1,6 @@
 """The bins themselves: their rates with intervals, and how much labels vary within them."""
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ from trueness.errors import InputError
 from trueness.results import BinTable, EstimationError
 from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
 
-__all__ = ["bin_table", "estimation_error"]
+__all__ = ["bin_columns", "bin_table", "effective_counts", "estimation_error"]
 
 
 @takes_rows
@@ -69,20 +70,27 @@ def bin_table(
     exact = all(part.whole for part in found.parts)
     ends = [_interval(part, float(level), interval) for part in found.parts]
     return BinTable(
-        low_edge=_joined(part.edges[:-1] for part in found.parts),
-        high_edge=_joined(part.edges[1:] for part in found.parts),
-        n=_joined(part.count for part in found.parts),
-        weight=_joined(part.weight for part in found.parts),
-        score=_joined(part.score for part in found.parts),
-        rate=_joined(part.rate for part in found.parts),
-        low=_joined(low for low, _ in ends),
-        high=_joined(high for _, high in ends),
-        gap=_joined(part.gap for part in found.parts),
-        label=_labels(found),
-        kind=found.kind,
+        **bin_columns(found, ends),
         level=float(level),
         interval=interval if exact else f"{interval}, of effective counts",
     )
+
+
+def bin_columns(found: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:
+    """The columns that any table of bins has, the parts one below the other; `ends` are low and high of each part."""
+    return {
+        "low_edge": _joined(part.edges[:-1] for part in found.parts),
+        "high_edge": _joined(part.edges[1:] for part in found.parts),
+        "n": _joined(part.count for part in found.parts),
+        "weight": _joined(part.weight for part in found.parts),
+        "score": _joined(part.score for part in found.parts),
+        "rate": _joined(part.rate for part in found.parts),
+        "low": _joined(low for low, _ in ends),
+        "high": _joined(high for _, high in ends),
+        "gap": _joined(part.gap for part in found.parts),
+        "label": _labels(found),
+        "kind": found.kind,
+    }
 
 
 def _joined(columns: Any) -> Any:
@@ -98,19 +106,19 @@ def _labels(found: Binned) -> tuple[Any, ...] | None:
 def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats, Floats]:
     from trueness._numerics import proportions
 
+    make = {"exact": proportions.clopper_pearson, "wilson": proportions.wilson, "jeffreys": proportions.jeffreys}
+    return make[method](*effective_counts(bins), level)
+
+
+def effective_counts(bins: Bins) -> tuple[Floats, Floats]:
+    """Events and rows of each bin: as they are, or (Σw)²/Σw² rows where weights are not whole numbers."""
     n: Floats = np.asarray(bins.weight, dtype=np.float64)
-    k: Floats = np.asarray(bins.events, dtype=np.float64)
-    if not bins.whole:
-        # Of weights relative to the bin's own total, so that tiny ones do not vanish when squared.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            n = np.where(bins.count > 0, n * (n / bins.squares), 0.0)
-        k = np.where(bins.count > 0, n * bins.rate, 0.0)
-    make = {
-        "exact": proportions.clopper_pearson,
-        "wilson": proportions.wilson,
-        "jeffreys": proportions.jeffreys,
-    }
-    return make[method](k, n, level)
+    if bins.whole:
+        return np.asarray(bins.events, dtype=np.float64), n
+    # n · (n / Σw²), not n² / Σw²: the square of a tiny weight is 0.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n = np.where(bins.count > 0, n * (n / bins.squares), 0.0)
+    return np.where(bins.count > 0, n * bins.rate, 0.0), n
 
 
 @takes_rows
