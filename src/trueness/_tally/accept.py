@@ -220,7 +220,8 @@ def warn_one_class(sample: Sample) -> None:
 
 
 def _say_one_class(n: int) -> None:
-    warn(f"All {n:,} labels are equal: the measure sees one class only.", OneClassWarning)
+    what = f"All {n:,} labels are equal" if n > 1 else "There is one label"
+    warn(f"{what}: the measure sees one class only.", OneClassWarning)
 
 
 @takes_rows
