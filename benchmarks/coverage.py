@@ -2,8 +2,11 @@
 
     python benchmarks/coverage.py --quick                  # minutes: 200 runs a scenario, at most 1,000 rows
     python benchmarks/coverage.py --full --out table.md    # hours on two cores
+    python benchmarks/coverage.py --only paper --json paper.json    # what benchmarks/figures.py draws
 
-Two grids. The paper's settings 1, 2 and 3 with its bins. And harder scenarios, from 50 to 10,000 rows: calibrated
+Two grids. The settings 1, 2 and 3 of Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected
+calibration error" (2025), with its bins and the methods it compares with; setting 3 looks at two scores of a row
+(k = 2), which only 'score' and 'analytic' do. And harder scenarios, from 50 to 10,000 rows: calibrated
 and not, a local bump, oscillations, rare events, confident models, tied scores, several classes. Half of the harder
 ones are marked "chosen": whoever changes a constant of a method looks at these; the other half, "reported", says
 how good it is. Lengths are of the hull, for the squared error. Power is how often zero is not in the set; for
@@ -11,6 +14,7 @@ calibrated scores that is the level of the test of zero.
 """
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -34,7 +38,8 @@ from trueness.infer import ece_interval
 
 LEVEL = 0.9
 GOOD = (0.88, 0.97)
-METHODS: dict[str, dict[str, Any]] = {"score": {"method": "score"}, "analytic": {"method": "analytic"}}
+METHODS = ("score", "analytic")
+COMPETITORS = ("bootstrap", "centred-bootstrap", "subsampling", "hulc", "adaptive-hulc")
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Scenario:
     k: int = 1
     bins: dict[str, Any] = field(default_factory=dict)
     """Bins of a method that does not use its default."""
+    methods: tuple[str, ...] = METHODS
 
     @property
     def label(self) -> str:
@@ -71,10 +77,12 @@ def paper(step: int) -> list[Scenario]:
         (2, np.arange(0, 1.001, 0.05), 1, {100: 20, 1000: 50}),
         (3, np.arange(0, 0.1001, 0.005), 2, {100: 10, 1000: 20}),
     ):
+        methods = METHODS + COMPETITORS if k == 1 else METHODS
         for n, m in cells.items():
+            bins = dict.fromkeys(methods[1:], m)
             for beta in betas[::step].round(3).tolist():
                 make = partial(simulate.sun_setting, setting, n, beta=beta)
-                found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", k, {"analytic": m}))
+                found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", k, bins, methods))
     return found
 
 
@@ -129,18 +137,18 @@ def harder(most: int) -> list[Scenario]:
     return [scenario for scenario in every if scenario.n <= most]
 
 
-def run(scenario: Scenario, runs: int, methods: tuple[str, ...] = tuple(METHODS)) -> Outcome:
+def run(scenario: Scenario, runs: int) -> Outcome:
     if scenario.n > 1000:
         runs = max(100, runs // 4)
     start = zlib.crc32(scenario.label.encode())
     truth = scenario.make(seed=0).true_squared_ece(k=scenario.k)
-    sums = {name: np.zeros(3) for name in methods}
+    sums = {name: np.zeros(3) for name in scenario.methods}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for i in range(runs):
             rng = np.random.default_rng([start, i])
             d = scenario.make(seed=rng)
-            for name in methods:
+            for name in scenario.methods:
                 found = ece_interval(
                     d.y_true,
                     d.y_prob,
@@ -149,7 +157,7 @@ def run(scenario: Scenario, runs: int, methods: tuple[str, ...] = tuple(METHODS)
                     level=LEVEL,
                     squared=True,
                     seed=rng,
-                    **METHODS[name],
+                    method=name,
                 )
                 low, high = found.hull
                 sums[name] += (truth in found, high - low, not found.includes_zero)
@@ -164,33 +172,90 @@ def error(coverage: float, runs: int) -> str:
     return f"{low:.3f}–{high:.3f}"
 
 
+def shown(coverage: float) -> str:
+    return f"{coverage:.3f}" if GOOD[0] <= coverage <= GOOD[1] else f"**{coverage:.3f}**"
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
+
+
 def table(outcomes: list[Outcome]) -> str:
+    """All of a few methods, a row per scenario."""
     names = list(outcomes[0].found)
     head = ["scenario", "half", "√truth", "runs"]
     for name in names:
         head += [f"{name}: coverage", "95 %", "length", "power"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    rows = []
     for o in outcomes:
         cells = [o.scenario.label, o.scenario.group, f"{o.truth**0.5:.4f}", str(o.runs)]
         for name in names:
             coverage, length, power = o.found[name]
-            shown = f"{coverage:.3f}" if GOOD[0] <= coverage <= GOOD[1] else f"**{coverage:.3f}**"
-            cells += [shown, error(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            cells += [shown(coverage), error(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
+        rows.append(cells)
+    return markdown(head, rows)
+
+
+def paper_tables(outcomes: list[Outcome]) -> str:
+    """One table each of coverage, length and power, a column per method."""
+    names = METHODS + COMPETITORS
+    pages = []
+    forms: tuple[Callable[[float], str], ...] = (shown, "{:.4f}".format, "{:.3f}".format)
+    for column, (what, form) in enumerate(zip(("coverage", "length", "power"), forms, strict=True)):
+        rows = [
+            [o.scenario.label, f"{o.truth**0.5:.4f}"]
+            + [form(o.found[name][column]) if name in o.found else "–" for name in names]
+            for o in outcomes
+        ]
+        pages.append(markdown([f"{what}, {outcomes[0].runs} runs", "√truth", *names], rows))
+    return "\n\n".join(pages)
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    head = ["grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean |coverage − 0.9|"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    head = ["grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean distance from 0.9"]
+    rows = []
     for group in ("paper", "chosen", "reported"):
         part = [o for o in outcomes if o.scenario.group == group]
         for name in part[0].found if part else ():
-            c = np.array([o.found[name][0] for o in part])
+            c = np.array([o.found[name][0] for o in part if name in o.found])
             inside = np.mean((c >= GOOD[0]) & (c <= GOOD[1]))
             cells = [group, name, str(c.size), f"{100 * inside:.0f} %", str(int((c < GOOD[0]).sum())), f"{c.min():.3f}"]
-            lines.append("| " + " | ".join([*cells, f"{np.abs(c - LEVEL).mean():.3f}"]) + " |")
-    return "\n".join(lines)
+            rows.append([*cells, f"{np.abs(c - LEVEL).mean():.3f}"])
+    return markdown(head, rows)
+
+
+def note(runs: int) -> str:
+    """How far chance alone goes."""
+    deviation = (LEVEL * (1 - LEVEL) / runs) ** 0.5
+    hits = np.arange(runs + 1)
+    inside = (hits / runs >= GOOD[0]) & (hits / runs <= GOOD[1])
+    outside = 1 - stats.binom.pmf(hits[inside], runs, LEVEL).sum()
+    return (
+        f"Monte-Carlo deviation of a coverage of {LEVEL:g}, {runs} runs: {deviation:.3f}. A method that covers exactly "
+        f"{LEVEL:g} is found outside {list(GOOD)} in {100 * outside:.0f} % of scenarios."
+    )
+
+
+def page(outcomes: list[Outcome]) -> str:
+    paper = [o for o in outcomes if o.scenario.group == "paper"]
+    harder = [o for o in outcomes if o.scenario.group != "paper"]
+    parts = [
+        paper_tables(paper) if paper else "",
+        table(harder) if harder else "",
+        summary(outcomes),
+        note(outcomes[0].runs),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def kept(outcomes: list[Outcome]) -> str:
+    """Everything found, as JSON."""
+    rows = [
+        {"scenario": o.scenario.name, "n": o.scenario.n, "group": o.scenario.group, "truth": o.truth, "runs": o.runs}
+        | {"found": {name: dict(zip(("coverage", "length", "power"), f, strict=True)) for name, f in o.found.items()}}
+        for o in outcomes
+    ]
+    return json.dumps(rows, indent=1, ensure_ascii=False)
 
 
 def main() -> None:
@@ -202,12 +267,14 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="rows of the largest scenario")
     parser.add_argument("--least", type=int, default=0, help="rows of the smallest scenario")
     parser.add_argument("--only", choices=("paper", "chosen", "reported"), action="append", help="part of the grid")
+    parser.add_argument("--step", type=int, help="take every STEP-th β of the 21 of the paper")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="write the tables to this file too")
+    parser.add_argument("--json", type=Path, help="keep what was found, for benchmarks/figures.py")
     asked = parser.parse_args()
     runs = asked.runs or (2000 if asked.full else 200)
     most = asked.most or (10_000 if asked.full else 1000)
-    every = [s for s in paper(1 if asked.full else 5) + harder(most) if s.n >= asked.least]
+    every = [s for s in paper(asked.step or (1 if asked.full else 5)) + harder(most) if s.n >= asked.least]
     scenarios = [s for s in every if not asked.only or s.group in asked.only]
     began = time.perf_counter()
     outcomes = []
@@ -216,10 +283,12 @@ def main() -> None:
             outcomes.append(outcome)
             print(f"\r{done} of {len(scenarios)}  {outcome.scenario.label:60}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    page = f"{table(outcomes)}\n\n{summary(outcomes)}\n\n{time.perf_counter() - began:.0f} s, {asked.workers} workers\n"
-    print(page)
+    text = f"{page(outcomes)}\n\n{time.perf_counter() - began:.0f} s, {asked.workers} workers\n"
+    print(text)
     if asked.out:
-        asked.out.write_text(page)
+        asked.out.write_text(text, encoding="utf-8")
+    if asked.json:
+        asked.json.write_text(kept(outcomes), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,265 @@
+"""Intervals, tests and resamples against plain transcriptions of their formulas, as a Markdown table.
+
+    python benchmarks/inference_speed.py            # half a minute
+    python benchmarks/inference_speed.py --quick    # a tenth of the rows; the bars are for the full size
+
+The transcriptions are what a reader of the papers would write first: in Python row by row, and in NumPy with a mask per
+bin or a sort per resolution. Calls that are compared take turns in shuffled order, and ratios are taken within a round.
+Interval ends and T-Cal statistics (up to 256 bins) must agree with the library, or the script ends with an error.
+"""
+
+import argparse
+import math
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+# Set before NumPy is loaded: matrix products play no part here, and their threads would blur the CPU time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from harness.rounds import Pace, Samples, race, ratio
+from scipy import stats
+
+import trueness as tn
+from trueness import simulate
+from trueness._tally.accept import as_binned
+from trueness._tally.rules import EqualWidth
+from trueness.infer import calibration_test, ece_interval
+from trueness.infer._bootstrap import resampled_bins
+
+LEVEL = 0.9
+RATIO_BAR = 60.0
+SECONDS_BAR = 1.0
+EXTRA_BAR = 0.010
+
+
+class Bin(NamedTuple):
+    """Rows of a bin, with u = y − z: their number, sum and sum of squares of u."""
+
+    n: float
+    s: float
+    q: float
+
+
+def bins_by_rows(y: list[int], z: list[float], m: int) -> list[Bin]:
+    """Row by row."""
+    n, s, q = [0] * m, [0.0] * m, [0.0] * m
+    for label, score in zip(y, z, strict=True):
+        i = min(int(score * m), m - 1)
+        u = label - score
+        n[i] += 1
+        s[i] += u
+        q[i] += u * u
+    return [Bin(*b) for b in zip(n, s, q, strict=True) if b[0]]
+
+
+def bins_by_masks(y: np.ndarray, z: np.ndarray, m: int) -> list[Bin]:
+    """A mask for every bin."""
+    found = []
+    for i in range(m):
+        inside = (z >= i / m) & ((z < (i + 1) / m) | (i == m - 1))
+        u = y[inside] - z[inside]
+        if u.size:
+            found.append(Bin(u.size, u.sum(), (u * u).sum()))
+    return found
+
+
+def algorithm_1(bins: list[Bin], m: int) -> tuple[float, float, float]:
+    """T, low and high of Sun et al. (2025): equations (4), (7) and (8), for P(positive) in m bins of equal width."""
+    n = sum(b.n for b in bins)
+    t = sum((b.s**2 - b.q) / (b.n - 1) for b in bins if b.n > 1) / n
+    square = sum(b.n / n * (b.s / b.n) ** 2 for b in bins)
+    fourth = sum(b.n / n * (b.s / b.n) ** 4 for b in bins)
+    within = sum(b.n / n * (b.s / b.n) ** 2 * (b.q / b.n - (b.s / b.n) ** 2) for b in bins)
+    spread = math.sqrt(max(0.0, fourth - square**2 + 4 * within) / n)
+    one, two = stats.norm.ppf(LEVEL), stats.norm.ppf((1 + LEVEL) / 2)
+    t_plus = max(t, 0.0)
+    if t_plus / 2 <= t_plus - two * spread:
+        low = t_plus - two * spread
+    elif t_plus - one * spread < t_plus / 2:
+        low = max(0.0, t_plus - one * spread)
+    else:
+        low = t_plus / 2
+    if t_plus < one * math.sqrt(1 / 15) * math.sqrt(m) / n:
+        low = 0.0
+    return t, low, t_plus + two * spread
+
+
+def t_cal_by_rows(y: list[int], z: list[float], levels: int) -> list[float]:
+    """T-Cal of Lee et al. (2023) at 2, 4, …, 2^levels bins, row by row."""
+    found = []
+    for b in range(1, levels + 1):
+        n, s, q = defaultdict(int), defaultdict(float), defaultdict(float)
+        for label, score in zip(y, z, strict=True):
+            i = min(int(score * 2**b), 2**b - 1)
+            u = label - score
+            n[i] += 1
+            s[i] += u
+            q[i] += u * u
+        found.append(sum((s[i] ** 2 - q[i]) / n[i] for i in n) / len(y))
+    return found
+
+
+def t_cal_by_sorting(y: np.ndarray, z: np.ndarray, levels: int) -> list[float]:
+    """The same with a sort of the rows at every resolution."""
+    found = []
+    u = y - z
+    for b in range(1, levels + 1):
+        _, place, n = np.unique(np.minimum((z * 2**b).astype(int), 2**b - 1), return_inverse=True, return_counts=True)
+        s, q = np.bincount(place, u), np.bincount(place, u * u)
+        found.append(float(((s**2 - q) / n).sum() / u.size))
+    return found
+
+
+def adaptive_t_cal(statistic: Callable[..., list[float]], y: Any, z: Any, draws: int) -> float:
+    """The smallest of the Monte-Carlo p-values, times their number."""
+    levels = math.ceil(2 * math.log2(len(y) / math.sqrt(math.log(len(y)))))
+    rng = np.random.default_rng(0)
+    observed = statistic(y, z, levels)
+    reached = [1] * levels
+    for _ in range(draws):
+        labels = (rng.random(len(y)) < z).astype(int)
+        drawn = statistic(labels.tolist() if isinstance(y, list) else labels, z, levels)
+        reached = [c + (new >= old) for c, new, old in zip(reached, drawn, observed, strict=True)]
+    return min(1.0, levels * min(reached) / (draws + 1))
+
+
+class Line(NamedTuple):
+    """A row of the table."""
+
+    what: str
+    samples: Samples
+    times: float = 1.0
+    """By how much a time is multiplied: draws asked for over draws timed."""
+    against: Samples | None = None
+    bar: str = ""
+
+    def cells(self) -> list[str]:
+        wall, cpu = (statistics.median(s.values()) * self.times for s in (self.samples.wall, self.samples.cpu))
+        cells = [self.what, str(len(self.samples.wall)), seconds(wall), seconds(cpu)]
+        if self.against is None:
+            return [*cells, "", "", self.bar]
+        by_wall = ratio(self.samples.wall, self.against.wall).median * self.times
+        by_cpu = ratio(self.samples.cpu, self.against.cpu).median * self.times
+        bar = self.bar or f"≥ {RATIO_BAR:g}×: {verdict(min(by_wall, by_cpu) >= RATIO_BAR)}"
+        return [*cells, f"{by_wall:,.0f}×", f"{by_cpu:,.0f}×", bar]
+
+
+def seconds(value: float) -> str:
+    return f"{value:,.3g} s" if value >= 1 else f"{value * 1e3:,.3g} ms"
+
+
+def verdict(good: bool) -> str:
+    return "pass" if good else "**FAIL**"
+
+
+def raced(calls: dict[str, Callable[[], Any]], pace: Pace) -> dict[str, Samples]:
+    found = race(calls, pace)
+    for name, samples in found.items():
+        if samples.error:
+            raise SystemExit(f"{name}: {samples.error}")
+    return found
+
+
+def analytic_interval(n: int, pace: Pace) -> list[Line]:
+    d = simulate.binary(n, distortion=simulate.Logit(slope=0.9), seed=0)
+    y, z, m = d.y_true, d.y_prob, max(2, round(n**0.4))
+    rows = y.tolist(), z.tolist()
+    found = raced(
+        {
+            "trueness": lambda: ece_interval(y, z, method="analytic", squared=True),
+            "rows": lambda: algorithm_1(bins_by_rows(*rows, m), m),
+            "masks": lambda: algorithm_1(bins_by_masks(y, z, m), m),
+        },
+        pace,
+    )
+    ours = found["trueness"].result
+    for name in ("rows", "masks"):
+        np.testing.assert_allclose(found[name].result, (ours.estimate, *ours.hull), rtol=1e-9)
+    title = f"analytic interval, {n:,} rows, k = 1, {m} bins"
+    return [
+        Line(title, found["trueness"]),
+        Line("… row by row", found["rows"], against=found["trueness"]),
+        Line("… a mask per bin", found["masks"], against=found["trueness"]),
+    ]
+
+
+def many_classes(n: int, pace: Pace) -> list[Line]:
+    d = simulate.multiclass(n, 10, seed=0)
+    found = raced({"k": lambda: ece_interval(d.y_true, d.y_prob, k=2, method="analytic")}, pace)["k"]
+    good = statistics.median(found.wall.values()) < SECONDS_BAR
+    bar = f"under {SECONDS_BAR:g} s: {verdict(good)}"
+    return [Line(f"analytic interval, {n:,} rows, K = 10, k = 2", found, bar=bar)]
+
+
+def t_cal(n: int, pace: Pace) -> list[Line]:
+    d = simulate.binary(n, seed=0)
+    y, z, draws, few, more = d.y_true, d.y_prob, 1000, 2, 20
+    rows = y.tolist(), z.tolist()
+    levels = math.ceil(2 * math.log2(n / math.sqrt(math.log(n))))
+    np.testing.assert_allclose(t_cal_by_rows(*rows, levels), t_cal_by_sorting(y, z, levels), atol=1e-12)
+    ours = [calibration_test(y, z, method="t-cal", bins=2**b, resamples=1).statistic for b in range(1, 9)]
+    np.testing.assert_allclose(t_cal_by_sorting(y, z, 8), ours, atol=1e-12)
+    found = raced(
+        {
+            "trueness": lambda: calibration_test(y, z, method="adaptive-t-cal", resamples=draws, seed=0),
+            "rows": partial(adaptive_t_cal, t_cal_by_rows, *rows, few),
+            "sorting": partial(adaptive_t_cal, t_cal_by_sorting, y, z, more),
+        },
+        pace,
+    )
+    return [
+        Line(f"adaptive T-Cal, {n:,} rows, {draws:,} draws, {levels} resolutions", found["trueness"]),
+        # The observed statistics are one more turn of the loop.
+        Line(f"… row by row, from {few} draws", found["rows"], (draws + 1) / (few + 1), found["trueness"]),
+        Line(
+            f"… a sort per resolution, from {more} draws", found["sorting"], (draws + 1) / (more + 1), found["trueness"]
+        ),
+    ]
+
+
+def bootstrap(n: int, pace: Pace) -> list[Line]:
+    d = simulate.binary(n, seed=0)
+    y, p, ten = d.y_true, d.y_prob, EqualWidth(10)
+
+    def resampled() -> np.ndarray:
+        bins = as_binned(y, p, ten, {}, moments=True).parts[0]
+        return np.concatenate([b.ece() for b in resampled_bins(bins, 1000, np.random.default_rng(0))])
+
+    found = raced(
+        {
+            "pass": lambda: tn.ece(y, p, bins=10),
+            "sums": resampled,
+            "interval": lambda: ece_interval(y, p, bins=10, method="bootstrap", resamples=1000, seed=0),
+        },
+        pace,
+    )
+    one, sums = found["pass"], found["sums"]
+    extra = statistics.median(sums.wall[i] - one.wall[i] for i in sums.wall if i in one.wall)
+    good = f"within {EXTRA_BAR * 1e3:g} ms: {verdict(extra <= EXTRA_BAR)} ({extra * 1e3:+.2f} ms)"
+    return [
+        Line(f"`ece`, {n:,} rows, 10 bins: one pass", one),
+        Line("… bins, and `ece` of 1,000 resamples of them", sums, bar=good),
+        Line('… `ece_interval(method="bootstrap", resamples=1000)`, which sorts the scores', found["interval"]),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer rounds")
+    quick = parser.parse_args().quick
+    pace = Pace(rounds=5, fewest=3) if quick else Pace(slow_s=30.0)
+    n, few = (100_000, 1_000) if quick else (1_000_000, 10_000)
+    head = ["what", "rounds", "wall", "CPU", "wall, times ours", "CPU, times ours", "bar"]
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    for lines in (analytic_interval(n, pace), many_classes(n, pace), t_cal(few, pace), bootstrap(n, pace)):
+        for line in lines:
+            print("| " + " | ".join(line.cells()) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
