@@ -12,9 +12,8 @@ from scipy.special import stdtr, stdtrit
 from trueness._input.sample import Sample
 from trueness._tally import accept
 from trueness._tally.accept import takes_rows
-from trueness._tally.rows import bins_of_rows, cells_of_rows
+from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
-from trueness._tally.views import parts_of
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
 from trueness.infer._clusters import error_of_mean
@@ -22,7 +21,7 @@ from trueness.infer._influence import PairedResiduals
 from trueness.infer._interval import equal_mass_by_size
 from trueness.infer._noise_floor import TallyMeasure, checked_number, measure_name
 from trueness.infer._paired_bootstrap import Redrawn, RedrawnTally, drawn_interval, drawn_pvalue, paired_draws
-from trueness.infer._paired_rows import PairedRows, about, paired_rows
+from trueness.infer._paired_rows import PairedRows, about, bin_numbers, paired_rows, top_scores
 from trueness.infer._progress import Progress, reporter
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -209,23 +208,12 @@ def _squared(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _S
             "For one class against the rest pass its column as a vector."
         )
     with about(name):
-        top = _top(sample)
-        cells = cells_of_rows(top)
-        start = rule.group(cells).start
-        lowest = cells.score[start[:-1][start[1:] > start[:-1]]]
-        p = np.asarray(top.p, dtype=np.float64)
-        bin_of = np.searchsorted(lowest, p, side="right") - 1
-        residuals = PairedResiduals(np.asarray(top.y, dtype=np.float64) - p, bin_of, paired.cluster)
+        top = top_scores(sample)
+        bin_of = bin_numbers(top, rule)
+        u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
+        residuals = PairedResiduals(u, bin_of, paired.cluster)
         residuals.check()
     return _Standing(residuals.estimate, residuals.redrawn, residuals.influence())
-
-
-def _top(sample: Sample) -> Sample:
-    """The largest score of each row and whether its class came; a vector as it is."""
-    if sample.p.ndim == 1:
-        return sample
-    (top,) = parts_of(sample, "confidence", lambda part: part, lambda: sample)
-    return top
 
 
 def _loss_standings(paired: PairedRows, measure: str) -> dict[str, _Standing]:
@@ -241,7 +229,7 @@ def _loss_standings(paired: PairedRows, measure: str) -> dict[str, _Standing]:
 
 def _losses(sample: Sample, whole: bool, measure: str) -> Floats:
     """The loss of each row: of all its classes, or of the top label as a yes or no."""
-    top = _top(sample)  # looks at every value of a matrix
+    top = top_scores(sample)  # looks at every value of a matrix
     if sample.p.ndim == 2 and whole:
         chosen = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
         if measure == "brier":
@@ -278,7 +266,7 @@ def _own_standings(paired: PairedRows, measure: TallyMeasure) -> dict[str, _Stan
     for name, sample in paired.samples.items():
         with about(name):
             if sample.p.ndim == 2:
-                _top(sample)
+                top_scores(sample)
             of = partial(_redrawn_measure, measure, RedrawnTally(sample, paired.kind), paired.cluster)
             units = paired.n if paired.cluster is None else int(paired.cluster.max()) + 1
             value = of(np.ones(units, dtype=np.int64))

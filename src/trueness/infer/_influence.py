@@ -46,10 +46,11 @@ class PairedResiduals:
         else:
             units = int(cluster.max()) + 1
             pair, entry = np.unique(bin_of * units + cluster, return_inverse=True)
-            self._entry: Ints = entry.reshape(-1)
+            self.entry: Ints = entry.reshape(-1)
+            """The entry of each row, where there are clusters."""
             bins, self.unit = np.divmod(pair, units)
-            self.n = np.bincount(self._entry).astype(np.float64)
-            self.s = np.bincount(self._entry, u).astype(np.float64)
+            self.n = np.bincount(self.entry).astype(np.float64)
+            self.s = np.bincount(self.entry, u).astype(np.float64)
         self.first: Ints = np.flatnonzero(np.diff(bins, prepend=-1))
         """The entries at which the bins begin."""
 
@@ -65,6 +66,21 @@ class PairedResiduals:
         """T when each row, or cluster, was drawn so many times; its copies are not paired with each other."""
         drawn = count[self.unit]
         return self._of(drawn * self.n if self.clustered else drawn.astype(np.float64), drawn * self.s)
+
+    def redone(self, u: Floats) -> Floats:
+        """T of other residuals of the same rows in clusters; `u` is (n, draws)."""
+        entry = self.entry
+        order = np.argsort(entry, kind="stable")
+        s = np.add.reduceat(u[order], np.flatnonzero(np.diff(entry[order], prepend=-1)), axis=0)
+        excess, squares = (np.add.reduceat(part, self.first, axis=0) for part in (s, s * s))
+        return np.asarray(self.coefficient @ (excess * excess - squares))
+
+    @property
+    def coefficient(self) -> Floats:
+        r"""What :math:`S^2 - \sum_e S_e^2` of each bin is multiplied by in T: 0 if it has one entry."""
+        size, own = (np.add.reduceat(part, self.first) for part in (self.n, self.n * self.n))
+        pairs = size * size - own
+        return np.asarray(np.divide(size, pairs, out=np.zeros(size.size), where=pairs > 0) / size.sum())
 
     def _of(self, n: Floats, s: Floats) -> float:
         size, excess, squares, own = (np.add.reduceat(part, self.first) for part in (n, s, s * s, n * n))
@@ -89,7 +105,7 @@ class PairedResiduals:
         size, excess, squares, own = (
             np.add.reduceat(part, self.first) for part in (self.n, self.s, self.s**2, self.n**2)
         )
-        n, s = self.n[self._entry], self.s[self._entry]
+        n, s = self.n[self.entry], self.s[self.entry]
         rest_n, rest_s = size[self.bin_of] - n, excess[self.bin_of] - s
         rest_pairs = rest_n**2 - (own[self.bin_of] - n**2)
         with np.errstate(divide="ignore", invalid="ignore"):

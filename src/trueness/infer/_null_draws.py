@@ -8,7 +8,7 @@ from trueness._tally.cells import Cells
 from trueness.infer._finding import events_of
 from trueness.typing import Floats
 
-__all__ = ["monte_carlo", "redrawn", "weighted_sums"]
+__all__ = ["EQUAL", "monte_carlo", "redrawn", "weighted_sums"]
 
 # Numbers drawn at a time, so that they stay in the processor's cache.
 _BATCH = 2**18
@@ -16,7 +16,7 @@ _BATCH = 2**18
 _LIGHT = 8
 # Statistics that differ by less, relative to their spread, are equal: different labels may give the same
 # number with another last digit, and an observed value must not beat its equals.
-_EQUAL = 1e-7
+EQUAL = 1e-7
 
 
 def monte_carlo(
@@ -46,7 +46,7 @@ def monte_carlo(
     drawn = np.concatenate([statistic(events) for events in redrawn(cells, resamples, rng)])
     with np.errstate(invalid="ignore"):  # labels that are all but impossible may give an infinite statistic
         spread = np.nan_to_num(drawn.std(axis=0))
-    slack = np.where(np.isfinite(observed), _EQUAL * np.maximum(np.abs(observed), spread), 0.0)
+    slack = np.where(np.isfinite(observed), EQUAL * np.maximum(np.abs(observed), spread), 0.0)
     reached = (drawn >= observed - slack).sum(axis=0)
     return observed, (1 + reached) / (resamples + 1)
 

@@ -13,12 +13,15 @@ from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._input.weights import row_weights
 from trueness._tally import accept
+from trueness._tally.rows import cells_of_rows
+from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned, Tally
+from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.infer._clusters import cluster_codes, cluster_column
 from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
-__all__ = ["PairedRows", "about", "paired_rows"]
+__all__ = ["PairedRows", "about", "bin_numbers", "paired_rows", "read_rows", "top_scores"]
 
 _MOST_ROWS = 1 << 28
 
@@ -44,18 +47,27 @@ class PairedRows:
 
 @contextmanager
 def about(model: str) -> Iterator[None]:
-    """Say which model an error is about."""
+    """Say which model an error is about; the empty name is that of an only model."""
     try:
         yield
     except InputError as reason:
+        if not model:
+            raise
         raise InputError(f"Model {model!r}: {reason}") from None
 
 
 def paired_rows(
     y_true: ArrayLike, models: Mapping[str, ArrayLike], cluster: ArrayLike | None, rows: RowOptions, *, kind: Kind
 ) -> PairedRows:
-    """Read the rows of every model; with ``missing="drop"`` only those that miss a value in none of them."""
+    """The rows of two models or more."""
     _check_models(models)
+    return read_rows(y_true, models, cluster, rows, kind=kind)
+
+
+def read_rows(
+    y_true: ArrayLike, models: Mapping[str, ArrayLike], cluster: ArrayLike | None, rows: RowOptions, *, kind: Kind
+) -> PairedRows:
+    """Read the rows of every model; with ``missing="drop"`` only those that miss a value in none of them."""
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     n = column(y_true, "y_true").values.shape[0]
     names = None
@@ -74,7 +86,8 @@ def paired_rows(
             warnings.simplefilter("ignore", DroppedRowsWarning)
             samples[name], kind = accept.sample_and_kind(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
     if not kept.all():
-        warn(f"{n - int(kept.sum()):,} of {n:,} rows miss a value in some model and were dropped.", DroppedRowsWarning)
+        where = " in some model" if len(models) > 1 else ""
+        warn(f"{n - int(kept.sum()):,} of {n:,} rows miss a value{where} and were dropped.", DroppedRowsWarning)
     _check_alike(samples)
     codes = (
         None
@@ -162,8 +175,8 @@ def _repeated(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row:
         return PairedRows(samples, kind, cluster, row)
     if (w != np.floor(w)).any():
         raise InputError(
-            "`sample_weight` must be whole numbers to compare models: weight 2 is the row twice, which makes the "
-            "differences surer; other weights do not say how sure."
+            f"`sample_weight` must be whole numbers {'to compare models' if len(samples) > 1 else 'with `cluster`'}: "
+            "weight 2 is the row twice; other weights do not say how sure the result is."
         )
     if w.sum() > _MOST_ROWS:
         raise InputError(f"`sample_weight` must sum to at most {_MOST_ROWS:,} rows; got {w.sum():,.0f}.")
@@ -174,3 +187,19 @@ def _repeated(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row:
     }
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
     return PairedRows(repeated, kind, codes, row[at])
+
+
+def top_scores(sample: Sample) -> Sample:
+    """The largest score of each row and whether its class came; a vector as it is."""
+    if sample.p.ndim == 1:
+        return sample
+    (top,) = parts_of(sample, "confidence", lambda part: part, lambda: sample)
+    return top
+
+
+def bin_numbers(top: Sample, rule: BinRule) -> Ints:
+    """The bin of each row, numbered from 0 over the bins that hold rows."""
+    cells = cells_of_rows(top)
+    start = rule.group(cells).start
+    lowest = cells.score[start[:-1][start[1:] > start[:-1]]]
+    return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

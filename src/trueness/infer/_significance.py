@@ -13,6 +13,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._analytic_test import analytic
 from trueness.infer._arguments import Seed, checked_resamples, generator
+from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._cox import cox
 from trueness.infer._cumulative import ks, kuiper
 from trueness.infer._exact_test import exact
@@ -20,6 +21,7 @@ from trueness.infer._finding import Ask, Finding, Test
 from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
 from trueness.infer._spiegelhalter import spiegelhalter
 from trueness.infer._t_cal import adaptive_t_cal, t_cal
+from trueness.infer._wild import CLUSTERED
 from trueness.results._significance import Significance
 from trueness.typing import ArrayLike, RowOptions
 
@@ -28,6 +30,8 @@ __all__ = ["TestMethod", "calibration_test"]
 TestMethod: TypeAlias = Literal[
     "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow"
 ]
+
+_RESAMPLES = 999
 
 
 class _Method(NamedTuple):
@@ -58,6 +62,7 @@ def calibration_test(
     *,
     method: TestMethod = "exact",
     bins: BinsLike | None = None,
+    cluster: ArrayLike | None = None,
     resamples: int | None = None,
     seed: Seed = None,
     fitted: bool = False,
@@ -101,13 +106,17 @@ def calibration_test(
             chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that look at the labels are refused.
+    cluster : array-like of shape (n,), optional
+        A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient),
+        and different clusters are independent. For 'exact', 'ks', 'kuiper' and 'spiegelhalter', from labels and
+        scores; whole-number weights only. See Notes.
     resamples : int, optional
         How many times labels are redrawn from the scores. 'exact' and 't-cal' do so 999 times unless told
         otherwise, 'adaptive-t-cal' at least 100 B − 1 times, so that 0.01 can be reached. For 'ks', 'kuiper',
         'spiegelhalter', 'cox' and 'hosmer-lemeshow' a number replaces the limiting distribution by redrawn labels,
-        which keeps the level at any n.
+        which keeps the level at any n. With `cluster` all four methods draw, 999 times unless told otherwise.
     seed : int or numpy.random.Generator, optional
-        Where labels are redrawn.
+        Where labels are redrawn, or signs drawn.
     fitted : bool, default False
         For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
         :math:`g - 2` degrees of freedom.
@@ -150,6 +159,27 @@ def calibration_test(
     'analytic' three times for uniform scores, at any n, and never for rare events, because its
     deviation assumes that scores fill [0, 1]; 'ks' and 'kuiper' are careful. `resamples` mends all but 'analytic'.
 
+    **Clusters.** Rows that depend on each other make every plain test refute too often. With `cluster` the same
+    statistic (for 'exact', :math:`T` without pairs of rows of one cluster, as for :func:`trueness.ece_interval`) is
+    compared with its values when the residuals y − p of each cluster get a random sign, and with those of redrawn
+    labels, which matter where few events are expected; the larger p-value is reported. No method is then exact: it
+    needs many clusters, none with much of the rows. Share of calibrated data sets refuted at 0.05, 100 clusters of 1 to
+    10 rows whose labels and scores go together, uniform scores and rare events (Beta(0.3, 20)), with `cluster` and,
+    labels redrawn, without:
+
+    ===============  ======  =====  ======  =====
+    method           uniform        rare
+    ---------------  -------------  -------------
+    cluster          given   not    given   not
+    ===============  ======  =====  ======  =====
+    'exact'          .042    .104   .037    .096
+    'ks'             .050    .212   .033    .113
+    'kuiper'         .041    .204   .026    .108
+    'spiegelhalter'  .058    .109   .050    .110
+    ===============  ======  =====  ======  =====
+
+    The deviation of a share is about 0.007 with `cluster` and 0.012 without.
+
     **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. Where
     all scores are 0 or 1 the p-value is 1 if all labels agree, and otherwise the smallest the method can give:
     0, or 1/(R + 1). Where other scores are there too, the formulas hold: 'cox' takes its limit, which is infinite
@@ -189,7 +219,11 @@ def calibration_test(
     >>> calibration_test([1, 1, 1, 0] * 25, [0.95] * 100, seed=0).pvalue
     0.001
     """
-    asked = _ask(method, bins, resamples, seed, fitted)
+    asked = _ask(method, bins, resamples, seed, fitted, clustered=cluster is not None)
+    if cluster is not None:
+        grouped = clustered_rows(y_true, y_prob, cluster, rows)
+        outcome = CLUSTERED[method](grouped, asked, asked.resamples or _RESAMPLES)
+        return Significance(outcome.statistic, _pvalue(grouped.cells, outcome), method, grouped.n, outcome.assumptions)
     found = as_tally(y_true, y_prob, rows, rule=asked.rule, kind="confidence")
     cells = _one_part(found)
     asked = asked._replace(classes=None if found.classes is None else len(found.classes))
@@ -197,13 +231,15 @@ def calibration_test(
     return Significance(outcome.statistic, _pvalue(cells, outcome), method, found.n, outcome.assumptions)
 
 
-def _ask(method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any) -> Ask:
+def _ask(method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, *, clustered: bool) -> Ask:
     if not isinstance(method, str) or method not in _METHODS:
-        names = list(_METHODS)
-        listed = ", ".join(map(repr, names[:-1]))
-        raise InputError(f"`method` must be {listed} or {names[-1]!r}; got {method!r}.")
+        raise InputError(f"`method` must be {_listed(list(_METHODS))}; got {method!r}.")
     if not isinstance(fitted, bool | np.bool_):
         raise InputError(f"`fitted` must be True or False; got {fitted!r}.")
+    if clustered and method not in CLUSTERED:
+        raise InputError(
+            f"`cluster` is taken by {_listed(list(CLUSTERED))}; method={method!r} needs rows that are independent."
+        )
     given = {"bins": bins is not None, "resamples": resamples is not None, "fitted": bool(fitted)}
     for option in (name for name, was in given.items() if was):
         if option not in _METHODS[method].takes:
@@ -216,9 +252,13 @@ def _ask(method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted:
             "`resamples` redraws labels as if they had not been used to fit; with `fitted=True` leave it out."
         )
     count = None if resamples is None else checked_resamples(resamples)
-    if seed is not None and count is None and not _METHODS[method].draws:
+    if seed is not None and count is None and not (clustered or _METHODS[method].draws):
         raise InputError(_unused_seed(method))
     return Ask(None if bins is None else _blind(as_rule(bins)), count, generator(seed), bool(fitted), None)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(map(repr, names[:-1]))} or {names[-1]!r}"
 
 
 def _unused_seed(method: str) -> str:

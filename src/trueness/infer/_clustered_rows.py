@@ -1,0 +1,104 @@
+"""Rows in clusters, as one model scored them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueness._input.sample import Sample
+from trueness._tally import accept
+from trueness._tally.cells import Cells
+from trueness._tally.rows import cells_of_rows
+from trueness._tally.rules import BinRule
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import FewRowsWarning, InputError, warn
+from trueness.infer._influence import PairedResiduals
+from trueness.infer._paired_rows import bin_numbers, read_rows, top_scores
+from trueness.typing import Floats, Ints, RowOptions
+
+__all__ = ["ClusteredRows", "clustered_rows"]
+
+
+@dataclass(frozen=True)
+class ClusteredRows:
+    """One score per row, and rows in clusters; their order depends on neither that given nor the names of clusters."""
+
+    top: Sample
+    """Scores and labels, without weights."""
+    cluster: Ints
+    """The cluster of each row, numbered from 0."""
+    classes: int | None
+    """Columns of the matrix of which `top` is the largest score; None for a vector."""
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.cluster.size
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.cluster.max()) + 1
+
+    @property
+    def p(self) -> Floats:
+        """Scores."""
+        return np.asarray(self.top.p, dtype=np.float64)
+
+    @property
+    def u(self) -> Floats:
+        """Residuals, y − p."""
+        return np.asarray(self.top.y, dtype=np.float64) - self.p
+
+    @property
+    def cells(self) -> Cells:
+        """The sums of each distinct score."""
+        return cells_of_rows(self.top)
+
+    def residuals(self, rule: BinRule) -> PairedResiduals:
+        """The residuals in the bins of a rule."""
+        if rule.asked > self.n:
+            warn(f"There are fewer rows ({self.n:,}) than bins ({rule.asked:,}).", FewRowsWarning)
+        found = PairedResiduals(self.u, bin_numbers(self.top, rule), self.cluster)
+        found.check()
+        return found
+
+
+def clustered_rows(y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions) -> ClusteredRows:
+    """Read labels, scores and clusters."""
+    if isinstance(y_true, Tally | Binned):
+        raise InputError(
+            f"`cluster` names the rows that belong together, and a {type(y_true).__name__} holds only sums of rows; "
+            "pass labels and scores."
+        )
+    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence")
+    sample = paired.samples[""]
+    if sample.p.ndim == 2 and paired.kind != "confidence":
+        raise InputError(
+            f"`kind` must be 'confidence' for a matrix with `cluster`; got {paired.kind!r}. "
+            "For one class against the rest pass its column as a vector."
+        )
+    assert paired.cluster is not None
+    accept.warn_one_class(sample)
+    top = top_scores(sample)
+    cells_of_rows(top)  # looks at every value
+    codes = _by_content(top, paired.cluster)
+    order = np.lexsort((top.y, top.p, codes))
+    classes = None if sample.p.ndim == 1 else sample.p.shape[1]
+    sorted_rows = Sample(top.y[order], top.p[order], None, top.classes, top.tolerance)
+    return ClusteredRows(sorted_rows, codes[order], classes)
+
+
+def _by_content(top: Sample, cluster: Ints) -> Ints:
+    """Number the clusters by what they hold, so that a seed gives one result whatever they are called.
+
+    Whole numbers of 64 bits are mixed and added without regard to order; clusters of equal content may be swapped.
+    """
+    bits = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ (np.asarray(top.y).astype(np.uint64) << 63)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    sums = np.zeros(int(cluster.max()) + 1, dtype=np.uint64)
+    np.add.at(sums, cluster, bits)
+    rank = np.empty(sums.size, dtype=np.int64)
+    rank[np.argsort(sums, kind="stable")] = np.arange(sums.size)
+    return np.asarray(rank[cluster])
