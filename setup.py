@@ -23,7 +23,7 @@ class PlainLibrary(build_ext):
     def get_ext_filename(self, fullname):
         return str(Path(*fullname.split(".")).with_suffix(SUFFIX))
 
-    def get_export_symbols(self, ext):  # noqa: ARG002
+    def get_export_symbols(self, ext):  # noqa: ARG002  # setuptools' signature
         return []  # there is no PyInit__loops to export
 
     def build_extension(self, ext):

@@ -1,6 +1,7 @@
 """Sums written and read back."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -144,6 +145,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         EXAMPLES["classwise"].to_npz(path)
     assert path.read_bytes() == before
     assert [f.name for f in tmp_path.iterdir()] == ["t.npz"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other file rights")
+def test_a_written_file_has_the_rights_of_any_other(tmp_path):
+    (tmp_path / "plain").touch()
+    EXAMPLES["plain"].to_npz(tmp_path / "t.npz")
+    assert (tmp_path / "t.npz").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    (tmp_path / "t.npz").chmod(0o640)
+    EXAMPLES["classwise"].to_npz(tmp_path / "t.npz")
+    assert (tmp_path / "t.npz").stat().st_mode & 0o777 == 0o640
 
 
 def test_a_class_that_json_cannot_hold_is_an_error():

@@ -1,8 +1,6 @@
 """The wire format of sums: plain lists with a schema number, as JSON or npz. Loading executes nothing."""
 
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._tally.atomic import replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.views import View
@@ -158,15 +157,8 @@ def to_npz(path: str | Path, data: dict[str, Any]) -> None:
         for name, values in part.items()
         if isinstance(values, list)
     }
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, header=np.frombuffer(to_json(header).encode(), dtype=np.uint8), **arrays)  # type: ignore[arg-type]  # names are ours
-        os.replace(temporary, path)  # noqa: PTH105  # Path.replace is the same call
-    except BaseException:
-        os.unlink(temporary)  # noqa: PTH108
-        raise
+    arrays["header"] = np.frombuffer(to_json(header).encode(), dtype=np.uint8)
+    replace_file(Path(path), lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]  # names are ours
 
 
 def from_npz(path: str | Path) -> dict[str, Any]:
