@@ -474,3 +474,11 @@ def test_rows_that_are_mostly_alone_are_a_warning():
 def test_quantiles():
     assert upper_quantile(0.05) == pytest.approx(Z05)
     assert upper_quantile(1e-300) == pytest.approx(stats.norm.isf(1e-300))
+
+
+@pytest.mark.parametrize("score", [1e-93, 1e-160, 1e-200, 5e-324])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_residuals_whose_squares_vanish_give_a_set_next_to_zero(score):
+    found = tn.ece_interval([0, 0, 0, 0], [score] * 4, seed=0)
+    assert found.includes_zero
+    assert 0 <= found.low <= found.high < 1e-40

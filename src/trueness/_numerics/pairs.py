@@ -122,7 +122,8 @@ class PairSums:
         """R₂: the variance of the squared error over rows, by the square of its mean."""
         w, square = self._share, self._square
         mean = float(w @ square)
-        return max(0.0, float(w @ square**2) / mean**2 - 1) if mean > 0 else 0.0
+        # Divided before it is squared: the square of a mean below 1e-162 is 0.
+        return max(0.0, float(w @ (square / mean) ** 2) - 1) if mean > 0 else 0.0
 
 
 def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums:
