@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "results": set(),
     "measure": {"_tally", "_input", "_numerics", "results"},
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
+    "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
     "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
 }
@@ -27,7 +28,8 @@ TOP = {"__init__", "__main__", "_lazy", "_versions", "errors", "typing"}
 
 # NumPy may be imported anywhere; these only where they have a home.
 LIBRARIES = {
-    "scipy": {"_numerics", "infer"},
+    "scipy": {"_numerics", "infer", "recalibrate"},
+    "sklearn": {"recalibrate"},
     "narwhals": {"_input", "results", "cli"},
     "click": {"cli"},
     "rich": {"cli"},

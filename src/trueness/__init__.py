@@ -34,8 +34,11 @@ __all__ = [
     "NoEstimateWarning",
     "NoiseFloor",
     "OneClassWarning",
+    "OwnRowsWarning",
+    "SeparableWarning",
     "Significance",
     "Tally",
+    "TiedScoresWarning",
     "TruenessError",
     "TruenessWarning",
     "__version__",
@@ -58,6 +61,7 @@ __all__ = [
     "measure",
     "noise_floor",
     "observed_expected",
+    "recalibrate",
     "reliability_bands",
     "results",
     "show_versions",
@@ -69,7 +73,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from trueness import infer, measure, results, simulate
+    from trueness import infer, measure, recalibrate, results, simulate
     from trueness._tally.accept import binned, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.tally import Binned, Tally
@@ -82,6 +86,9 @@ if TYPE_CHECKING:
         MovedScoresWarning,
         NoEstimateWarning,
         OneClassWarning,
+        OwnRowsWarning,
+        SeparableWarning,
+        TiedScoresWarning,
         TruenessError,
         TruenessWarning,
     )
@@ -179,12 +186,17 @@ __getattr__, __dir__ = lazily(
             "MovedScoresWarning",
             "NoEstimateWarning",
             "OneClassWarning",
+            "OwnRowsWarning",
+            "SeparableWarning",
+            "TiedScoresWarning",
             "TruenessError",
             "TruenessWarning",
         ),
         "_versions": ("show_versions",),
         "": (
+            "infer",
             "measure",
+            "recalibrate",
             "results",
             "simulate",
         ),

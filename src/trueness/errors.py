@@ -11,6 +11,9 @@ __all__ = [
     "MovedScoresWarning",
     "NoEstimateWarning",
     "OneClassWarning",
+    "OwnRowsWarning",
+    "SeparableWarning",
+    "TiedScoresWarning",
     "TruenessError",
     "TruenessWarning",
     "warn",
@@ -51,6 +54,18 @@ class MovedScoresWarning(TruenessWarning):
 
 class NoEstimateWarning(TruenessWarning):
     """The data do not determine the number; nan is returned."""
+
+
+class OwnRowsWarning(TruenessWarning):
+    """A calibrator is asked about the rows it was fitted on."""
+
+
+class TiedScoresWarning(TruenessWarning):
+    """Scores are tied where a guarantee assumes that none are."""
+
+
+class SeparableWarning(TruenessWarning):
+    """The labels would push a map to infinity, or do not determine it; a finite one is returned."""
 
 
 def warn(message: str, category: type[TruenessWarning]) -> None:

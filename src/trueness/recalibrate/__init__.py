@@ -1,0 +1,26 @@
+"""Scikit-learn estimators that make scores true, and what they can promise.
+
+The names are loaded when first used: planning needs neither scikit-learn nor SciPy's statistics.
+"""
+
+from typing import TYPE_CHECKING
+
+from trueness._lazy import lazily
+
+if TYPE_CHECKING:
+    from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
+
+__all__ = [
+    "Calibrator",
+    "calibrator_from_dict",
+    "load_calibrator",
+]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "_calibrator": ("Calibrator",),
+        "_stored": ("calibrator_from_dict", "load_calibrator"),
+    },
+)

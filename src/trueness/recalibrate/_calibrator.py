@@ -1,0 +1,128 @@
+"""What every calibrator is: a scikit-learn estimator from scores and labels to a map of scores."""
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import metadata_routing
+from sklearn.utils.validation import check_is_fitted
+
+from trueness.errors import OwnRowsWarning, warn
+from trueness.recalibrate._rows import Rows, Scale, Shape, accepted_rows, accepted_scores
+from trueness.recalibrate._stored import Stored
+from trueness.typing import ArrayLike, Floats
+
+__all__ = ["Calibrator"]
+
+
+class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """A map from scores to better scores, learnt from labels.
+
+    A subclass says what it works on (`_shape`), learns in `_fit` and changes checked scores in `_map`; what it learnt
+    it keeps in attributes that end in an underscore, each described in `_learnt`.
+    """
+
+    # scikit-learn routes every argument of `fit` that is not called X or y, unless told that it is no metadata.
+    __metadata_request__fit: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("y_prob", "y_true", "labels", "pos_label"), metadata_routing.UNUSED
+    )
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
+
+    _shape: ClassVar[Shape] = "vector"
+
+    n_rows_: int
+    """Rows of positive weight that it was fitted on."""
+    n_classes_: int | None
+    """Columns of the scores; None for a vector."""
+    classes_: tuple[Any, ...] | None
+    """Names of the columns; None for a vector."""
+
+    @property
+    def _scale(self) -> Scale:
+        """Which numbers the scores are."""
+        return "probabilities"
+
+    def fit(
+        self,
+        y_prob: ArrayLike,
+        y_true: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        labels: Sequence[Any] | None = None,
+        pos_label: Any = None,
+    ) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,) or (n, K)
+            Scores, of rows that the classifier was not trained on.
+        y_true : array-like of shape (n,)
+            What happened: 0/1, bool, or class labels.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is the row twice, weight 0 the row left out.
+        labels : sequence, optional
+            The classes in the order of the columns, when they are not 0..K-1.
+        pos_label : optional
+            The label of the event, when labels are not 0/1.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = accepted_rows(
+            y_prob,
+            y_true,
+            sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            scale=self._scale,
+            shape=self._shape,
+        )
+        self.n_rows_ = rows.y.size
+        self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
+        self.classes_ = rows.classes
+        self._seen = _fingerprint(rows.p)
+        self._fit(rows)
+        return self
+
+    def predict(self, y_prob: ArrayLike) -> Floats:
+        """Change scores.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,) or (n, K)
+            Scores of the kind and shape that `fit` saw.
+
+        Returns
+        -------
+        array of float64, of the same shape
+            Calibrated probabilities.
+        """
+        check_is_fitted(self)
+        p = accepted_scores(y_prob, scale=self._scale, classes=self.n_classes_)
+        if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self._seen:
+            warn(
+                f"These are the {self.n_rows_:,} rows that the calibrator was fitted on: an error measured on them "
+                "is too small. Keep rows aside, or use `CalibratedClassifier`, which fits on folds.",
+                OwnRowsWarning,
+            )
+        return self._map(p)
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter does not meet its demand; scikit-learn's habit is to look when fitting."""
+
+    @abstractmethod
+    def _fit(self, rows: Rows) -> None: ...
+
+    @abstractmethod
+    def _map(self, p: NDArray[Any]) -> Floats: ...
+
+
+def _fingerprint(p: NDArray[Any]) -> int:
+    return zlib.crc32(np.ascontiguousarray(p).view(np.uint8).data) if p.size else 0

@@ -1,0 +1,150 @@
+"""What a calibrator may be given: scores with labels to learn from, or scores alone to change."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.columns import are, column, refuse_missing
+from trueness._input.labels import explain_labels, refuse_swapped
+from trueness._input.sample import accept, refuse_shuffled_index
+from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
+from trueness.errors import InputError, OneClassWarning, warn
+from trueness.typing import ArrayLike, Floats, Ints
+
+__all__ = ["Rows", "Scale", "Shape", "accepted_rows", "accepted_scores"]
+
+Scale: TypeAlias = Literal["probabilities", "logits"]
+"""Which numbers the scores are; never guessed from them."""
+
+Shape: TypeAlias = Literal["vector", "matrix", "any"]
+"""What a calibrator works on: P(positive), a column per class, or either."""
+
+NAME = "y_prob"
+
+
+class Rows(NamedTuple):
+    """Checked rows to learn from; none has weight 0."""
+
+    p: NDArray[Any]
+    """Scores, (n,) or (n, K): float64, or the float32 or float16 they came in."""
+    y: Ints
+    """0/1, or column indices."""
+    w: Floats | None
+    """Weights above 0, or None."""
+    classes: tuple[Any, ...] | None
+    """Names of the columns of a matrix."""
+
+    @property
+    def weights(self) -> Floats:
+        """Weights, 1 where none were given."""
+        return np.ones(self.y.size) if self.w is None else self.w
+
+
+def accepted_rows(
+    y_prob: ArrayLike,
+    y_true: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    scale: Scale = "probabilities",
+    shape: Shape = "vector",
+) -> Rows:
+    """Check scores and labels, and leave out rows of weight 0."""
+    sample_y, p = y_true, y_prob
+    if scale == "logits":
+        # Labels and weights are judged beside probabilities of the same shape; the logits themselves pass unchanged.
+        logits = _logits(y_prob)
+        refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
+        p = np.full(logits.shape, 1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5)
+    sample = accept(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
+    if scale == "probabilities":
+        if sample.p.ndim == 1:
+            refuse_swapped(sample.y, sample.p)
+        _check_probabilities(sample.p, sample.tolerance)
+    explain_labels(sample.y, sample.p)
+    found = _floats(sample.p) if scale == "probabilities" else logits
+    _check_shape(found, shape)
+    y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
+    if w is not None and not w.all():
+        kept = w > 0
+        found, y, w = found[kept], y[kept], w[kept]
+    if (y == y[0]).all():
+        warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
+    return Rows(found, y, w, sample.classes)
+
+
+def accepted_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None) -> NDArray[Any]:
+    """Check scores alone; `classes` is how many columns they must have, None for a vector."""
+    if scale == "logits":
+        found = _logits(y_prob)
+    else:
+        given = numeric(column(y_prob, NAME), NAME)
+        if given.missing is not None:
+            refuse_missing(NAME, given.missing)
+        found = _floats(given.values)
+        if found.ndim in (1, 2):
+            _check_probabilities(found, row_sum_tolerance(found.dtype, None))
+    _check_columns(found, classes)
+    return found
+
+
+def _floats(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def _logits(given: ArrayLike) -> NDArray[Any]:
+    found = numeric(column(given, NAME), NAME)
+    if found.missing is not None:
+        refuse_missing(NAME, found.missing)
+    values = _floats(found.values)
+    if values.ndim not in (1, 2):
+        raise InputError(f"`{NAME}` must have one or two dimensions; got {values.ndim} (shape {values.shape}).")
+    # Their sum is finite only if each of them is, and needs no array of its own; float16 and float32 sums may overflow.
+    if not np.isfinite(values.sum(dtype=np.float64)):
+        _refuse_infinite(values)
+    return values
+
+
+def _refuse_infinite(values: NDArray[Any]) -> None:
+    if np.isnan(values).any():
+        refuse_nan(values, NAME)
+    bad = ~np.isfinite(values)
+    count = int(bad.sum())
+    if count:
+        at = [int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape)]
+        where = f"row {at[0]}" + (f", column {at[1]}" if len(at) == 2 else "")
+        raise InputError(
+            f"`{NAME}` as logits must be finite; {count:,} of {values.size:,} {are(count)} not, the first at {where}."
+        )
+
+
+def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
+    if p.size == 0:
+        return
+    if not (p.min() >= 0 and p.max() <= 1):  # false for nan too
+        explain_scores(p, NAME)
+    if p.ndim == 2 and (np.abs(p.sum(axis=1, dtype=np.float64) - 1) > tolerance).any():
+        explain_sums(p, NAME, tolerance)
+
+
+def _check_shape(values: NDArray[Any], shape: Shape) -> None:
+    if shape == "vector" and values.ndim == 2:
+        raise InputError(
+            f"`{NAME}` must be a vector of P(positive) for this calibrator; got shape {values.shape}. "
+            "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix."
+        )
+    if shape == "matrix" and values.ndim == 1:
+        raise InputError(
+            f"`{NAME}` must be a matrix, one column per class, for this calibrator; it is a vector. "
+            "`np.column_stack([1 - y_prob, y_prob])` makes one."
+        )
+
+
+def _check_columns(values: NDArray[Any], classes: int | None) -> None:
+    if classes is None and values.ndim != 1:
+        raise InputError(f"`{NAME}` must be a vector, as in `fit`; got shape {values.shape}.")
+    if classes is not None and (values.ndim != 2 or values.shape[1] != classes):
+        raise InputError(f"`{NAME}` must be a matrix of {classes} columns, as in `fit`; got shape {values.shape}.")

@@ -1,0 +1,224 @@
+"""Fitted maps as JSON: numbers with their meaning, and no code that runs when they are read."""
+
+import json
+import math
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from trueness import __version__
+from trueness._tally.atomic import replace_file
+from trueness.errors import InputError
+
+__all__ = ["SCHEMA", "Stored", "calibrator_from_dict", "load_calibrator"]
+
+SCHEMA = 1
+"""The number of the form that is written; a reader refuses one that is newer."""
+
+
+class Stored:
+    """A calibrator that can be written down and read again.
+
+    `_learnt` names what `fit` leaves behind, without the trailing underscore, and says what it is. Values may be None,
+    bool, int, float, str, arrays of numbers, tuples of plain values, calibrators and lists of calibrators.
+    """
+
+    _learnt: ClassVar[Mapping[str, str]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain Python, each number beside its meaning.
+
+        Returns
+        -------
+        dict
+            Keys `trueness` (version), `schema`, `type`, `parameters` and `learnt`; the latter has a `value` and
+            an `about` for each name. JSON holds it without loss.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return {
+            "trueness": __version__,
+            "schema": SCHEMA,
+            "type": type(self).__name__,
+            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},  # type: ignore[attr-defined]
+            "learnt": {
+                name: {"value": _plain(getattr(self, _attribute(name))), "about": about}
+                for name, about in self._all_learnt().items()
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The map that `to_dict` wrote.
+
+        Parameters
+        ----------
+        stored : mapping
+            What :meth:`to_dict` returned, or JSON made of it.
+
+        Returns
+        -------
+        calibrator
+            Predicts the same numbers, to the bit.
+        """
+        made = calibrator_from_dict(stored)
+        if not isinstance(made, cls):
+            raise InputError(f"`stored` must be a {cls.__name__}; it is a {type(made).__name__}.")
+        return made
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted map to a JSON file; if that fails, an older file stays as it was."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        replace_file(Path(path), lambda file: file.write(f"{text}\n".encode()))
+
+    @classmethod
+    def _all_learnt(cls) -> dict[str, str]:
+        return {
+            "n_rows": "rows of positive weight that it was fitted on",
+            "n_classes": "columns of the scores; null for a vector of P(positive)",
+            "classes": "names of the columns in order; null for a vector",
+            "seen": "checksum (CRC-32) of the scores it was fitted on, to warn when it is judged on them",
+            **cls._learnt,
+        }
+
+
+def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
+    """The calibrator, of whatever class, that `to_dict` wrote down.
+
+    Parameters
+    ----------
+    stored : mapping
+        What a calibrator's `to_dict` returned, or JSON made of it.
+
+    Returns
+    -------
+    calibrator
+        Fitted.
+    """
+    _check_form(stored)
+    home = import_module("trueness.recalibrate")
+    name = stored["type"]
+    cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
+    if not (isinstance(cls, type) and issubclass(cls, Stored)):
+        raise InputError(f"`stored` must name a calibrator of this version as its type; got {name!r}.")
+    parameters, learnt = stored["parameters"], stored["learnt"]
+    known = set(cls._get_param_names())  # type: ignore[attr-defined]
+    _check_names("parameters", set(parameters), known)
+    _check_names("learnt", set(learnt), set(cls._all_learnt()))
+    made = cls(**{key: _unplain(value) for key, value in parameters.items()})
+    for key, entry in learnt.items():
+        setattr(made, _attribute(key), _unplain(entry["value"]))
+    return made
+
+
+def load_calibrator(path: str | Path) -> Any:
+    """The calibrator that `save` wrote to a file.
+
+    Parameters
+    ----------
+    path : path
+        A JSON file.
+
+    Returns
+    -------
+    calibrator
+        Fitted; of the class that was saved.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        stored = json.loads(text)
+    except json.JSONDecodeError as reason:
+        raise InputError(f"`path` must be a JSON file of a calibrator; {str(path)!r} is not: {reason}.") from None
+    return calibrator_from_dict(stored)
+
+
+def _attribute(name: str) -> str:
+    return "_seen" if name == "seen" else f"{name}_"
+
+
+def _check_form(stored: Any) -> None:
+    demand = "`stored` must be what a calibrator's `to_dict` returned"
+    if not isinstance(stored, Mapping):
+        raise InputError(f"{demand}; got {type(stored).__name__}.")
+    absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
+    if absent:
+        raise InputError(f"{demand}; it has no {', '.join(map(repr, sorted(absent)))}.")
+    if not isinstance(stored["schema"], int) or not 1 <= stored["schema"] <= SCHEMA:
+        raise InputError(
+            f"`stored` must have schema {SCHEMA}, which this version of trueness reads; it has {stored['schema']!r}."
+        )
+    if not isinstance(stored["parameters"], Mapping) or not isinstance(stored["learnt"], Mapping):
+        raise InputError(f"{demand}; its 'parameters' and 'learnt' must be objects.")
+    if any(not isinstance(entry, Mapping) or "value" not in entry for entry in stored["learnt"].values()):
+        raise InputError(f"{demand}; each entry of its 'learnt' must have a 'value'.")
+
+
+def _check_names(where: str, found: set[str], known: set[str]) -> None:
+    if found != known:
+        what = [f"lacks {', '.join(sorted(known - found))}"] if known - found else []
+        what += [f"has the unknown {', '.join(sorted(found - known))}"] if found - known else []
+        raise InputError(f"`stored` must be whole; its {where!r} {' and '.join(what)}.")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Stored):
+        return {"calibrator": value.to_dict()} if _is_fitted(value) else {"unfitted": _outline(value)}
+    if isinstance(value, np.random.Generator):
+        return None  # it decided what was learnt and has no part in what is predicted
+    if isinstance(value, np.ndarray):
+        return {"array": _plain_list(value.tolist()), "dtype": str(value.dtype)}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list | tuple):
+        return {"tuple" if isinstance(value, tuple) else "list": [_plain(v) for v in value]}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise InputError(f"A calibrator with a {type(value).__name__} among its parameters cannot be written as JSON.")
+
+
+def _plain_list(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_plain_list(v) for v in values]
+    return values if not isinstance(values, float) or math.isfinite(values) else repr(values)
+
+
+def _unplain(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    if "calibrator" in value:
+        return calibrator_from_dict(value["calibrator"])
+    if "unfitted" in value:
+        return _from_outline(value["unfitted"])
+    if "array" in value:
+        kind = np.dtype(value["dtype"])
+        if kind.kind not in "biuf":
+            raise InputError(f"`stored` must have arrays of numbers; one is of {kind}.")
+        return np.array(value["array"], dtype=kind)
+    if "tuple" in value:
+        return tuple(_unplain(v) for v in value["tuple"])
+    if "list" in value:
+        return [_unplain(v) for v in value["list"]]
+    return float(value["float"])
+
+
+def _is_fitted(calibrator: Any) -> bool:
+    return hasattr(calibrator, "n_rows_")
+
+
+def _outline(calibrator: Any) -> dict[str, Any]:
+    parameters = calibrator.get_params(deep=False)
+    return {"type": type(calibrator).__name__, "parameters": {k: _plain(v) for k, v in parameters.items()}}
+
+
+def _from_outline(outline: Mapping[str, Any]) -> Any:
+    home = import_module("trueness.recalibrate")
+    name = outline["type"]
+    if name not in home.__all__:
+        raise InputError(f"`stored` must name a calibrator of this version as its type; got {name!r}.")
+    return getattr(home, name)(**{k: _unplain(v) for k, v in outline["parameters"].items()})

@@ -1,0 +1,138 @@
+"""What every calibrator does, shown on a toy: it predicts the share of events, whatever the score."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from trueness import InputError, OneClassWarning, OwnRowsWarning, recalibrate
+from trueness.recalibrate import Calibrator, load_calibrator
+
+
+class Share(Calibrator):
+    _learnt = {"share": "share of events"}  # noqa: RUF012
+
+    def __init__(self, spare=None):
+        self.spare = spare
+
+    def _fit(self, rows):
+        self.share_ = float(np.average(rows.y, weights=rows.w))
+
+    def _map(self, p):
+        return np.full(p.shape, self.share_)
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """The toy as if it were one of ours."""
+    monkeypatch.setattr(recalibrate, "__all__", [*recalibrate.__all__, "Share"])
+    monkeypatch.setattr(recalibrate, "Share", Share, raising=False)
+
+
+P, Y = [0.2, 0.4, 0.6], [0, 1, 1]
+
+
+def test_weights_are_repetitions():
+    weighted = Share().fit(P, Y, sample_weight=[2, 1, 0])
+    assert weighted.share_ == Share().fit([0.2, 0.2, 0.4], [0, 0, 1]).share_
+    assert weighted.n_rows_ == 2
+
+
+def test_an_unfitted_calibrator_says_so():
+    with pytest.raises(NotFittedError):
+        Share().predict(P)
+    with pytest.raises(NotFittedError):
+        Share().to_dict()
+
+
+def test_its_own_rows_are_a_warning():
+    fitted = Share().fit(P, Y)
+    with pytest.warns(OwnRowsWarning, match="the 3 rows that the calibrator was fitted on"):
+        fitted.predict(P)
+    assert (fitted.predict([0.2, 0.4, 0.7]) == 2 / 3).all()
+
+
+def test_one_class_is_a_warning():
+    with pytest.warns(OneClassWarning, match="All 2 labels are equal"):
+        Share().fit([0.1, 0.2], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "message"),
+    [
+        ([0.1, 1.2], [0, 1], r"`y_prob` must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.2 at row 1"),
+        ([0.1, float("nan")], [0, 1], "`y_prob` must not have missing values"),
+        ([0.1, 0.2], [1, 2], "`y_true` must be 0 or 1"),
+        ([0, 1], [0.1, 0.2], "arguments seem swapped"),
+        ([0.1, 0.2, 0.3], [0, 1], "got 2 labels and 3 scores"),
+        ([[0.1, 0.9], [0.2, 0.8]], [0, 1], r"must be a vector of P\(positive\).*OneVsRest"),
+        ([[0.1, 0.8], [0.2, 0.8]], [0, 1], "must sum to 1"),
+        ([], [], "at least one row"),
+    ],
+)
+def test_bad_rows_are_refused(p, y, message):
+    with pytest.raises(InputError, match=message):
+        Share().fit(p, y)
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        ([0.1, 1.2], r"must lie in \[0, 1\]"),
+        ([[0.1, 0.9]], "must be a vector, as in `fit`"),
+        (["a"], "must hold numbers"),
+        (None, "got None"),
+    ],
+)
+def test_bad_scores_are_refused(p, message):
+    with pytest.raises(InputError, match=message):
+        Share().fit(P, Y).predict(p)
+
+
+def test_labels_of_any_kind():
+    assert Share().fit(P, ["no", "yes", "yes"], pos_label="yes").share_ == 2 / 3
+
+
+def test_a_map_survives_json_pickle_and_clone(known, tmp_path):
+    fitted = Share(spare=np.float64(0.1)).fit(P, Y)
+    assert json.loads(json.dumps(fitted.to_dict())) == fitted.to_dict()
+    assert fitted.to_dict()["learnt"]["share"] == {"value": 2 / 3, "about": "share of events"}
+    fitted.save(tmp_path / "map.json")
+    for again in (Share.from_dict(fitted.to_dict()), load_calibrator(tmp_path / "map.json")):
+        assert again.share_ == fitted.share_
+        assert again.get_params() == {"spare": 0.1}
+        with pytest.warns(OwnRowsWarning):
+            again.predict(P)
+    assert pickle.loads(pickle.dumps(fitted.get_params())) == {"spare": 0.1}
+    assert not hasattr(clone(fitted), "share_")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 2}, "must have schema 1.*it has 2"),
+        ({"type": "os"}, "must name a calibrator of this version as its type; got 'os'"),
+        ({"type": "load_calibrator"}, "must name a calibrator"),
+        ({"parameters": {}}, "its 'parameters' lacks spare"),
+        ({"learnt": {"share": 1}}, "must have a 'value'"),
+        ({"learnt": []}, "must be objects"),
+    ],
+)
+def test_a_damaged_map_is_refused(known, change, message):
+    with pytest.raises(InputError, match=message):
+        Share.from_dict(Share().fit(P, Y).to_dict() | change)
+
+
+def test_a_file_that_is_no_json_is_refused(tmp_path):
+    (tmp_path / "map.json").write_text("{")
+    with pytest.raises(InputError, match="must be a JSON file of a calibrator"):
+        load_calibrator(tmp_path / "map.json")
+
+
+def test_sample_weight_can_be_routed_and_nothing_else():
+    request = Share().get_metadata_routing()
+    assert set(request.fit.requests) == {"sample_weight"}
+    assert not request.predict.requests
