@@ -23,6 +23,7 @@ __all__ = [
     "classwise_sums",
     "mass_sums",
     "pava",
+    "softmax_sums",
     "top1",
     "weighted_bin_sums",
     "weighted_cells",
@@ -330,3 +331,17 @@ def _first_cells(pieces: list[Array]) -> list[int]:
     """Where the cells of each piece begin, and how many there are in all."""
     numbers = in_threads(lambda i: call(_count_cells, (pieces[i],), pieces[i].size), len(pieces))
     return [0, *np.cumsum(numbers).tolist()]
+
+
+_softmax_sums = bind("softmax_sums", 4, c_int64, c_int64, c_double)
+
+
+def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
+    """See :func:`trueness._kernels.reference.softmax_sums`."""
+    rows = shares(Z.shape[0], workers(Z.size))
+    sums = np.zeros((len(rows), 3))
+
+    def work(i: int) -> int:
+        return int(call(_softmax_sums, (Z, y, w, sums[i]), *rows[i], beta))
+
+    return _every_fault(in_threads(work, len(rows))), sums.sum(axis=0)

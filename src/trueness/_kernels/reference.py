@@ -21,6 +21,7 @@ __all__ = [
     "classwise_sums",
     "mass_sums",
     "pava",
+    "softmax_sums",
     "top1",
     "weighted_bin_sums",
     "weighted_cells",
@@ -495,3 +496,42 @@ def _not_below(left_sum: Any, left: Any, right_sum: Any, right: Any, exact: bool
     if exact:
         return bool(left_sum * right >= right_sum * left)
     return bool(left_sum / left >= right_sum / right)
+
+
+def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
+    r"""Log loss of softmax(β z), and its first two derivatives in β, summed over rows.
+
+    Parameters
+    ----------
+    Z : array of float32 or float64, shape (n, K)
+        Logits, finite; their differences and the squares of these must not overflow.
+    y : array of int64, shape (n,)
+        Class codes 0 .. K−1.
+    w : array of float64, shape (n,) or (0,)
+        Weights; none means 1 each.
+    beta : float
+        At least 0.
+
+    Returns
+    -------
+    status : int
+        BAD_LABEL.
+    sums : array of float64, shape (3,)
+        Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, with the mean m and the variance v of a row's logits
+        under its softmax. The compiled sums may differ from these by 1e-12 of the sum of the terms' magnitudes.
+    """
+    n, n_classes = Z.shape
+    sums = np.zeros(3)
+    if ((y < 0) | (y >= n_classes)).any():
+        return BAD_LABEL, sums
+    for rows in _chunks(n, max(1, _CHUNK // max(1, n_classes))):
+        difference = Z[rows].astype(np.float64)
+        difference -= difference.max(axis=1, keepdims=True)
+        power = np.exp(beta * difference)
+        total = power.sum(axis=1)
+        mean = (difference * power).sum(axis=1) / total
+        square = (difference * difference * power).sum(axis=1) / total
+        own = difference[np.arange(total.size), y[rows]]
+        terms = np.log(total) - beta * own, mean - own, np.maximum(square - mean * mean, 0)
+        sums += [np.sum(term if w.size == 0 else w[rows] * term) for term in terms]
+    return 0, sums
