@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.recalibrate._beta import BetaCalibration
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._platt import PlattScaling
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
+    from trueness.recalibrate._temperature import TemperatureScaling
 
 __all__ = [
+    "BetaCalibration",
     "Calibrator",
+    "PlattScaling",
+    "TemperatureScaling",
     "calibrator_from_dict",
     "load_calibrator",
 ]
@@ -20,7 +26,10 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "_beta": ("BetaCalibration",),
         "_calibrator": ("Calibrator",),
+        "_platt": ("PlattScaling",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
+        "_temperature": ("TemperatureScaling",),
     },
 )

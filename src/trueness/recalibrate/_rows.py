@@ -58,13 +58,14 @@ def accepted_rows(
         # Labels and weights are judged beside probabilities of the same shape; the logits themselves pass unchanged.
         logits = _logits(y_prob)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
-        p = np.full(logits.shape, 1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5)
+        p = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
     sample = accept(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
     if scale == "probabilities":
         if sample.p.ndim == 1:
             refuse_swapped(sample.y, sample.p)
         _check_probabilities(sample.p, sample.tolerance)
-    explain_labels(sample.y, sample.p)
+    if sample.p.ndim == 1:  # codes of classes were checked beside the number of columns
+        explain_labels(sample.y, sample.p)
     found = _floats(sample.p) if scale == "probabilities" else logits
     _check_shape(found, shape)
     y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
@@ -102,8 +103,10 @@ def _logits(given: ArrayLike) -> NDArray[Any]:
     values = _floats(found.values)
     if values.ndim not in (1, 2):
         raise InputError(f"`{NAME}` must have one or two dimensions; got {values.ndim} (shape {values.shape}).")
-    # Their sum is finite only if each of them is, and needs no array of its own; float16 and float32 sums may overflow.
-    if not np.isfinite(values.sum(dtype=np.float64)):
+    # Their sum is finite only if each of them is, and needs no array of its own. If it overflows, we look closer.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.float32 if values.itemsize < 8 else np.float64)
+    if not np.isfinite(total):
         _refuse_infinite(values)
     return values
 

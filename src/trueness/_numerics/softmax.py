@@ -1,0 +1,210 @@
+"""The softmax of logits at a temperature, and the temperature that labels would have preferred."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._kernels import softmax_sums
+
+__all__ = ["InverseTemperature", "inverse_temperature", "softmax"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
+
+# The search ends when a step is so small, relatively, or when Newton's next one would be.
+_CONVERGED = 1e-10
+_MAX_STEPS = 200
+# The smallest inverse temperature, in units of the inverse spread of the logits.
+_LEAST = 1e-6
+# From so many entries on, the search starts from the optimum of every _STRIDE-th row.
+_WORTH_SAMPLING = 2_000_000
+_STRIDE = 16
+# Beyond these magnitudes the squares of logits could overflow or vanish.
+_LARGE, _SMALL = 1e100, 1e-100
+# Entries whose temporaries stay in the processor's cache.
+_BLOCK = 2**16
+
+
+class InverseTemperature(NamedTuple):
+    """What :func:`inverse_temperature` found."""
+
+    value: float
+    verdict: Verdict
+
+
+class _Sums(NamedTuple):
+    """A loss as a function of the inverse temperature, at one place."""
+
+    loss: float
+    slope: float
+    curvature: float
+
+
+def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | None = None) -> InverseTemperature:
+    r"""The β > 0 for which softmax(β z) has the smallest log loss.
+
+    Parameters
+    ----------
+    Z : array of shape (n, K)
+        Logits, finite, of any float type.
+    y : array of int64, shape (n,)
+        Columns that came true.
+    w : array of float64, shape (n,), optional
+        Weights above 0.
+
+    Returns
+    -------
+    value : float
+        Positive and finite.
+    verdict : str
+        'optimum': the maximum-likelihood estimate. 'separable': every label has the largest logit of its row, so the
+        loss falls for ever with β; the value belongs to smoothed labels (see Notes). 'reversed': no β > 0 is
+        better than 0; the value is 1e-6 over the spread, which makes predictions nearly equal. 'constant': the logits
+        of each row are equal and every β is as good; the value is 1.
+
+    Notes
+    -----
+    The loss :math:`\sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Newton's steps, kept
+    inside the bracket that the signs of the slope give, end when the error left is below 1e-10 of β. Smoothed labels
+    say that the class c of a row, which has weight :math:`N_c` in all, came true with :math:`(N_c + 1) / (N_c + K)` and
+    each other class with :math:`1 / (N_c + K)`, which for K = 2 is Platt's rule. The spread is the square root of the
+    mean over rows of the variance of their logits.
+
+    Examples
+    --------
+    Odds of 1:3 were predicted and 1:2 came true: of nine rows, six times.
+
+    >>> import numpy as np
+    >>> Z = np.log([[0.25, 0.75]] * 9)
+    >>> beta = inverse_temperature(Z, np.array([1] * 6 + [0] * 3)).value
+    >>> round(beta, 6), round(float(np.log(2) / np.log(3)), 6)
+    (0.63093, 0.63093)
+    """
+    weights = np.empty(0) if w is None else np.ascontiguousarray(w, np.float64)
+    y = np.ascontiguousarray(y, np.int64)
+    Z, unit = _in_range(Z)
+    verdict: Verdict = "optimum"
+    pull = 0.0
+    if _all_on_top(Z, y):
+        verdict, pull = "separable", _pull_of_smoothing(Z, y, weights)
+    start = 1.0
+    if verdict == "optimum" and Z.size >= _WORTH_SAMPLING:
+        some = inverse_temperature(Z[::_STRIDE], y[::_STRIDE], None if w is None else weights[::_STRIDE])
+        start = some.value if some.verdict == "optimum" else start
+    found = _minimise(lambda beta: _loss(Z, y, weights, beta, pull), start)
+    if found.verdict == "constant":
+        return found
+    return InverseTemperature(found.value * unit, found.verdict if found.verdict != "optimum" else verdict)
+
+
+def softmax(Z: NDArray[Any], temperature: float = 1.0) -> FloatArray:
+    r"""Probabilities :math:`e^{z_j / T} / \sum_k e^{z_k / T}` of each row.
+
+    Parameters
+    ----------
+    Z : array of shape (n, K)
+        Logits; -inf is allowed, where a row has others.
+    temperature : float, default 1
+        T > 0.
+
+    Returns
+    -------
+    array of float64, shape (n, K)
+        Rows sum to one. What is largest in a row of Z, or shares that place, is so here, and nothing else: where
+        rounding would make a smaller logit equal to the largest, it is kept below by one unit in the last place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> softmax(np.log([[1, 9]]), 2.0)
+    array([[0.25, 0.75]])
+    """
+    out = np.empty(Z.shape)
+    step = max(1, _BLOCK // max(1, Z.shape[1]))
+    for i in range(0, Z.shape[0], step):
+        block = out[i : i + step]
+        difference = Z[i : i + step].astype(np.float64)
+        difference -= difference.max(axis=1, keepdims=True)
+        np.exp(difference / temperature, out=block)
+        block /= block.sum(axis=1, keepdims=True)
+        peak = block.max(axis=1, keepdims=True)
+        late = (block == peak) & (difference < 0)
+        if late.any():
+            block[late] = np.broadcast_to(np.nextafter(peak, 0), block.shape)[late]
+    return out
+
+
+def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    """Logits that can be squared, as float32 or float64, and the power of two by which they were multiplied."""
+    Z = np.ascontiguousarray(Z, np.float32 if Z.dtype.itemsize <= 4 else np.float64)
+    if Z.dtype == np.float32 or Z.size == 0:
+        return Z, 1.0
+    largest = max(float(Z.max()), -float(Z.min()))
+    if largest == 0 or _SMALL <= largest <= _LARGE:
+        return Z, 1.0
+    exponent = math.frexp(largest)[1]
+    # Twice, since 2^-1074 has no inverse among the floats.
+    return np.ldexp(Z, -exponent), math.ldexp(1.0, max(-1022, min(1022, -exponent)))
+
+
+def _all_on_top(Z: NDArray[Any], y: NDArray[np.int64]) -> bool:
+    """Whether each label's logit is the largest of its row; most often the first few rows tell."""
+    n, size = Z.shape[0], 64
+    start = 0
+    while start < n:
+        rows = slice(start, start + size)
+        own = Z[rows][np.arange(y[rows].size), y[rows]]
+        if (own < Z[rows].max(axis=1)).any():
+            return False
+        start, size = start + size, 2 * size
+    return True
+
+
+def _pull_of_smoothing(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray) -> float:
+    """By how much smoothed labels raise the slope of the loss, wherever it is taken."""
+    weight = w if w.size else np.ones(y.size)
+    n_classes = Z.shape[1]
+    of_class = np.bincount(y, weight, n_classes)[y]
+    gap = Z[np.arange(y.size), y] - Z.mean(axis=1, dtype=np.float64)
+    return float(np.sum(weight * n_classes / (of_class + n_classes) * gap))
+
+
+def _loss(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray, beta: float, pull: float) -> _Sums:
+    status, (loss, slope, curvature) = softmax_sums(Z, y, w, beta)
+    assert status == 0, "labels are checked before they come here"
+    total = float(w.sum()) if w.size else float(y.size)
+    return _Sums(float(loss + beta * pull) / total, float(slope + pull) / total, float(curvature) / total)
+
+
+def _minimise(at: Callable[[float], _Sums], beta: float) -> InverseTemperature:
+    """The β > 0 at which a convex loss is smallest, from a first guess."""
+    low, high, least = 0.0, math.inf, 0.0
+    before = math.inf
+    for _ in range(_MAX_STEPS):
+        here = at(beta)
+        low, high = (beta, high) if here.slope < 0 else (low, beta)
+        target = beta - here.slope / here.curvature if here.curvature > 0 else math.inf if here.slope < 0 else -math.inf
+        if target <= 0 and least == 0:
+            origin = at(0.0)
+            spread = math.sqrt(origin.curvature)
+            if spread == 0:
+                return InverseTemperature(1.0, "constant")
+            least = _LEAST / spread
+            if origin.slope >= 0:
+                return InverseTemperature(least, "reversed")
+        # Newton's steps must shrink, or the bracket is halved (doubled while it has no end).
+        newton = low <= target <= high and abs(target - beta) <= before / 2
+        if not newton:
+            target = 2 * beta if math.isinf(high) else (low + high) / 2
+        step, beta = abs(target - beta), target
+        # Errors square from one of Newton's steps to the next, so the one left is of the order of step³ / before².
+        left = step * (step / before) ** 2 if newton and step < before / 10 < math.inf else step
+        if left <= _CONVERGED * beta:
+            break
+        before = step if newton else math.inf
+    return InverseTemperature(max(beta, least), "optimum")

@@ -1,0 +1,152 @@
+"""Beta calibration: log-odds that are linear in the logarithms of the score and of its complement."""
+
+import math
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from trueness._numerics.bounded_logistic import bounded_logistic
+from trueness.errors import InputError, SeparableWarning, warn
+from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._logits import check_eps, moved
+from trueness.recalibrate._platt import smoothed_events
+from trueness.recalibrate._rows import Rows
+from trueness.typing import Bools, Floats, Ints
+
+__all__ = ["BetaCalibration"]
+
+Parameters: TypeAlias = Literal["abm", "am", "ab"]
+
+
+class _Design(NamedTuple):
+    """How the free parameters make a, b and c: (a, b, c) = parameters @ make."""
+
+    make: Floats
+    bounded: Bools
+    start: Floats
+
+
+_LOG2 = math.log(2)
+_DESIGNS = {
+    "abm": _Design(np.eye(3), np.array([True, True, False]), np.array([1.0, 1.0, 0.0])),
+    "am": _Design(np.array([[1.0, 1, 0], [0, 0, 1]]), np.array([True, False]), np.array([1.0, 0.0])),
+    "ab": _Design(np.array([[1, 0, _LOG2], [0, 1, -_LOG2]]), np.array([True, True]), np.array([1.0, 1.0])),
+}
+
+
+class BetaCalibration(Calibrator):
+    r"""Map scores as if they came from two beta distributions, one per class.
+
+    More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The identity is among the
+    maps, so that calibrated scores can stay as they are.
+
+    Parameters
+    ----------
+    parameters : {'abm', 'am', 'ab'}, default 'abm'
+        Which are free: all three; 'am': one slope for both ends, a = b; 'ab': the map passes through (1/2, 1/2).
+    eps : float, default 1e-12
+        In `fit`, scores of exactly 0 or 1 are moved inwards by this much, with a warning.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float
+        As in the formula; a and b are not negative.
+
+    Notes
+    -----
+    A score :math:`p` becomes
+
+    .. math:: \frac{1}{1 + e^{-(a \log p - b \log(1 - p) + c)}} , \qquad a, b \ge 0 ,
+
+    with the parameters of the largest likelihood under that constraint, which makes the map increasing. (The published
+    procedure drops a parameter that comes out negative and fits again; the likelihood here is never below that one's.)
+    With m, the score that becomes 1/2, :math:`c = b \log(1 - m) - a \log m`. Score 0 becomes 0 if a > 0, else
+    :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
+
+    Labels that a threshold on the score separates, or that are all equal, have no finite optimum: Platt's targets
+    take their place, with a :class:`~trueness.errors.SeparableWarning` (see :class:`PlattScaling`). If the scores have
+    fewer distinct values than there are parameters, the optimum nearest to the identity map is
+    returned, with the same warning.
+
+    References
+    ----------
+    M. Kull, T. Silva Filho, P. Flach, Beyond sigmoids: how to obtain well-calibrated probabilities from binary
+    classifiers with beta calibration, Electronic Journal of Statistics 11 (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trueness.recalibrate import BetaCalibration
+    >>> p = np.repeat([0.2, 0.5, 0.8], 10)
+    >>> y = np.repeat([0, 1, 0, 1, 0, 1], [9, 1, 5, 5, 1, 9])
+    >>> fitted = BetaCalibration().fit(p, y)
+    >>> fitted.predict([0.0, 0.2, 0.5, 0.8, 1.0]).round(4)
+    array([0. , 0.1, 0.5, 0.9, 1. ])
+    """
+
+    _learnt: ClassVar[dict[str, str]] = {
+        "a": "factor of the logarithm of a score",
+        "b": "factor of minus the logarithm of its complement",
+        "c": "number added to both, which gives the log-odds of the prediction",
+    }
+
+    a_: float
+    b_: float
+    c_: float
+
+    def __init__(self, *, parameters: Parameters = "abm", eps: float = 1e-12) -> None:
+        self.parameters = parameters
+        self.eps = eps
+
+    def _check_parameters(self) -> None:
+        check_eps(self.eps)
+        if not (isinstance(self.parameters, str) and self.parameters in _DESIGNS):
+            raise InputError(f"`parameters` must be 'abm', 'am' or 'ab'; got {self.parameters!r}.")
+
+    def _fit(self, rows: Rows) -> None:
+        p, w = rows.p.astype(np.float64), rows.weights
+        design = _DESIGNS[self.parameters]
+        logs = _movable_logs(p, self.eps)
+        events = w * rows.y
+        n_distinct = np.unique(p).size
+        if self._separable(p, rows.y):
+            events = smoothed_events(rows.y, w)
+            warn(
+                "The scores separate the labels: no map is steep enough. Platt's targets took the place of the labels.",
+                SeparableWarning,
+            )
+        elif n_distinct < design.start.size:
+            values = "value does" if n_distinct == 1 else "values do"
+            warn(
+                f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters; those "
+                "nearest to the identity map are returned.",
+                SeparableWarning,
+            )
+        found = bounded_logistic(logs @ design.make.T, w, events, design.start, design.bounded)
+        self.a_, self.b_, self.c_ = map(float, found @ design.make)
+
+    def _separable(self, p: Floats, y: Ints) -> bool:
+        event, rest = p[y == 1], p[y == 0]
+        if self.parameters == "ab":  # log-odds have the sign of p − 1/2, whatever a and b are
+            return bool((event >= 0.5).all() and (rest <= 0.5).all())
+        return not event.size or not rest.size or bool(rest.max() <= event.min())
+
+    def _map(self, p: NDArray[Any]) -> Floats:
+        score = p.astype(np.float64)
+        with np.errstate(divide="ignore"):
+            logs = np.log(score), -np.log1p(-score)
+        # 0 · ∞ is no number, but a factor of 0 leaves the rest wherever the score is.
+        terms = [factor * log for factor, log in zip((self.a_, self.b_), logs, strict=True) if factor]
+        return np.asarray(expit(sum(terms, np.full(score.shape, self.c_))))
+
+
+def _movable_logs(p: Floats, eps: float) -> Floats:
+    """Columns log p, −log(1 − p) and 1, all finite."""
+    ends = (p == 0) | (p == 1)
+    moved(ends, eps)
+    inside = np.where(ends, eps, p)
+    u, v = np.log(inside), -np.log1p(-inside)
+    # 1 − eps may round to 1, so the logarithms at 1 are those at 0 with their roles exchanged.
+    return np.column_stack([np.where(p == 1, -v, u), np.where(p == 1, -u, v), np.ones(p.size)])
