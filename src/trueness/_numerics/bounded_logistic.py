@@ -53,8 +53,8 @@ def bounded_logistic(
 
     >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
-    >>> slope_must_be_positive = np.array([True, False])
-    >>> bounded_logistic(X, np.full(2, 4.0), np.array([3.0, 1.0]), np.array([1.0, 0.0]), slope_must_be_positive).round(9)
+    >>> positive_slope = np.array([True, False])
+    >>> bounded_logistic(X, np.full(2, 4.0), np.array([3.0, 1.0]), np.array([1.0, 0.0]), positive_slope).round(9)
     array([0., 0.])
     """
     total = float(weight.sum())
