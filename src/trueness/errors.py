@@ -10,6 +10,7 @@ __all__ = [
     "MissingLibraryError",
     "MovedScoresWarning",
     "NoEstimateWarning",
+    "NotConvergedWarning",
     "OneClassWarning",
     "OwnRowsWarning",
     "SeparableWarning",
@@ -54,6 +55,10 @@ class MovedScoresWarning(TruenessWarning):
 
 class NoEstimateWarning(TruenessWarning):
     """The data do not determine the number; nan is returned."""
+
+
+class NotConvergedWarning(TruenessWarning):
+    """A search ended before it reached the optimum; what it had is returned."""
 
 
 class OwnRowsWarning(TruenessWarning):

@@ -10,6 +10,7 @@ from trueness._lazy import lazily
 if TYPE_CHECKING:
     from trueness.recalibrate._beta import BetaCalibration
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._multinomial import DirichletCalibration, MatrixScaling, VectorScaling
     from trueness.recalibrate._platt import PlattScaling
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._temperature import TemperatureScaling
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 __all__ = [
     "BetaCalibration",
     "Calibrator",
+    "DirichletCalibration",
+    "MatrixScaling",
     "PlattScaling",
     "TemperatureScaling",
+    "VectorScaling",
     "calibrator_from_dict",
     "load_calibrator",
 ]
@@ -28,6 +32,7 @@ __getattr__, __dir__ = lazily(
     {
         "_beta": ("BetaCalibration",),
         "_calibrator": ("Calibrator",),
+        "_multinomial": ("DirichletCalibration", "MatrixScaling", "VectorScaling"),
         "_platt": ("PlattScaling",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
         "_temperature": ("TemperatureScaling",),
