@@ -26,6 +26,8 @@ _WORTH_SAMPLING = 2_000_000
 _STRIDE = 16
 # Beyond these magnitudes the squares of logits could overflow or vanish.
 _LARGE, _SMALL = 1e100, 1e-100
+# Logits below this count as 0: the inverse of such a temperature would not be finite.
+_VANISHING = 1e-300
 # Entries whose temporaries stay in the processor's cache.
 _BLOCK = 2**16
 
@@ -65,7 +67,7 @@ def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | N
         'optimum': the maximum-likelihood estimate. 'separable': every label has the largest logit of its row, so the
         loss falls for ever with β; the value belongs to smoothed labels (see Notes). 'reversed': no β > 0 is
         better than 0; the value is 1e-6 over the spread, which makes predictions nearly equal. 'constant': the logits
-        of each row are equal and every β is as good; the value is 1.
+        of each row are equal, or all below 1e-300, and every β is as good; the value is 1.
 
     Notes
     -----
@@ -145,11 +147,13 @@ def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
     if Z.dtype == np.float32 or Z.size == 0:
         return Z, 1.0
     largest = max(float(Z.max()), -float(Z.min()))
-    if largest == 0 or _SMALL <= largest <= _LARGE:
+    if _SMALL <= largest <= _LARGE:
         return Z, 1.0
+    if largest < _VANISHING:
+        return np.zeros_like(Z), 1.0
     exponent = math.frexp(largest)[1]
-    # Twice, since 2^-1074 has no inverse among the floats.
-    return np.ldexp(Z, -exponent), math.ldexp(1.0, max(-1022, min(1022, -exponent)))
+    unit = math.ldexp(1.0, 1 - exponent)
+    return Z * unit, unit
 
 
 def _all_on_top(Z: NDArray[Any], y: NDArray[np.int64]) -> bool:

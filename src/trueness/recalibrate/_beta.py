@@ -130,8 +130,10 @@ class BetaCalibration(Calibrator):
     def _separable(self, p: Floats, y: Ints) -> bool:
         event, rest = p[y == 1], p[y == 0]
         if self.parameters == "ab":  # log-odds have the sign of p − 1/2, whatever a and b are
-            return bool((event >= 0.5).all() and (rest <= 0.5).all())
-        return not event.size or not rest.size or bool(rest.max() <= event.min())
+            return bool((event >= 0.5).all() and (rest <= 0.5).all() and (p != 0.5).any())
+        if not event.size or not rest.size:
+            return True
+        return bool(rest.max() <= event.min() and p.min() < p.max())
 
     def _map(self, p: NDArray[Any]) -> Floats:
         score = p.astype(np.float64)

@@ -18,8 +18,9 @@ __all__ = ["PlattScaling", "smoothed_events"]
 
 Targets: TypeAlias = Literal["labels", "platt"]
 
-# Beyond this the squares of logits could overflow.
-_LARGE = 1e100
+# Outside these magnitudes the squares of logits could overflow, or their differences count as none.
+_SMALL, _LARGE = 1e-3, 1e100
+_VANISHING = 1e-300
 
 
 class PlattScaling(Calibrator):
@@ -129,9 +130,11 @@ def smoothed_events(y: Ints, w: Floats) -> Floats:
 
 
 def _unit(x: Floats) -> float:
-    """A power of two that brings huge logits into the range whose squares are finite."""
+    """A power of two that brings huge or tiny logits near 1."""
     largest = float(np.max(np.abs(x)))
-    return math.ldexp(1.0, -math.frexp(largest)[1]) if largest > _LARGE else 1.0
+    if _SMALL <= largest <= _LARGE or largest < _VANISHING:
+        return 1.0
+    return math.ldexp(1.0, -math.frexp(largest)[1])
 
 
 def _shift(x: Floats, w: Floats, events: Floats, smooth: Floats) -> float:

@@ -1,0 +1,114 @@
+"""Vector, matrix and Dirichlet scaling: limits, penalties, and scikit-learn's multinomial regression."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.linear_model import LogisticRegression
+
+from trueness.errors import InputError, MovedScoresWarning, SeparableWarning
+from trueness.recalibrate import DirichletCalibration, MatrixScaling, VectorScaling
+
+KINDS = [VectorScaling, MatrixScaling, DirichletCalibration]
+
+
+def drawn(n=300, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = 1.5 * rng.standard_normal((n, k))
+    return log_softmax(1.6 * Z + 0.3 * (np.arange(k) == 0), axis=1), (Z + rng.gumbel(size=Z.shape)).argmax(axis=1)
+
+
+def test_scikit_learn_finds_the_same_matrix():
+    Z, y = drawn()
+    w = np.random.default_rng(1).exponential(size=y.size)
+    theirs = LogisticRegression(C=1e8, tol=1e-10, max_iter=5000).fit(Z, y, w)  # compared with 1.9.1
+    ours = MatrixScaling(input="logits", l2=1e-9).fit(Z, y, sample_weight=w)
+    np.testing.assert_allclose(ours.predict(Z[:20]), theirs.predict_proba(Z[:20]), atol=1e-5)
+
+
+def test_the_dirichlet_objective_is_the_published_one():
+    Z, y = drawn(80)
+    odir, mu, l2, k = 0.3, 0.7, 1e-3, 3
+
+    def objective(flat):
+        theta = flat.reshape(k, k + 1)
+        W, b = theta[:, :-1], theta[:, -1]
+        eta = Z @ W.T + b
+        loss = np.mean(logsumexp(eta, axis=1) - eta[np.arange(y.size), y])
+        off = W - np.diag(np.diag(W))
+        ridge = np.sum((W - np.eye(k)) ** 2) + np.sum(b**2)
+        return loss + odir * np.sum(off**2) / (k * (k - 1)) + mu * np.mean(b**2) + l2 / 2 * ridge
+
+    plain = minimize(objective, np.random.default_rng(0).standard_normal(k * (k + 1)), method="BFGS", tol=1e-9)
+    fitted = DirichletCalibration(odir=odir, odir_intercept=mu, l2=l2).fit(np.exp(Z), y)
+    found = np.column_stack([fitted.matrix_, fitted.intercept_])
+    assert objective(found.ravel()) <= plain.fun + 1e-12
+    np.testing.assert_allclose(found.ravel(), plain.x, atol=1e-4)
+    same = DirichletCalibration(odir=odir, odir_intercept=odir, l2=l2).fit(np.exp(Z), y)
+    assert np.array_equal(same.matrix_, DirichletCalibration(odir=odir, l2=l2).fit(np.exp(Z), y).matrix_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_heavy_ridge_leaves_the_scores_as_they_are(kind):
+    Z, y = drawn()
+    np.testing.assert_allclose(kind(l2=1e9).fit(np.exp(Z), y).predict(np.exp(Z[:9])), np.exp(Z[:9]), atol=1e-6)
+
+
+def test_odir_holds_back_mixing_alone():
+    Z, y = drawn()
+    mixed = DirichletCalibration(odir=1e9, odir_intercept=0).fit(np.exp(Z), y)
+    assert np.abs(mixed.matrix_ - np.diag(np.diag(mixed.matrix_))).max() < 1e-6
+    plain = VectorScaling().fit(np.exp(Z), y)
+    np.testing.assert_allclose(np.diag(mixed.matrix_), plain.scale_, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shifts_that_nobody_sees_stay_at_zero(kind):
+    Z, y = drawn()
+    assert abs(kind().fit(np.exp(Z), y).intercept_.mean()) < 1e-9
+
+
+def test_a_class_of_probability_zero_gets_the_limit_under_vector_scaling():
+    Z, y = drawn()
+    fitted = VectorScaling().fit(np.exp(Z), y)
+    assert (fitted.scale_ > 0).all()
+    found = fitted.predict([[0.0, 0.4, 0.6], [1e-300, 0.4, 0.6], [0.0, 0.0, 1.0]])
+    assert found[0, 0] == 0
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+    assert found[2].tolist() == [0, 0, 1]
+    fitted.scale_ = np.array([-1.0, 1.0, 1.0])
+    assert fitted.predict([[0.0, 0.4, 0.6]]).tolist() == [[1, 0, 0]]
+    fitted.scale_ = np.array([0.0, 1.0, 1.0])
+    np.testing.assert_allclose(fitted.predict([[0.0, 0.4, 0.6]]), fitted.predict([[1e-9, 0.4, 0.6]]), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [MatrixScaling, DirichletCalibration])
+def test_zeros_are_replaced_in_predict_too_where_the_limit_is_not_one(kind):
+    Z, y = drawn()
+    fitted = kind().fit(np.exp(Z), y)
+    with pytest.warns(MovedScoresWarning, match="2 scores are exactly 0 and were moved inwards by 1e-12"):
+        found = fitted.predict([[0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(found, fitted.predict([[1e-12, 1e-12, 1.0]]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_class_that_never_came_true_is_a_warning(kind):
+    Z, y = drawn()
+    with pytest.warns(SeparableWarning, match="Class 2 never came true: its size is decided by the penalty alone"):
+        fitted = kind().fit(np.exp(Z), y % 2)
+    assert fitted.predict(np.exp(Z[:9]))[:, 2].max() < 0.05
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vector_of_scores_is_refused(kind):
+    with pytest.raises(InputError, match="must be a matrix, one column per class, for this calibrator"):
+        kind().fit([0.1, 0.9], [0, 1])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dirichletcal_finds_the_same():
+    peer = pytest.importorskip("dirichletcal", reason="needs dirichletcal")
+    Z, y = drawn()
+    theirs = peer.DirichletCalibrator(matrix_type="full", l2=0.0).fit(np.exp(Z), y)
+    ours = DirichletCalibration(odir=0, l2=1e-9).fit(np.exp(Z), y)
+    np.testing.assert_allclose(ours.predict(np.exp(Z[:20])), theirs.predict_proba(np.exp(Z[:20])), atol=1e-3)

@@ -1,0 +1,129 @@
+"""Temperature scaling by hand, against other implementations, and at full size."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import __version__ as sklearn_version
+
+from trueness.errors import MovedScoresWarning, SeparableWarning
+from trueness.recalibrate import TemperatureScaling
+
+
+def drawn(n=400, k=5, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = 2 * rng.standard_normal((n, k))
+    return Z, (0.6 * Z + rng.gumbel(size=Z.shape)).argmax(axis=1)
+
+
+def test_by_hand():
+    # Odds of 3:1 were predicted, and 2:1 came true.
+    fitted = TemperatureScaling().fit([0.75] * 3 + [0.25] * 3, [1, 1, 0, 0, 0, 1])
+    assert fitted.temperature_ == pytest.approx(np.log(3) / np.log(2), rel=1e-9)
+    np.testing.assert_allclose(fitted.predict([0.75, 0.9]), [2 / 3, 1 / (1 + 9 ** (-1 / fitted.temperature_))])
+
+
+def test_zero_and_one_stay_what_they_are():
+    fitted = TemperatureScaling().fit([0.75] * 3, [1, 1, 0])
+    assert fitted.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
+    matrix = TemperatureScaling().fit([[0.25, 0.75]] * 3, [1, 1, 0])
+    assert matrix.predict([[0.0, 1.0], [1.0, 0.0]]).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_a_vector_is_a_matrix_of_two_columns():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 50)
+    y = (rng.random(50) < p).astype(int)
+    vector, matrix = (TemperatureScaling().fit(scores, y) for scores in (p, np.column_stack([1 - p, p])))
+    assert vector.temperature_ == pytest.approx(matrix.temperature_, rel=1e-8)
+    np.testing.assert_allclose(vector.predict(p[:9]), matrix.predict(np.column_stack([1 - p, p])[:9])[:, 1], rtol=1e-9)
+
+
+def test_swapping_the_labels_mirrors_the_map():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    y = (rng.logistic(size=60) < x).astype(int)
+    one, other = TemperatureScaling(input="logits").fit(x, y), TemperatureScaling(input="logits").fit(-x, 1 - y)
+    np.testing.assert_allclose(one.predict(x[:9]), 1 - other.predict(-x[:9]), rtol=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-12, 1.0, 50.0]))
+def test_the_largest_class_and_its_ties_stay(seed, scale):
+    rng = np.random.default_rng(seed)
+    Z = rng.integers(-2, 3, (30, 4)) * scale
+    y = np.append(Z[:-4].argmax(axis=1), [0, 1, 2, 3])
+    with pytest.warns(SeparableWarning) if (Z[range(30), y] == Z.max(axis=1)).all() else nothing():
+        P = TemperatureScaling(input="logits").fit(Z, y).predict(Z[:-1])
+    assert np.array_equal(P.max(axis=1, keepdims=True) == P, Z[:-1].max(axis=1, keepdims=True) == Z[:-1])
+
+
+class nothing:  # noqa: N801  # a context that expects no warning
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *_):
+        return None
+
+
+def test_a_label_of_probability_zero_is_moved():
+    P = np.array([[0.5, 0.5, 0.0]] + [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]] * 200)
+    with pytest.warns(MovedScoresWarning, match="1 score is exactly 0 and was moved inwards by 1e-12"):
+        fitted = TemperatureScaling().fit(P, [2] + [2, 0] * 200)
+    assert np.isfinite(fitted.temperature_)
+
+
+@pytest.mark.parametrize(
+    ("Z", "y", "message"),
+    [
+        ([[0, 2], [2, 0]], [1, 0], "Every label has the largest score of its row.*Platt's rule; T = "),
+        ([[0, 2], [2, 0]], [0, 1], "Labels are no likelier where scores are higher.*T = 1e\\+06"),
+        ([[1, 1], [2, 2]], [0, 1], "The logits of every row are equal: any temperature is as good; T = 1"),
+    ],
+)
+def test_what_has_no_optimum_is_a_warning(Z, y, message):
+    with pytest.warns(SeparableWarning, match=message):
+        fitted = TemperatureScaling(input="logits").fit(Z, y)
+    assert 0 < fitted.temperature_ < np.inf
+
+
+def test_scikit_learn_finds_the_same():
+    scikit = pytest.importorskip("sklearn.calibration", reason="needs scikit-learn")
+    if not hasattr(scikit, "_TemperatureScaling"):
+        pytest.skip(f"scikit-learn {sklearn_version} has no temperature scaling (1.8 and later have)")
+    Z, y = drawn()
+    w = np.random.default_rng(1).exponential(size=y.size)
+    ours = TemperatureScaling(input="logits").fit(Z, y, sample_weight=w)
+    theirs = scikit._TemperatureScaling().fit(Z, y, sample_weight=w)  # compared with 1.9.1
+    assert 1 / ours.temperature_ == pytest.approx(float(theirs.beta_), rel=1e-6)
+    np.testing.assert_allclose(ours.predict(Z[:9]), theirs.predict(Z[:9]), atol=1e-6)
+
+
+@pytest.mark.slow  # for what it imports
+@pytest.mark.filterwarnings("ignore")
+def test_probmetrics_finds_the_same():
+    pytest.importorskip("torch", reason="needs torch")
+    pytest.importorskip("numba", reason="probmetrics needs numba")
+    peers = pytest.importorskip("probmetrics.calibrators", reason="needs probmetrics (compared with 1.3.0)")
+    Z, y = drawn()
+    P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
+    theirs = peers.TemperatureScalingCalibrator().fit(P, y)
+    assert 1 / TemperatureScaling().fit(P, y).temperature_ == pytest.approx(theirs.invtemp_, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_fifty_thousand_rows_of_a_thousand_classes_take_seconds():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((50_000, 1_000), dtype=np.float32)
+    Z *= 2
+    noise = rng.random(Z.shape, dtype=np.float32)
+    np.log(noise + 1e-30, out=noise)
+    np.log(-noise, out=noise)
+    noise *= -1
+    y = (0.6 * Z + noise).argmax(axis=1)
+    del noise
+    start = time.process_time()
+    fitted = TemperatureScaling(input="logits").fit(Z, y)
+    assert time.process_time() - start < 10
+    assert 1 / fitted.temperature_ == pytest.approx(0.6, rel=0.01)
