@@ -1,5 +1,6 @@
 """Pages that show what benchmarks printed name commands that exist, and are tables that can be read."""
 
+import doctest
 import re
 import shlex
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / "inference.md", ROOT / "benchmarks" / "README.md"]
+SCALING = ROOT / "docs" / "recalibration-scaling.md"
+PAGES = [ROOT / "docs" / "inference.md", ROOT / "benchmarks" / "README.md", SCALING]
+EXAMPLES = [SCALING]
 
 
 def commands(page):
@@ -35,3 +38,10 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
 def test_every_figure_is_there(page):
     for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / name).is_file(), name
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.name)
+def test_every_example_prints_what_it_shows(page):
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert found.attempted
+    assert not found.failed
