@@ -18,7 +18,9 @@ if library.available() and os.environ.get("TRUENESS_KERNELS") != "reference":
         classwise_sums,
         mass_sums,
         pava,
+        ranks,
         top1,
+        venn_abers,
         weighted_bin_sums,
         weighted_cells,
     )
@@ -32,7 +34,9 @@ else:
         classwise_sums,
         mass_sums,
         pava,
+        ranks,
         top1,
+        venn_abers,
         weighted_bin_sums,
         weighted_cells,
     )
@@ -52,7 +56,9 @@ __all__ = [
     "implementation",
     "mass_sums",
     "pava",
+    "ranks",
     "top1",
+    "venn_abers",
     "weighted_bin_sums",
     "weighted_cells",
 ]

@@ -1,0 +1,69 @@
+/* Venn-Abers prediction: isotonic regression with one more event, for every cell that the event may join.
+ *
+ * The corners of the cumulative sum diagram are P_i = (W_i, E_i). When the event joins cell j, the corners before it
+ * are, seen from the others, one unit further to the left and below: Q_i = P_i - (unit, unit) for i < j, P_i for i >= j.
+ * The fitted value is the slope of the bridge: the one edge of the lower hull that leads from some Q_a to some P_b.
+ *
+ * Going from j to j + 1, Q_j joins the left side. If it is not below the bridge, the bridge stays. If it is, the bridge
+ * starts there, since slopes never fall, and ends at the same corner of the hull as before or at a later one. So every
+ * corner is left behind once, and the sweep is linear.
+ */
+#include "exact.h"
+
+typedef struct {
+    const int64_t *W, *E;
+    int64_t unit;
+} diagram;
+
+/* Whether the way from Q_a to P_b is not flatter than from P_b to P_c. */
+INLINE int no_left_turn(const diagram *d, int64_t a, int64_t b, int64_t c)
+{
+    return product_not_below(d->E[b] - d->E[a] + d->unit, d->W[c] - d->W[b], d->E[c] - d->E[b],
+                             d->W[b] - d->W[a] + d->unit);
+}
+
+/* Whether Q_j is below the line from Q_a to P_b. */
+INLINE int below(const diagram *d, int64_t j, int64_t a, int64_t b)
+{
+    return !product_not_below(d->E[j] - d->E[a], d->W[b] - d->W[a] + d->unit, d->E[b] - d->E[a] + d->unit,
+                              d->W[j] - d->W[a]);
+}
+
+/* The lower hull of P_1 .. P_m; returns how many corners it has. */
+static int64_t lower_hull(const diagram *d, int64_t m, int64_t *hull)
+{
+    const int64_t *W = d->W, *E = d->E;
+    int64_t n = 0;
+    for (int64_t i = 1; i <= m; i++) {
+        while (n > 1) {
+            int64_t b = hull[n - 1], a = hull[n - 2];
+            if (!product_not_below(E[b] - E[a], W[i] - W[b], E[i] - E[b], W[b] - W[a]))
+                break;
+            n--;
+        }
+        hull[n++] = i;
+    }
+    return n;
+}
+
+/* left[j-1] and right[j-1] are a and b of the bridge when the event joins cell j = 1 .. m; hull is workspace. */
+EXPORT int venn_abers(const array *corner_weight, const array *corner_events, const array *left, const array *right,
+                      const array *hull, int64_t unit)
+{
+    const int64_t m = left->shape[0];
+    if (!is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
+        !is_array(right, 'i', 8, m) || !is_array(hull, 'i', 8, m) || !is_array(left, 'i', 8, m))
+        return WRONG_ARRAY;
+    const diagram d = {corner_weight->data, corner_events->data, unit};
+    int64_t *from = left->data, *to = right->data, *h = hull->data, a = 0;
+    const int64_t *last = h + lower_hull(&d, m, h) - 1;
+    for (int64_t j = 1; j <= m; j++) {
+        while (h < last && no_left_turn(&d, a, h[0], h[1]))
+            h++;
+        from[j - 1] = a;
+        to[j - 1] = *h;
+        if (below(&d, j, a, *h))
+            a = j;
+    }
+    return 0;
+}
