@@ -9,10 +9,12 @@ from trueness._lazy import lazily
 
 if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._isotonic import IsotonicCalibration
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
 
 __all__ = [
     "Calibrator",
+    "IsotonicCalibration",
     "calibrator_from_dict",
     "load_calibrator",
 ]
@@ -21,6 +23,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "_calibrator": ("Calibrator",),
+        "_isotonic": ("IsotonicCalibration",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
     },
 )
