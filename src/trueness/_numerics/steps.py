@@ -1,5 +1,6 @@
 """Functions of a score that are constant, or linear, between sorted points; scores are in [0, 1]."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness.typing import Floats, Ints
 
-__all__ = ["interpolated", "ranks", "steps"]
+__all__ = ["interpolated", "on_common_edges", "ranks", "steps"]
 
 
 def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
@@ -93,3 +94,33 @@ def interpolated(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
     share = (p[on_the_way] - start[at]) / width[at]
     found[on_the_way] = np.minimum(base[at] + share * rise[at], top[at])
     return found
+
+
+def on_common_edges(edges: Sequence[Floats], values: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Several step functions, written with the same edges.
+
+    Parameters
+    ----------
+    edges, values : sequences of arrays
+        Of each function, as for :func:`steps`.
+
+    Returns
+    -------
+    edges : array of shape (k,)
+        Every edge of any of them, ascending.
+    values : array of shape (number of functions, k + 1)
+        Of each function, below the first edge and from each edge on.
+
+    Examples
+    --------
+    >>> late, early = (np.array([0.5]), np.array([1.0, 2.0])), (np.array([0.2]), np.array([3.0, 4.0]))
+    >>> edges, values = on_common_edges(*zip(late, early))
+    >>> edges.tolist(), values.tolist()
+    ([0.2, 0.5], [[1.0, 1.0, 2.0], [3.0, 4.0, 4.0]])
+    """
+    every = np.unique(np.concatenate(edges))
+    found = np.empty((len(edges), every.size + 1))
+    for row, own, levels in zip(found, edges, values, strict=True):
+        row[0] = levels[0]
+        row[1:] = levels[np.searchsorted(own, every, "right")]
+    return every, found

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
     from trueness.recalibrate._isotonic import IsotonicCalibration
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
+    from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
 __all__ = [
     "Calibrator",
     "IsotonicCalibration",
+    "ProbabilityPair",
+    "VennAbers",
     "calibrator_from_dict",
     "load_calibrator",
 ]
@@ -25,5 +28,6 @@ __getattr__, __dir__ = lazily(
         "_calibrator": ("Calibrator",),
         "_isotonic": ("IsotonicCalibration",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
+        "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },
 )

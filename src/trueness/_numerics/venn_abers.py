@@ -1,0 +1,96 @@
+r"""Venn-Abers prediction: what isotonic regression says of a score if its row is no event, and if it is one.
+
+The regression is fitted anew with the row in it. With label 1, a row between two known scores is always pooled with
+the upper one, and with label 0 with the lower one: no mean can be above 1 or below 0. So both values are step functions
+of the score, with steps at known scores only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueness import _kernels
+from trueness._numerics.steps import on_common_edges
+from trueness.typing import Floats, Ints, Numbers
+
+__all__ = ["MOST_WEIGHT", "Pair", "venn_abers"]
+
+MOST_WEIGHT = 2.0**60
+"""Weights must sum to less, so that weight 1, the weight of the new row, is not lost beside them."""
+
+
+class Pair(NamedTuple):
+    """Two step functions with the same edges: each value holds from an edge (included) up to the next one."""
+
+    edges: Floats
+    """Ascending, of shape (k,)."""
+    p0: Floats
+    """Values if the row is no event, of shape (k + 1,); they never fall."""
+    p1: Floats
+    """Values if the row is an event, of shape (k + 1,); they never fall, and exceed p0."""
+
+
+def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
+    """Both values at every score.
+
+    Parameters
+    ----------
+    score : array of shape (m,)
+        The known scores in [0, 1], ascending strictly.
+    weight, events : arrays of int64 or float64, shape (m,)
+        Their weights, and the weights of their events. The new row has weight 1.
+
+    Returns
+    -------
+    Pair
+        Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one.
+
+    Examples
+    --------
+    >>> found = venn_abers(np.array([0.3, 0.7]), np.array([1, 1]), np.array([0, 1]))
+    >>> found.p0.tolist(), found.p1.tolist()
+    ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
+    """
+    W, E, unit = _corners(weight, events)
+    p0 = np.concatenate([[0.0], _without_event(W, E, unit)])
+    p1 = np.concatenate([_with_event(W, E, unit), [1.0]])
+    # p0 rises at a known score, p1 just above it.
+    rises0, rises1 = np.flatnonzero(np.diff(p0)), np.flatnonzero(np.diff(p1))
+    above = np.nextafter(score[rises1], 2.0)
+    inside = above <= 1
+    edges, (low, high) = on_common_edges(
+        [score[rises0], above[inside]], [p0[np.append(0, rises0 + 1)], p1[np.append(0, rises1[inside] + 1)]]
+    )
+    return Pair(edges, low, high)
+
+
+def _corners(weight: Numbers, events: Numbers) -> tuple[Ints, Ints, int]:
+    """The corners of the cumulative sum diagram in whole numbers, and the weight of the new row in their unit."""
+    if weight.dtype.kind == "i":
+        not_happened, happened, unit = weight - events, events, 1
+    else:
+        total = float(weight.sum()) + 1
+        assert total <= MOST_WEIGHT
+        shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+        not_happened, happened = (
+            np.rint(np.ldexp(x, shift)).astype(np.int64) for x in (np.maximum(weight - events, 0), events)
+        )
+        unit = 1 << shift
+    E = np.concatenate([[0], np.cumsum(happened, dtype=np.int64)])
+    # Summed apart, so that rounding cannot make a cell of more events than weight.
+    return E + np.concatenate([[0], np.cumsum(not_happened, dtype=np.int64)]), E, unit
+
+
+def _with_event(W: Ints, E: Ints, unit: int) -> Floats:
+    left, right = _kernels.venn_abers(W, E, unit)
+    # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
+    return np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
+
+
+def _without_event(W: Ints, E: Ints, unit: int) -> Floats:
+    """The same seen in a mirror: scores from right to left, and events for what is none."""
+    none = W - E
+    m = W.size - 1
+    left, right = _kernels.venn_abers(W[-1] - W[::-1], none[-1] - none[::-1], unit)
+    left, right = m - right[::-1], m - left[::-1]
+    return np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))
