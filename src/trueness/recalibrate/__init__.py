@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.recalibrate._bbq import BayesianBinning
     from trueness.recalibrate._calibrator import Calibrator
     from trueness.recalibrate._isotonic import IsotonicCalibration
+    from trueness.recalibrate._scaling_binning import ScalingBinning
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
 __all__ = [
+    "BayesianBinning",
     "Calibrator",
     "IsotonicCalibration",
     "ProbabilityPair",
+    "ScalingBinning",
     "VennAbers",
     "calibrator_from_dict",
     "load_calibrator",
@@ -25,8 +29,10 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "_bbq": ("BayesianBinning",),
         "_calibrator": ("Calibrator",),
         "_isotonic": ("IsotonicCalibration",),
+        "_scaling_binning": ("ScalingBinning",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
         "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },
