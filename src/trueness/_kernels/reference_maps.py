@@ -36,7 +36,7 @@ def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
 
 
-def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
+def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints, Ints]:
     r"""The isotonic fit at every cell when one more event joins that cell.
 
     The corners of the cumulative sum diagram are :math:`P_i = (W_i, E_i)`, :math:`i = 0 \dots m`. When an event of
@@ -54,8 +54,9 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
 
     Returns
     -------
-    left, right : arrays of int64, shape (m,)
-        a and b for each j = 1 … m. The value is (E_b − E_a + unit) / (W_b − W_a + unit).
+    first, left, right : arrays of int64, of one length
+        For cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]``, a and b are ``left[i]`` and
+        ``right[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit).
     """
     W, E = corner_weight.tolist(), corner_events.tolist()
     hull: list[int] = []
@@ -66,14 +67,16 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
                 break
             hull.pop()
         hull.append(i)
-    left, right, a, h = [], [], 0, 0
+    found: list[tuple[int, int, int]] = []
+    a, h, rise, run = 0, 0, 0, 0
     for j in range(1, len(W)):
+        if j > 1 and (E[j - 1] - E[a]) * run >= rise * (W[j - 1] - W[a]):
+            continue
+        a = j - 1
         rise, run = E[hull[h]] - E[a] + unit, W[hull[h]] - W[a] + unit
         while h + 1 < len(hull) and rise * (W[hull[h + 1]] - W[hull[h]]) >= (E[hull[h + 1]] - E[hull[h]]) * run:
             h += 1
             rise, run = E[hull[h]] - E[a] + unit, W[hull[h]] - W[a] + unit
-        left.append(a)
-        right.append(hull[h])
-        if (E[j] - E[a]) * run < rise * (W[j] - W[a]):
-            a = j
-    return np.array(left, np.int64), np.array(right, np.int64)
+        found.append((j, a, hull[h]))
+    first, left, right = np.array(found, np.int64).reshape(-1, 3).T.copy()
+    return first, left, right

@@ -52,16 +52,16 @@ def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
     ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
     """
     W, E, unit = _corners(weight, events)
-    p0 = np.concatenate([[0.0], _without_event(W, E, unit)])
-    p1 = np.concatenate([_with_event(W, E, unit), [1.0]])
-    # p0 rises at a known score, p1 just above it.
-    rises0, rises1 = np.flatnonzero(np.diff(p0)), np.flatnonzero(np.diff(p1))
-    above = np.nextafter(score[rises1], 2.0)
-    inside = above <= 1
-    edges, (low, high) = on_common_edges(
-        [score[rises0], above[inside]], [p0[np.append(0, rises0 + 1)], p1[np.append(0, rises1[inside] + 1)]]
-    )
-    return Pair(edges, low, high)
+    first0, p0 = _without_event(W, E, unit)
+    first1, p1 = _with_event(W, E, unit)
+    # p0 takes a value at a known score, and p1 just above the score before it.
+    edges0, p0 = score[first0], np.concatenate([[0.0], p0])
+    edges1, p1 = np.nextafter(score[np.append(first1[1:], score.size) - 1], 2.0), np.append(p1, 1.0)
+    edges, (low, high) = on_common_edges([edges0, edges1], [p0, p1])
+    steps = (np.diff(low) > 0) | (np.diff(high) > 0)
+    steps &= edges <= 1  # nothing is above a score of 1
+    kept = np.append(True, steps)
+    return Pair(edges[steps], low[kept], high[kept])
 
 
 def _corners(weight: Numbers, events: Numbers) -> tuple[Ints, Ints, int]:
@@ -81,16 +81,19 @@ def _corners(weight: Numbers, events: Numbers) -> tuple[Ints, Ints, int]:
     return E + np.concatenate([[0], np.cumsum(not_happened, dtype=np.int64)]), E, unit
 
 
-def _with_event(W: Ints, E: Ints, unit: int) -> Floats:
-    left, right = _kernels.venn_abers(W, E, unit)
+def _with_event(W: Ints, E: Ints, unit: int) -> tuple[Ints, Floats]:
+    """From which cells on the fit has which value."""
+    first, left, right = _kernels.venn_abers(W, E, unit)
     # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
-    return np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
+    return first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
 
 
-def _without_event(W: Ints, E: Ints, unit: int) -> Floats:
+def _without_event(W: Ints, E: Ints, unit: int) -> tuple[Ints, Floats]:
     """The same seen in a mirror: scores from right to left, and events for what is none."""
     none = W - E
     m = W.size - 1
-    left, right = _kernels.venn_abers(W[-1] - W[::-1], none[-1] - none[::-1], unit)
+    first, left, right = _kernels.venn_abers(W[-1] - W[::-1], none[-1] - none[::-1], unit)
+    # Where a run of cells begins in the mirror, it ends here.
+    first = (m + 1 - np.append(first[1:], m + 1))[::-1]
     left, right = m - right[::-1], m - left[::-1]
-    return np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))
+    return first, np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))

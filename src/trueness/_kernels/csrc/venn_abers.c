@@ -46,24 +46,28 @@ static int64_t lower_hull(const diagram *d, int64_t m, int64_t *hull)
     return n;
 }
 
-/* left[j-1] and right[j-1] are a and b of the bridge when the event joins cell j = 1 .. m; hull is workspace. */
-EXPORT int venn_abers(const array *corner_weight, const array *corner_events, const array *left, const array *right,
-                      const array *hull, int64_t unit)
+/* A bridge is written down where it is a new one: for the event in cell first[i] (1 .. m) and in those after it, up to
+ * the next entry, it leads from corner left[i] to corner right[i]. hull is workspace. Returns how many there are. */
+EXPORT int64_t venn_abers(const array *corner_weight, const array *corner_events, const array *first, const array *left,
+                          const array *right, const array *hull, int64_t unit)
 {
-    const int64_t m = left->shape[0];
+    const int64_t m = first->shape[0];
     if (!is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
-        !is_array(right, 'i', 8, m) || !is_array(hull, 'i', 8, m) || !is_array(left, 'i', 8, m))
+        !is_array(first, 'i', 8, m) || !is_array(left, 'i', 8, m) || !is_array(right, 'i', 8, m) ||
+        !is_array(hull, 'i', 8, m))
         return WRONG_ARRAY;
     const diagram d = {corner_weight->data, corner_events->data, unit};
-    int64_t *from = left->data, *to = right->data, *h = hull->data, a = 0;
+    int64_t *cell = first->data, *from = left->data, *to = right->data, *h = hull->data, n = 0, a = 0;
     const int64_t *last = h + lower_hull(&d, m, h) - 1;
     for (int64_t j = 1; j <= m; j++) {
+        if (j > 1 && !below(&d, j - 1, a, *h))
+            continue;
+        a = j - 1;
         while (h < last && no_left_turn(&d, a, h[0], h[1]))
             h++;
-        from[j - 1] = a;
-        to[j - 1] = *h;
-        if (below(&d, j, a, *h))
-            a = j;
+        cell[n] = j;
+        from[n] = a;
+        to[n++] = *h;
     }
-    return 0;
+    return n;
 }
