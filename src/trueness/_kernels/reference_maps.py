@@ -36,7 +36,7 @@ def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
 
 
-def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints, Ints]:
+def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int, *, mirrored: bool) -> tuple[Ints, Ints, Ints]:
     r"""The isotonic fit at every cell when one more event joins that cell.
 
     The corners of the cumulative sum diagram are :math:`P_i = (W_i, E_i)`, :math:`i = 0 \dots m`. When an event of
@@ -51,6 +51,9 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
         difference fall. W + unit must stay below 2⁶³.
     unit : int
         The weight of the event, at least 1.
+    mirrored : bool
+        Look from the other end: cells and corners are counted from the right, and what is no event takes the place
+        of events. This is the fit, from 1 downwards, when one more row joins that is no event.
 
     Returns
     -------
@@ -58,6 +61,8 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
         For cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]``, a and b are ``left[i]`` and
         ``right[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit).
     """
+    if mirrored:
+        corner_weight, corner_events = (x[-1] - x[::-1] for x in (corner_weight, corner_weight - corner_events))
     W, E = corner_weight.tolist(), corner_events.tolist()
     hull: list[int] = []
     for i in range(1, len(W)):

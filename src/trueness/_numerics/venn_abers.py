@@ -67,32 +67,33 @@ def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
 def _corners(weight: Numbers, events: Numbers) -> tuple[Ints, Ints, int]:
     """The corners of the cumulative sum diagram in whole numbers, and the weight of the new row in their unit."""
     if weight.dtype.kind == "i":
-        not_happened, happened, unit = weight - events, events, 1
-    else:
-        total = float(weight.sum()) + 1
-        assert total <= MOST_WEIGHT
-        shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
-        not_happened, happened = (
-            np.rint(np.ldexp(x, shift)).astype(np.int64) for x in (np.maximum(weight - events, 0), events)
-        )
-        unit = 1 << shift
-    E = np.concatenate([[0], np.cumsum(happened, dtype=np.int64)])
-    # Summed apart, so that rounding cannot make a cell of more events than weight.
-    return E + np.concatenate([[0], np.cumsum(not_happened, dtype=np.int64)]), E, unit
+        return _reached(weight), _reached(events), 1
+    total = float(weight.sum()) + 1
+    assert total <= MOST_WEIGHT
+    shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+    # Rounded apart, so that no cell can have more events than weight.
+    others, happened = (_reached(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
+    return others + happened, happened, 1 << shift
+
+
+def _reached(parts: Numbers) -> Ints:
+    """Zero, and the sums up to and with each cell."""
+    found = np.zeros(parts.size + 1, np.int64)
+    np.cumsum(parts.astype(np.int64, copy=False), out=found[1:])
+    return found
 
 
 def _with_event(W: Ints, E: Ints, unit: int) -> tuple[Ints, Floats]:
     """From which cells on the fit has which value."""
-    first, left, right = _kernels.venn_abers(W, E, unit)
+    first, left, right = _kernels.venn_abers(W, E, unit, mirrored=False)
     # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
     return first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
 
 
 def _without_event(W: Ints, E: Ints, unit: int) -> tuple[Ints, Floats]:
     """The same seen in a mirror: scores from right to left, and events for what is none."""
-    none = W - E
     m = W.size - 1
-    first, left, right = _kernels.venn_abers(W[-1] - W[::-1], none[-1] - none[::-1], unit)
+    first, left, right = _kernels.venn_abers(W, E, unit, mirrored=True)
     # Where a run of cells begins in the mirror, it ends here.
     first = (m + 1 - np.append(first[1:], m + 1))[::-1]
     left, right = m - right[::-1], m - left[::-1]

@@ -12,32 +12,41 @@
 
 typedef struct {
     const int64_t *W, *E;
-    int64_t unit;
+    int64_t m, unit;
+    int mirrored; /* corners are counted from the other end, and what is no event is counted for events */
 } diagram;
+
+/* Weight, and events, from corner a to corner b. */
+INLINE int64_t run(const diagram *d, int64_t a, int64_t b)
+{
+    return d->mirrored ? d->W[d->m - a] - d->W[d->m - b] : d->W[b] - d->W[a];
+}
+
+INLINE int64_t rise(const diagram *d, int64_t a, int64_t b)
+{
+    return d->mirrored ? run(d, a, b) - (d->E[d->m - a] - d->E[d->m - b]) : d->E[b] - d->E[a];
+}
 
 /* Whether the way from Q_a to P_b is not flatter than from P_b to P_c. */
 INLINE int no_left_turn(const diagram *d, int64_t a, int64_t b, int64_t c)
 {
-    return product_not_below(d->E[b] - d->E[a] + d->unit, d->W[c] - d->W[b], d->E[c] - d->E[b],
-                             d->W[b] - d->W[a] + d->unit);
+    return product_not_below(rise(d, a, b) + d->unit, run(d, b, c), rise(d, b, c), run(d, a, b) + d->unit);
 }
 
 /* Whether Q_j is below the line from Q_a to P_b. */
 INLINE int below(const diagram *d, int64_t j, int64_t a, int64_t b)
 {
-    return !product_not_below(d->E[j] - d->E[a], d->W[b] - d->W[a] + d->unit, d->E[b] - d->E[a] + d->unit,
-                              d->W[j] - d->W[a]);
+    return !product_not_below(rise(d, a, j), run(d, a, b) + d->unit, rise(d, a, b) + d->unit, run(d, a, j));
 }
 
 /* The lower hull of P_1 .. P_m; returns how many corners it has. */
-static int64_t lower_hull(const diagram *d, int64_t m, int64_t *hull)
+INLINE int64_t lower_hull(const diagram *d, int64_t *hull)
 {
-    const int64_t *W = d->W, *E = d->E;
     int64_t n = 0;
-    for (int64_t i = 1; i <= m; i++) {
+    for (int64_t i = 1; i <= d->m; i++) {
         while (n > 1) {
             int64_t b = hull[n - 1], a = hull[n - 2];
-            if (!product_not_below(E[b] - E[a], W[i] - W[b], E[i] - E[b], W[b] - W[a]))
+            if (!product_not_below(rise(d, a, b), run(d, b, i), rise(d, b, i), run(d, a, b)))
                 break;
             n--;
         }
@@ -46,28 +55,36 @@ static int64_t lower_hull(const diagram *d, int64_t m, int64_t *hull)
     return n;
 }
 
+INLINE int64_t sweep(const diagram *d, int64_t *first, int64_t *left, int64_t *right, int64_t *h)
+{
+    const int64_t *last = h + lower_hull(d, h) - 1;
+    int64_t n = 0, a = 0;
+    for (int64_t j = 1; j <= d->m; j++) {
+        if (j > 1 && !below(d, j - 1, a, *h))
+            continue;
+        a = j - 1;
+        while (h < last && no_left_turn(d, a, h[0], h[1]))
+            h++;
+        first[n] = j;
+        left[n] = a;
+        right[n++] = *h;
+    }
+    return n;
+}
+
 /* A bridge is written down where it is a new one: for the event in cell first[i] (1 .. m) and in those after it, up to
  * the next entry, it leads from corner left[i] to corner right[i]. hull is workspace. Returns how many there are. */
 EXPORT int64_t venn_abers(const array *corner_weight, const array *corner_events, const array *first, const array *left,
-                          const array *right, const array *hull, int64_t unit)
+                          const array *right, const array *hull, int64_t unit, int mirrored)
 {
     const int64_t m = first->shape[0];
     if (!is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
         !is_array(first, 'i', 8, m) || !is_array(left, 'i', 8, m) || !is_array(right, 'i', 8, m) ||
         !is_array(hull, 'i', 8, m))
         return WRONG_ARRAY;
-    const diagram d = {corner_weight->data, corner_events->data, unit};
-    int64_t *cell = first->data, *from = left->data, *to = right->data, *h = hull->data, n = 0, a = 0;
-    const int64_t *last = h + lower_hull(&d, m, h) - 1;
-    for (int64_t j = 1; j <= m; j++) {
-        if (j > 1 && !below(&d, j - 1, a, *h))
-            continue;
-        a = j - 1;
-        while (h < last && no_left_turn(&d, a, h[0], h[1]))
-            h++;
-        cell[n] = j;
-        from[n] = a;
-        to[n++] = *h;
-    }
-    return n;
+    diagram d = {corner_weight->data, corner_events->data, m, unit, 0};
+    if (!mirrored)
+        return sweep(&d, first->data, left->data, right->data, hull->data);
+    d.mirrored = 1;
+    return sweep(&d, first->data, left->data, right->data, hull->data);
 }
