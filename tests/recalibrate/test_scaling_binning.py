@@ -73,7 +73,7 @@ def test_by_hand():
 def test_each_third_has_its_step():
     d = simulate.binary(300, seed=0)
     found = fitted(d.y_true, d.y_prob, n_bins=4, split="thirds", seed=5)
-    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 3, np.random.default_rng(5))
+    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 3, 5)
     for_bins, for_means = (part.p**2 for part in dealt[1:])
     assert np.array_equal(found.scaler_.fitted_on_, np.sort(dealt[0].p))
     ordered = np.sort(for_bins)

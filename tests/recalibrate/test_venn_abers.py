@@ -159,7 +159,7 @@ def test_it_is_the_venn_abers_package(digits):
 def test_folds_are_merged_as_published(merge):
     """Pairs of the venn-abers package on the same folds; equations of Vovk, Petej, Fedorova (2015)."""
     d = simulate.binary(300, seed=0)
-    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 4, np.random.default_rng(7))
+    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 4, 7)
     p0, p1 = np.stack([peer_pair(part.y, part.p, GRID)[1] for part in dealt]).transpose(2, 0, 1)
     if merge == "log":
         happens, not_happens = (package().venn_abers.geo_mean(x.T) for x in (p1, 1 - p0))
@@ -175,7 +175,7 @@ def test_folds_are_merged_as_published(merge):
 def test_every_row_is_in_one_fold_and_classes_are_spread(pairs, seed):
     y, p = arrays(pairs)
     w = np.arange(1.0, y.size + 1)
-    dealt = parts(Rows(p, y, w, None), 3, np.random.default_rng(seed))
+    dealt = parts(Rows(p, y, w, None), 3, seed)
     assert sorted(np.concatenate([part.w for part in dealt])) == w.tolist()
     for part in dealt:
         at = part.w.astype(int) - 1

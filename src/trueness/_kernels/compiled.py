@@ -53,7 +53,7 @@ _top1 = bind("top1", 5, c_int64, c_int64, c_double)
 _classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
 _make_ranks_guide = bind("make_ranks_guide", 2)
 _ranks = bind("ranks", 4, c_int64, c_int64)
-_venn_abers = bind("venn_abers", 6, c_int64, c_int, returns=c_int64)
+_venn_abers = bind("venn_abers", 6, c_int64)
 
 # Two halves, each with 30 octaves of 2⁷ cells and one more; the same number as in grid.h.
 _GRID_CELLS = 2 * (30 * 2**7 + 1)
@@ -293,11 +293,12 @@ def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     return _every_fault(in_threads(work, len(rows))), found
 
 
-def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int, *, mirrored: bool) -> tuple[Ints, Ints, Ints]:
+def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
     """See :func:`trueness._kernels.reference_maps.venn_abers`."""
-    first, left, right, hull = np.empty((4, corner_weight.size - 1), np.int64)
-    n = call(_venn_abers, (corner_weight, corner_events, first, left, right, hull), unit, mirrored)
-    return first[:n].copy(), left[:n].copy(), right[:n].copy()
+    with_event, without = np.empty((2, 3, corner_weight.size - 1), np.int64)
+    counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
+    call(_venn_abers, (corner_weight, corner_events, with_event, without, counts, hull), unit)
+    return with_event[:, : counts[0]].copy(), without[:, : counts[1]].copy()
 
 
 def _every_fault(statuses: Iterable[int]) -> int:

@@ -36,13 +36,13 @@ def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
 
 
-def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int, *, mirrored: bool) -> tuple[Ints, Ints, Ints]:
-    r"""The isotonic fit at every cell when one more event joins that cell.
+def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
+    r"""The isotonic fit at every cell when one more row joins that cell: as an event, and as none.
 
     The corners of the cumulative sum diagram are :math:`P_i = (W_i, E_i)`, :math:`i = 0 \dots m`. When an event of
     weight `unit` joins cell j, the corners before it move to :math:`Q_i = P_i - (unit, unit)`, and the fitted value
-    is the slope of the one edge of the lower hull that leads from some :math:`Q_a` to some :math:`P_b`. It never
-    falls as j grows, so both ends of that edge only move to the right.
+    is the slope of the bridge, the one edge of the lower hull that leads from some :math:`Q_a` to some :math:`P_b`. It
+    never falls as j grows, so both ends of the bridge only move to the right.
 
     Parameters
     ----------
@@ -50,38 +50,47 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int, *, mirrored:
         W and E: zero, then the sums of weights and of events up to and with each cell. Neither they nor their
         difference fall. W + unit must stay below 2⁶³.
     unit : int
-        The weight of the event, at least 1.
-    mirrored : bool
-        Look from the other end: cells and corners are counted from the right, and what is no event takes the place
-        of events. This is the fit, from 1 downwards, when one more row joins that is no event.
+        The weight of the row, at least 1.
 
     Returns
     -------
-    first, left, right : arrays of int64, of one length
-        For cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]``, a and b are ``left[i]`` and
-        ``right[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit).
+    with_event : array of int64, shape (3, number of bridges)
+        Rows `first`, a and b: in cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]`` the bridge leads
+        from ``a[i]`` to ``b[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit).
+    without : array of int64, shape (3, number of bridges)
+        The same seen in a mirror: cells and corners are counted from the right, and what is no event takes the place of
+        events; 1 − value is the fit when the row is no event.
     """
-    if mirrored:
-        corner_weight, corner_events = (x[-1] - x[::-1] for x in (corner_weight, corner_weight - corner_events))
-    W, E = corner_weight.tolist(), corner_events.tolist()
+    hull = _lower_hull(corner_weight.tolist(), corner_events.tolist())
+    turned = [corner_weight.size - 1 - i for i in reversed(hull)]
+    W, N = (x[-1] - x[::-1] for x in (corner_weight, corner_weight - corner_events))
+    with_event = _bridges(corner_weight.tolist(), corner_events.tolist(), hull, unit)
+    return with_event, _bridges(W.tolist(), N.tolist(), turned, unit)
+
+
+def _lower_hull(W: list[int], E: list[int]) -> list[int]:
     hull: list[int] = []
-    for i in range(1, len(W)):
+    for i in range(len(W)):
         while len(hull) > 1:
             a, b = hull[-2:]
             if (E[b] - E[a]) * (W[i] - W[b]) < (E[i] - E[b]) * (W[b] - W[a]):
                 break
             hull.pop()
         hull.append(i)
+    return hull
+
+
+def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
     found: list[tuple[int, int, int]] = []
-    a, h, rise, run = 0, 0, 0, 0
+    a, b, h = 0, 0, 0
     for j in range(1, len(W)):
-        if j > 1 and (E[j - 1] - E[a]) * run >= rise * (W[j - 1] - W[a]):
+        if j > 1 and (E[j - 1] - E[a]) * (W[b] - W[a] + unit) >= (E[b] - E[a] + unit) * (W[j - 1] - W[a]):
             continue
         a = j - 1
-        rise, run = E[hull[h]] - E[a] + unit, W[hull[h]] - W[a] + unit
-        while h + 1 < len(hull) and rise * (W[hull[h + 1]] - W[hull[h]]) >= (E[hull[h + 1]] - E[hull[h]]) * run:
-            h += 1
-            rise, run = E[hull[h]] - E[a] + unit, W[hull[h]] - W[a] + unit
-        found.append((j, a, hull[h]))
-    first, left, right = np.array(found, np.int64).reshape(-1, 3).T.copy()
-    return first, left, right
+        while h + 1 < len(hull):
+            c = hull[h + 1]
+            if (E[b] - E[a] + unit) * (W[c] - W[b]) < (E[c] - E[b]) * (W[b] - W[a] + unit):
+                break
+            b, h = c, h + 1
+        found.append((j, a, b))
+    return np.array(found, np.int64).reshape(-1, 3).T.copy()

@@ -52,8 +52,9 @@ def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
     ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
     """
     W, E, unit = _corners(weight, events)
-    first0, p0 = _without_event(W, E, unit)
-    first1, p1 = _with_event(W, E, unit)
+    with_event, without = _kernels.venn_abers(W, E, unit)
+    first0, p0 = _without_event(W, E, unit, *without)
+    first1, p1 = _with_event(W, E, unit, *with_event)
     # p0 takes a value at a known score, and p1 just above the score before it.
     edges0, p0 = score[first0], np.concatenate([[0.0], p0])
     edges1, p1 = np.nextafter(score[np.append(first1[1:], score.size) - 1], 2.0), np.append(p1, 1.0)
@@ -83,18 +84,15 @@ def _reached(parts: Numbers) -> Ints:
     return found
 
 
-def _with_event(W: Ints, E: Ints, unit: int) -> tuple[Ints, Floats]:
+def _with_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
     """From which cells on the fit has which value."""
-    first, left, right = _kernels.venn_abers(W, E, unit, mirrored=False)
     # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
     return first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
 
 
-def _without_event(W: Ints, E: Ints, unit: int) -> tuple[Ints, Floats]:
-    """The same seen in a mirror: scores from right to left, and events for what is none."""
+def _without_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
+    """The same from what was found in the mirror: where a run of cells begins there, it ends here."""
     m = W.size - 1
-    first, left, right = _kernels.venn_abers(W, E, unit, mirrored=True)
-    # Where a run of cells begins in the mirror, it ends here.
-    first = (m + 1 - np.append(first[1:], m + 1))[::-1]
     left, right = m - right[::-1], m - left[::-1]
-    return first, np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))
+    values = np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))
+    return (m + 1 - np.append(first[1:], m + 1))[::-1], values

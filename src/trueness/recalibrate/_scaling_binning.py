@@ -12,7 +12,7 @@ from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._parts import checked_seed, parts
+from trueness.recalibrate._parts import check_seed, parts
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Floats
 
@@ -107,7 +107,7 @@ class ScalingBinning(Calibrator):
             raise InputError(f"`scaler` must take a vector of scores; {type(self.scaler).__name__} takes a matrix.")
         if not isinstance(self.split, str) or self.split not in ("thirds", "none"):
             raise InputError(f"`split` must be 'thirds' or 'none'; got {self.split!r}.")
-        checked_seed(self.seed)
+        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
         if self.split == "none":
@@ -115,7 +115,7 @@ class ScalingBinning(Calibrator):
         elif rows.y.size < 3:
             raise InputError(f'`split="thirds"` needs at least 3 rows; got {rows.y.size}. `split="none"` needs one.')
         else:
-            for_map, for_bins, for_means = parts(rows, 3, checked_seed(self.seed))
+            for_map, for_bins, for_means = parts(rows, 3, self.seed)
         self.scaler_ = self._new_scaler().fit(for_map.p, for_map.y, for_map.w)
         for_bins, for_means = self._scaled(for_bins), self._scaled(for_means)
         self.edges_ = EqualMass(int(self.n_bins)).group(cells_of(for_bins)).edges[1:-1]

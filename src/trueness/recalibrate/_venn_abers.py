@@ -10,7 +10,7 @@ from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._parts import checked_seed, parts
+from trueness.recalibrate._parts import check_seed, parts
 from trueness.recalibrate._rows import Rows
 from trueness.typing import ArrayLike, Floats
 
@@ -138,7 +138,7 @@ class VennAbers(Calibrator):
             raise InputError(f"`folds` must be a whole number ≥ 2, or None; got {self.folds!r}.")
         if not isinstance(self.merge, str) or self.merge not in ("log", "brier"):
             raise InputError(f"`merge` must be 'log' or 'brier'; got {self.merge!r}.")
-        checked_seed(self.seed)
+        check_seed(self.seed)
 
     def _fit(self, rows: Rows) -> None:
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
@@ -150,9 +150,10 @@ class VennAbers(Calibrator):
         elif self.folds > rows.y.size:
             raise InputError(f"`folds` must not be above the number of rows ({rows.y.size:,}); got {self.folds:,}.")
         else:
-            pairs = [_pair(part) for part in parts(rows, self.folds, checked_seed(self.seed))]
-        self.edges_, p0 = on_common_edges([pair.edges for pair in pairs], [pair.p0 for pair in pairs])
-        _, p1 = on_common_edges([pair.edges for pair in pairs], [pair.p1 for pair in pairs])
+            pairs = [_pair(part) for part in parts(rows, self.folds, self.seed)]
+        edges = [pair.edges for pair in pairs]
+        self.edges_, both = on_common_edges(edges * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs])
+        p0, p1 = np.split(both, 2)
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
 
