@@ -1,5 +1,6 @@
 """Pages that show what benchmarks printed name commands that exist, and are tables that can be read."""
 
+import doctest
 import re
 import shlex
 from pathlib import Path
@@ -7,7 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / "inference.md", ROOT / "benchmarks" / "README.md"]
+PAGES = [
+    ROOT / "docs" / "inference.md",
+    ROOT / "docs" / "recalibration-nonparametric.md",
+    ROOT / "benchmarks" / "README.md",
+]
+TOLD = sorted(page for page in (ROOT / "docs").glob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
 
 
 def commands(page):
@@ -35,3 +41,10 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
 def test_every_figure_is_there(page):
     for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / name).is_file(), name
+
+
+@pytest.mark.parametrize("page", TOLD, ids=lambda page: page.name)
+def test_every_example_gives_what_is_printed(page):
+    failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert tried
+    assert not failed
