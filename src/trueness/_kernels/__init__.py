@@ -18,8 +18,10 @@ if library.available() and os.environ.get("TRUENESS_KERNELS") != "reference":
         classwise_sums,
         mass_sums,
         pava,
+        ranks,
         softmax_sums,
         top1,
+        venn_abers,
         weighted_bin_sums,
         weighted_cells,
     )
@@ -33,8 +35,10 @@ else:
         classwise_sums,
         mass_sums,
         pava,
+        ranks,
         softmax_sums,
         top1,
+        venn_abers,
         weighted_bin_sums,
         weighted_cells,
     )
@@ -54,8 +58,10 @@ __all__ = [
     "implementation",
     "mass_sums",
     "pava",
+    "ranks",
     "softmax_sums",
     "top1",
+    "venn_abers",
     "weighted_bin_sums",
     "weighted_cells",
 ]

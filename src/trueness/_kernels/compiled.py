@@ -23,8 +23,10 @@ __all__ = [
     "classwise_sums",
     "mass_sums",
     "pava",
+    "ranks",
     "softmax_sums",
     "top1",
+    "venn_abers",
     "weighted_bin_sums",
     "weighted_cells",
 ]
@@ -50,6 +52,9 @@ _pava_weights = bind("pava_weights", 5, returns=c_int64)
 _block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
 _top1 = bind("top1", 5, c_int64, c_int64, c_double)
 _classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
+_make_ranks_guide = bind("make_ranks_guide", 2)
+_ranks = bind("ranks", 4, c_int64, c_int64)
+_venn_abers = bind("venn_abers", 6, c_int64)
 
 # Two halves, each with 30 octaves of 2⁷ cells and one more; the same number as in grid.h.
 _GRID_CELLS = 2 * (30 * 2**7 + 1)
@@ -61,6 +66,9 @@ _OWN_CLASS_TABLE = 1 << 22
 # The grid pays off from this many rows, and up to this many ranks; otherwise all rows are sorted.
 _GRID_ROWS = 1 << 15
 _GRID_RANKS = 500
+
+# A guide of half a megabyte; where edges are more crowded, a few steps of binary search follow.
+_MOST_GUIDE_CELLS = (1 << 16) - 1
 
 _RECORD = np.dtype([("key", np.uint64), ("weight", np.float64)])
 
@@ -269,6 +277,29 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
     for own in tables[1:]:
         table += own
     return status
+
+
+def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
+    """See :func:`trueness._kernels.reference_maps.ranks`."""
+    found = np.empty(p.size, np.int64)
+    # A power of two of cells: a few for every edge, unless there are too few scores to repay the work.
+    cells = 1 << min(4 * edges.size, p.size // 4, _MOST_GUIDE_CELLS).bit_length()
+    guide = np.empty(cells + 2, np.int64)
+    call(_make_ranks_guide, (edges, guide))
+    rows = shares(p.size, workers(p.size))
+
+    def work(i: int) -> int:
+        return int(call(_ranks, (edges, p, guide, found), *rows[i]))
+
+    return _every_fault(in_threads(work, len(rows))), found
+
+
+def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
+    """See :func:`trueness._kernels.reference_maps.venn_abers`."""
+    with_event, without = np.empty((2, 3, corner_weight.size - 1), np.int64)
+    counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
+    call(_venn_abers, (corner_weight, corner_events, with_event, without, counts, hull), unit)
+    return with_event[:, : counts[0]].copy(), without[:, : counts[1]].copy()
 
 
 def _every_fault(statuses: Iterable[int]) -> int:

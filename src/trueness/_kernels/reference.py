@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
+from trueness._kernels.reference_maps import ranks, venn_abers
 from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "classwise_sums",
     "mass_sums",
     "pava",
+    "ranks",
     "softmax_sums",
     "top1",
+    "venn_abers",
     "weighted_bin_sums",
     "weighted_cells",
 ]

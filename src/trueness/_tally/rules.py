@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness import _kernels
 from trueness._tally.cells import Cells
@@ -277,15 +278,18 @@ class EqualMass(BinRule):
 
     def group(self, cells: Cells) -> Groups:
         """Cut after the cell that holds unit ⌊jW/n⌋."""
-        reached = np.cumsum(cells.weight)
-        if cells.exact:
+        return _groups_from(cells, self.first_cells(np.cumsum(cells.weight)))
+
+    def first_cells(self, reached: NDArray[Any]) -> Ints:
+        """The first cell of each bin, from the weight up to and with each cell."""
+        if reached.dtype.kind == "i":
             units = np.arange(1, self.n, dtype=object) * int(reached[-1]) // self.n
             units = np.unique(units.astype(np.int64))
             units = units[units > 0]
         else:
             units = np.arange(1, self.n) * reached[-1] / self.n  # multiplied first: exact where it can be
         cuts = np.searchsorted(reached, units, side="left") + 1
-        return _groups_from(cells, np.unique(np.concatenate([[0], cuts[cuts < cells.size]])))
+        return np.unique(np.concatenate([[0], cuts[cuts < reached.size]]))
 
 
 class Distinct(BinRule):

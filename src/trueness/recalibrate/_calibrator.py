@@ -104,6 +104,10 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         array of float64, of the same shape
             Calibrated probabilities.
         """
+        return self._map(self._accepted(y_prob))
+
+    def _accepted(self, y_prob: ArrayLike) -> NDArray[Any]:
+        """Checked scores to change; a warning if they are the fitted ones."""
         check_is_fitted(self)
         p = accepted_scores(y_prob, scale=self._scale, classes=self.n_classes_)
         if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self._seen:
@@ -112,7 +116,7 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
                 "is too small. Keep rows aside, or use `CalibratedClassifier`, which fits on folds.",
                 OwnRowsWarning,
             )
-        return self._map(p)
+        return p
 
     def _check_parameters(self) -> None:
         """Raise if a parameter does not meet its demand; scikit-learn's habit is to look when fitting."""

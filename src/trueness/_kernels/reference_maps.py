@@ -1,0 +1,96 @@
+"""The kernels in NumPy that learn and apply maps of scores; a part of :mod:`trueness._kernels.reference`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._kernels.status import BAD_SCORE
+
+__all__ = ["ranks", "venn_abers"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Scores = NDArray[np.floating[Any]]
+
+
+def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
+    r"""How many edges are not above each score.
+
+    Parameters
+    ----------
+    edges : array of float64, shape (k,)
+        Ascending; there may be none.
+    p : array of float32 or float64, shape (n,)
+        Scores.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE.
+    rank : array of int64, shape (n,)
+        From 0 to k.
+    """
+    # Comparisons with nan are false, so nan is a fault too.
+    status = 0 if p.size == 0 or (p.min() >= 0 and p.max() <= 1) else BAD_SCORE
+    return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
+
+
+def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
+    r"""The isotonic fit at every cell when one more row joins that cell: as an event, and as none.
+
+    The corners of the cumulative sum diagram are :math:`P_i = (W_i, E_i)`, :math:`i = 0 \dots m`. When an event of
+    weight `unit` joins cell j, the corners before it move to :math:`Q_i = P_i - (unit, unit)`, and the fitted value
+    is the slope of the bridge, the one edge of the lower hull that leads from some :math:`Q_a` to some :math:`P_b`. It
+    never falls as j grows, so both ends of the bridge only move to the right.
+
+    Parameters
+    ----------
+    corner_weight, corner_events : arrays of int64, shape (m + 1,)
+        W and E: zero, then the sums of weights and of events up to and with each cell. Neither they nor their
+        difference fall. W + unit must stay below 2⁶³.
+    unit : int
+        The weight of the row, at least 1.
+
+    Returns
+    -------
+    with_event : array of int64, shape (3, number of bridges)
+        Rows `first`, a and b: in cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]`` the bridge leads
+        from ``a[i]`` to ``b[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit).
+    without : array of int64, shape (3, number of bridges)
+        The same seen in a mirror: cells and corners are counted from the right, and what is no event takes the place of
+        events; 1 − value is the fit when the row is no event.
+    """
+    hull = _lower_hull(corner_weight.tolist(), corner_events.tolist())
+    turned = [corner_weight.size - 1 - i for i in reversed(hull)]
+    W, N = (x[-1] - x[::-1] for x in (corner_weight, corner_weight - corner_events))
+    with_event = _bridges(corner_weight.tolist(), corner_events.tolist(), hull, unit)
+    return with_event, _bridges(W.tolist(), N.tolist(), turned, unit)
+
+
+def _lower_hull(W: list[int], E: list[int]) -> list[int]:
+    hull: list[int] = []
+    for i in range(len(W)):
+        while len(hull) > 1:
+            a, b = hull[-2:]
+            if (E[b] - E[a]) * (W[i] - W[b]) < (E[i] - E[b]) * (W[b] - W[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return hull
+
+
+def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
+    found: list[tuple[int, int, int]] = []
+    a, b, h = 0, 0, 0
+    for j in range(1, len(W)):
+        if j > 1 and (E[j - 1] - E[a]) * (W[b] - W[a] + unit) >= (E[b] - E[a] + unit) * (W[j - 1] - W[a]):
+            continue
+        a = j - 1
+        while h + 1 < len(hull):
+            c = hull[h + 1]
+            if (E[b] - E[a] + unit) * (W[c] - W[b]) < (E[c] - E[b]) * (W[b] - W[a] + unit):
+                break
+            b, h = c, h + 1
+        found.append((j, a, b))
+    return np.array(found, np.int64).reshape(-1, 3).T.copy()

@@ -1,0 +1,98 @@
+r"""Venn-Abers prediction: what isotonic regression says of a score if its row is no event, and if it is one.
+
+The regression is fitted anew with the row in it. With label 1, a row between two known scores is always pooled with
+the upper one, and with label 0 with the lower one: no mean can be above 1 or below 0. So both values are step functions
+of the score, with steps at known scores only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueness import _kernels
+from trueness._numerics.steps import on_common_edges
+from trueness.typing import Floats, Ints, Numbers
+
+__all__ = ["MOST_WEIGHT", "Pair", "venn_abers"]
+
+MOST_WEIGHT = 2.0**60
+"""Weights must sum to less, so that weight 1, the weight of the new row, is not lost beside them."""
+
+
+class Pair(NamedTuple):
+    """Two step functions with the same edges: each value holds from an edge (included) up to the next one."""
+
+    edges: Floats
+    """Ascending, of shape (k,)."""
+    p0: Floats
+    """Values if the row is no event, of shape (k + 1,); they never fall."""
+    p1: Floats
+    """Values if the row is an event, of shape (k + 1,); they never fall, and exceed p0."""
+
+
+def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
+    """Both values at every score.
+
+    Parameters
+    ----------
+    score : array of shape (m,)
+        The known scores in [0, 1], ascending strictly.
+    weight, events : arrays of int64 or float64, shape (m,)
+        Their weights, and the weights of their events. The new row has weight 1.
+
+    Returns
+    -------
+    Pair
+        Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one.
+
+    Examples
+    --------
+    >>> found = venn_abers(np.array([0.3, 0.7]), np.array([1, 1]), np.array([0, 1]))
+    >>> found.p0.tolist(), found.p1.tolist()
+    ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
+    """
+    W, E, unit = _corners(weight, events)
+    with_event, without = _kernels.venn_abers(W, E, unit)
+    first0, p0 = _without_event(W, E, unit, *without)
+    first1, p1 = _with_event(W, E, unit, *with_event)
+    # p0 takes a value at a known score, and p1 just above the score before it.
+    edges0, p0 = score[first0], np.concatenate([[0.0], p0])
+    edges1, p1 = np.nextafter(score[np.append(first1[1:], score.size) - 1], 2.0), np.append(p1, 1.0)
+    edges, (low, high) = on_common_edges([edges0, edges1], [p0, p1])
+    steps = (np.diff(low) > 0) | (np.diff(high) > 0)
+    steps &= edges <= 1  # nothing is above a score of 1
+    kept = np.append(True, steps)
+    return Pair(edges[steps], low[kept], high[kept])
+
+
+def _corners(weight: Numbers, events: Numbers) -> tuple[Ints, Ints, int]:
+    """The corners of the cumulative sum diagram in whole numbers, and the weight of the new row in their unit."""
+    if weight.dtype.kind == "i":
+        return _reached(weight), _reached(events), 1
+    total = float(weight.sum()) + 1
+    assert total <= MOST_WEIGHT
+    shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+    # Rounded apart, so that no cell can have more events than weight.
+    others, happened = (_reached(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
+    return others + happened, happened, 1 << shift
+
+
+def _reached(parts: Numbers) -> Ints:
+    """Zero, and the sums up to and with each cell."""
+    found = np.zeros(parts.size + 1, np.int64)
+    np.cumsum(parts.astype(np.int64, copy=False), out=found[1:])
+    return found
+
+
+def _with_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
+    """From which cells on the fit has which value."""
+    # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
+    return first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
+
+
+def _without_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
+    """The same from what was found in the mirror: where a run of cells begins there, it ends here."""
+    m = W.size - 1
+    left, right = m - right[::-1], m - left[::-1]
+    values = np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))
+    return (m + 1 - np.append(first[1:], m + 1))[::-1], values

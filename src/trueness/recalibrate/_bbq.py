@@ -1,0 +1,165 @@
+"""Bayesian binning into quantiles: many histograms, averaged by how well they explain the labels."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from trueness._numerics.steps import steps
+from trueness._tally.cells import Cells
+from trueness._tally.rules import EqualMass, midpoints
+from trueness.errors import InputError
+from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._cells import cells_of
+from trueness.recalibrate._rows import Rows
+from trueness.typing import Floats, Ints
+
+__all__ = ["BayesianBinning"]
+
+_NEGLIGIBLE = 2.0**-60
+
+
+class BayesianBinning(Calibrator):
+    r"""Bayesian binning into quantiles (BBQ).
+
+    Every histogram of equal-mass bins, from few bins to many, is a model of the event rate. Each is weighed by the
+    probability of the labels under it, and the predictions are averaged: no number of bins has to be chosen.
+
+    Parameters
+    ----------
+    spread : float, default 10
+        C: with n rows, the numbers of bins are those from n^(1/3)/C to C·n^(1/3), rounded outwards, at least 1 and at
+        most n.
+    strength : float, default 2
+        N': the weight of the prior in rows, shared by the bins of a model.
+
+    Attributes
+    ----------
+    edges_ : array of shape (k,)
+        Where the averaged map takes a step; a score equal to an edge is above it.
+    values_ : array of shape (k + 1,)
+        What is predicted below the first edge, and from each edge on.
+    n_bins_ : array of int64, shape (models,)
+        Bins of each model.
+    posterior_ : array of shape (models,)
+        Probability of each model given the labels.
+
+    Notes
+    -----
+    A model has the bins of :class:`trueness.EqualMass`: :math:`B` of them, with :math:`m_b` events in :math:`N_b` rows.
+    The rate of bin :math:`b` has a Beta prior with parameters :math:`\alpha_b = N' c_b / B` and
+    :math:`\beta_b = N' (1 - c_b) / B`, :math:`c_b` being the middle of the bin, so that
+
+    .. math:: P(y \mid M) = \prod_b \frac{B(m_b + \alpha_b,\; N_b - m_b + \beta_b)}{B(\alpha_b, \beta_b)}, \qquad
+              E[\text{rate}_b \mid y, M] = \frac{m_b + \alpha_b}{N_b + N'/B} .
+
+    All models are equally likely before the labels are seen. Ties are never split: where that leaves fewer bins than
+    asked for, :math:`B` is the number that there are, and models that have become the same count once. Edges lie midway
+    between neighbouring scores; the outer bins end at 0 and 1. A weight counts as repetition, also in n.
+
+    The averaged map is one step function: a prediction is one search, however many models there are. It need not rise
+    with the score.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI Conference on
+    Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from trueness.recalibrate import BayesianBinning
+    >>> fitted = BayesianBinning().fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+    >>> fitted.n_bins_.tolist()
+    [1, 2, 3, 4]
+    >>> fitted.predict([0.15, 0.85]).round(3).tolist()
+    [0.059, 0.905]
+    """
+
+    _learnt: ClassVar = {
+        "edges": "where the map takes a step; a score equal to an edge is above it",
+        "values": "what is predicted below the first edge, and from each edge on",
+        "n_bins": "bins of each model",
+        "posterior": "probability of each model given the labels",
+    }
+
+    edges_: Floats
+    values_: Floats
+    n_bins_: Ints
+    posterior_: Floats
+
+    def __init__(self, *, spread: float = 10.0, strength: float = 2.0) -> None:
+        self.spread = spread
+        self.strength = strength
+
+    def _check_parameters(self) -> None:
+        if not _is_number(self.spread) or not 1 <= self.spread < np.inf:
+            raise InputError(f"`spread` must be a number ≥ 1; got {self.spread!r}.")
+        if not _is_number(self.strength) or not 0 < self.strength < np.inf:
+            raise InputError(f"`strength` must be a number above 0; got {self.strength!r}.")
+
+    def _fit(self, rows: Rows) -> None:
+        cells = cells_of(rows)
+        models = list(_models(cells, float(self.spread), float(self.strength)))
+        log_evidence = np.array([model.log_evidence for model in models])
+        posterior = np.exp(log_evidence - log_evidence.max())
+        self.posterior_ = posterior / posterior.sum()
+        self.n_bins_ = np.array([model.rate.size for model in models])
+        self.edges_, self.values_ = _average(models, self.posterior_)
+
+    def _map(self, p: NDArray[Any]) -> Floats:
+        return steps(self.edges_, self.values_, p)
+
+
+class _Model(NamedTuple):
+    """One histogram."""
+
+    edges: Floats
+    """Inner edges."""
+    rate: Floats
+    """The mean of each bin's event rate given the labels."""
+    log_evidence: float
+
+
+def _models(cells: Cells, spread: float, strength: float) -> Iterator[_Model]:
+    """The models that differ, from few bins to many."""
+    reached, happened = (np.cumsum(column) for column in (cells.weight, cells.events))
+    n = float(reached[-1])
+    least = max(1, int(np.floor(n ** (1 / 3) / spread)))
+    most = max(1, min(int(np.ceil(n ** (1 / 3) * spread)), int(n)))
+    seen: set[bytes] = set()
+    for n_bins in range(least, most + 1):
+        first = EqualMass(n_bins).first_cells(reached)
+        if first.tobytes() not in seen:
+            seen.add(first.tobytes())
+            yield _model(cells.score, reached, happened, first, strength)
+
+
+def _model(score: Floats, reached: NDArray[Any], happened: NDArray[Any], first: Ints, strength: float) -> _Model:
+    last = np.append(first[1:], score.size) - 1
+    weight, events = (np.diff(column[last].astype(np.float64), prepend=0.0) for column in (reached, happened))
+    edges = midpoints(score[last[:-1]], score[first[1:]])
+    # A bin as narrow as a float may have its middle rounded to 0 or 1, where the prior would allow nothing else.
+    middle = (np.append(0.0, edges) + np.append(edges, 1.0)) / 2
+    middle = np.clip(middle, 1e-300, 1 - 2.0**-53)
+    own = strength / middle.size
+    alpha, beta = own * middle, own * (1 - middle)
+    others = np.maximum(weight - events, 0)
+    log_evidence = float((betaln(events + alpha, others + beta) - betaln(alpha, beta)).sum())
+    return _Model(edges, (events + alpha) / (weight + own), log_evidence)
+
+
+def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
+    """The mean of the models as one step function; those that no sum of floats could show are left out."""
+    kept = [(model, share) for model, share in zip(models, posterior, strict=True) if share > _NEGLIGIBLE]
+    edges = np.unique(np.concatenate([model.edges for model, _ in kept]))
+    values = np.zeros(edges.size + 1)
+    for model, share in kept:
+        values[0] += share * model.rate[0]
+        values[1:] += share * model.rate[np.searchsorted(model.edges, edges, "right")]
+    return edges, values
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

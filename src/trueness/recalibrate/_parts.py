@@ -1,0 +1,30 @@
+"""Rows cut into parts at random."""
+
+from typing import Any
+
+import numpy as np
+
+from trueness.errors import InputError
+from trueness.recalibrate._rows import Rows
+from trueness.typing import Ints
+
+__all__ = ["check_seed", "parts"]
+
+
+def check_seed(seed: Any) -> None:
+    """Raise unless it can start a generator; none is made, since most fits draw nothing."""
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
+    if not (whole or seed is None or isinstance(seed, np.random.Generator)):
+        raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
+
+
+def parts(rows: Rows, n: int, seed: int | np.random.Generator | None) -> list[Rows]:
+    """Rows dealt out at random, class after class: sizes, and events per part, differ by at most one."""
+    order = np.random.default_rng(seed).permutation(rows.y.size)
+    order = order[np.argsort(rows.y[order], kind="stable")]
+    return [_taken(rows, np.sort(order[i::n])) for i in range(n)]
+
+
+def _taken(rows: Rows, which: Ints) -> Rows:
+    """Some of the rows."""
+    return Rows(rows.p[which], rows.y[which], None if rows.w is None else rows.w[which], rows.classes)

@@ -1,0 +1,162 @@
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import arrays, rows, weighted_rows
+
+from trueness import InputError, ece, simulate
+from trueness.recalibrate import BayesianBinning, calibrator_from_dict
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+
+GRID = np.linspace(0, 1, 101)
+
+
+def fitted(y, p, w=None, **options):
+    return BayesianBinning(**options).fit(p, y, sample_weight=w)
+
+
+def log_beta(a, b):
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def by_definition(y, p, new, spread=10, strength=2):
+    """Every model, row by row: (bins, posterior) of each, and the averaged predictions."""
+    n = len(y)
+    least, most = max(1, math.floor(n ** (1 / 3) / spread)), max(1, min(math.ceil(spread * n ** (1 / 3)), n))
+    models = {}
+    for n_bins in range(least, most + 1):
+        groups = [group for group in oracle.equal_mass_groups(y, p, None, n_bins) if group]
+        models.setdefault(str(groups), groups)
+    evidence, predictions = [], []
+    for groups in models.values():
+        inner = [(max(p[i] for i in low) + min(p[i] for i in high)) / 2 for low, high in pairwise(groups)]
+        ends, own = [0.0, *inner, 1.0], strength / len(groups)
+        rates, total = [], 0.0
+        for b, group in enumerate(groups):
+            middle, events = (ends[b] + ends[b + 1]) / 2, sum(y[i] for i in group)
+            alpha, beta = own * middle, own * (1 - middle)
+            total += log_beta(events + alpha, len(group) - events + beta) - log_beta(alpha, beta)
+            rates.append((events + alpha) / (len(group) + own))
+        evidence.append(total)
+        predictions.append([rates[sum(edge <= x for edge in inner)] for x in new])
+    share = np.exp(np.array(evidence) - max(evidence))
+    share /= share.sum()
+    return [len(groups) for groups in models.values()], share, share @ np.array(predictions)
+
+
+# Scores with room between them: a bin narrower than 1e-300 has its middle moved.
+pairs_apart = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40)
+
+
+@given(pairs=pairs_apart, spread=st.sampled_from([1, 2.5, 10]), strength=st.sampled_from([0.5, 2, 7.0]))
+def test_it_is_the_definition(pairs, spread, strength):
+    y, p = arrays(pairs)
+    found = fitted(y, p, spread=spread, strength=strength)
+    n_bins, share, prediction = by_definition(y.tolist(), p.tolist(), GRID, spread, strength)
+    assert found.n_bins_.tolist() == n_bins
+    np.testing.assert_allclose(found.posterior_, share, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(found.predict(GRID), prediction, rtol=1e-9)
+
+
+def test_by_hand():
+    # One bin: N' = 2 and its middle 1/2 make α = β = 1; one event in one row has evidence 1/2 and rate 2/3.
+    found = fitted([1], [0.3])
+    assert found.n_bins_.tolist() == [1]
+    assert found.predict([0.0, 1.0]).tolist() == pytest.approx([2 / 3] * 2)
+    # Two rows: one bin has evidence B(2, 2) = 1/6; two bins (edge 1/2, α + β = 1, middles 1/4, 3/4) have (3/4)².
+    found = fitted([0, 1], [0.25, 0.75])
+    assert found.posterior_.tolist() == pytest.approx([(1 / 6) / (1 / 6 + 9 / 16), (9 / 16) / (1 / 6 + 9 / 16)])
+    low = (1 / 6 * 0.5 + 9 / 16 * (0.25 / 2)) / (1 / 6 + 9 / 16)
+    assert found.predict([0.25, 0.49, 0.5]).tolist() == pytest.approx([low, low, 1 - low])
+
+
+@given(weighted=weighted_rows())
+def test_a_weight_is_a_repetition(weighted):
+    y, p, w = weighted
+    again = w.astype(int)
+    one, other = fitted(y, p, w), fitted(y.repeat(again), p.repeat(again))
+    assert np.array_equal(one.predict(GRID), other.predict(GRID))
+    assert np.array_equal(one.posterior_, other.posterior_)
+
+
+@given(pairs=rows, random=st.randoms())
+def test_the_order_of_the_rows_does_not_matter(pairs, random):
+    one = fitted(*arrays(pairs)).predict(GRID)
+    random.shuffle(pairs)
+    assert np.array_equal(fitted(*arrays(pairs)).predict(GRID), one)
+
+
+@given(weighted_rows(st.just(0.0) | st.floats(1e-3, 10)))
+def test_it_is_a_probability_whatever_the_scores(weighted):
+    y, p, w = weighted
+    found = fitted(y, p, w)
+    values = found.predict(np.concatenate([GRID, p]))
+    assert ((values > 0) & (values <= 1)).all()
+    assert found.posterior_.sum() == pytest.approx(1)
+
+
+def test_scores_with_no_float_between_them_are_no_trouble():
+    found = fitted([0, 1, 0, 1], [0.0, 5e-324, 1 - 2.0**-53, 1.0])
+    assert np.isfinite(found.posterior_).all()
+    assert np.isfinite(found.predict(GRID)).all()
+
+
+def test_ties_that_make_models_equal_leave_one_of_them():
+    found = fitted([0, 1, 1, 0, 1, 1], [0.2] * 3 + [0.6] * 3)
+    assert found.n_bins_.tolist() == [1, 2]
+
+
+def test_it_chooses_fine_bins_where_rates_vary_and_one_where_they_do_not():
+    d = simulate.binary(5_000, seed=0)
+    assert fitted(d.y_true, d.y_prob).n_bins_[np.argmax(fitted(d.y_true, d.y_prob).posterior_)] > 4
+    rng = np.random.default_rng(0)
+    flat = fitted(rng.integers(0, 2, 5_000), rng.random(5_000))
+    assert flat.n_bins_[np.argmax(flat.posterior_)] == flat.n_bins_.min() == 1
+
+
+@pytest.mark.slow
+def test_netcal_predicts_nearly_the_same():
+    """netcal 1.4.0 has bins of equal width, weighs them by BIC and keeps some: another method for the same end."""
+    netcal = pytest.importorskip("netcal.binning", reason="needs netcal")
+    d = simulate.binary(3_000, distortion=simulate.Logit(slope=0.5), seed=0)
+    peer = netcal.BBQ().fit(d.y_prob, d.y_true)
+    new = simulate.binary(2_000, distortion=simulate.Logit(slope=0.5), seed=1)
+    ours = fitted(d.y_true, d.y_prob).predict(new.y_prob)
+    # The two are nearer to each other than half the way that either has moved the scores.
+    gap, moved = np.abs(peer.transform(new.y_prob).ravel() - ours), np.abs(new.y_prob - ours)
+    assert gap.mean() < moved.mean() / 2
+
+
+def test_many_rows():
+    d = simulate.binary(200_000, distortion=simulate.Logit(slope=0.5), seed=0)
+    found = fitted(d.y_true[::2], d.y_prob[::2]).predict(d.y_prob[1::2])
+    assert ece(d.y_true[1::2], found) < 0.01 < 0.05 < ece(d.y_true, d.y_prob)
+
+
+def test_json_keeps_every_bit():
+    d = simulate.binary(500, seed=1)
+    one = fitted(d.y_true, d.y_prob)
+    again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
+    assert np.array_equal(again.predict(GRID), one.predict(GRID))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"spread": 0.5}, "`spread` must be a number ≥ 1; got 0.5"),
+        ({"spread": "10"}, "`spread` must be a number ≥ 1; got '10'"),
+        ({"spread": math.inf}, "`spread` must be a number ≥ 1; got inf"),
+        ({"strength": 0}, "`strength` must be a number above 0; got 0"),
+        ({"strength": math.nan}, "`strength` must be a number above 0; got nan"),
+        ({"strength": True}, "`strength` must be a number above 0; got True"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        fitted([0, 1], [0.1, 0.9], **options)

@@ -1,0 +1,33 @@
+"""Real confidences: fitted on every other row, judged on the rest."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from trueness import ece
+from trueness.recalibrate import BayesianBinning, IsotonicCalibration, ScalingBinning, VennAbers
+
+MAPS = {
+    "isotonic": IsotonicCalibration(),
+    "isotonic steps": IsotonicCalibration(interpolation="step"),
+    "Venn-Abers": VennAbers(),
+    "Venn-Abers for the Brier score": VennAbers(merge="brier"),
+    "cross Venn-Abers": VennAbers(folds=5, seed=0),
+    "scaling-binning": ScalingBinning(seed=0),
+    "scaling-binning of isotonic": ScalingBinning(scaler=IsotonicCalibration(), split="none"),
+    "Bayesian binning": BayesianBinning(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.MovedScoresWarning")  # some confidences are exactly 1
+@pytest.mark.parametrize("model", ["cifar10_resnet50", "imagenet_resnet152"])
+@pytest.mark.parametrize("name", MAPS)
+def test_the_held_out_error_falls(data_folder, model, name):
+    if name == "scaling-binning":
+        pytest.importorskip("trueness.recalibrate._platt", reason="needs PlattScaling")
+    with np.load(data_folder / "top1_confidence.npz") as data:
+        confidence, correct = data[f"{model}_confidence"], data[f"{model}_correct"]
+    fitted = clone(MAPS[name]).fit(confidence[::2], correct[::2])
+    before = ece(correct[1::2], confidence[1::2], bins=15)
+    after = ece(correct[1::2], fitted.predict(confidence[1::2]), bins=15)
+    assert after < 2 / 3 * before

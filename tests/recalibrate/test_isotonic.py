@@ -1,0 +1,141 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+from sklearn.isotonic import IsotonicRegression
+from strategies import arrays, rows, scores, weighted_rows
+
+from trueness import InputError, ece, simulate
+from trueness.recalibrate import IsotonicCalibration, calibrator_from_dict
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+
+KINDS = ["linear", "step"]
+GRID = np.linspace(0, 1, 101)
+some_scores = st.lists(scores, min_size=1, max_size=20).map(np.array)
+# scikit-learn takes scores closer than 1e-15 for one score, and interpolates with slopes that may overflow.
+apart = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 50).map(lambda i: i / 50)), min_size=1, max_size=40)
+
+
+def fitted(y, p, w=None, **options):
+    return IsotonicCalibration(**options).fit(p, y, sample_weight=w)
+
+
+@given(pairs=apart, data=st.data())
+def test_it_is_scikit_learns(pairs, data):
+    """scikit-learn 1.9.1."""
+    y, p = arrays(pairs)
+    w = np.array(data.draw(st.lists(st.floats(0.1, 9), min_size=y.size, max_size=y.size)))
+    y_min, y_max = sorted(data.draw(st.tuples(st.floats(0, 1), st.floats(0, 1))))
+    peer = IsotonicRegression(y_min=y_min, y_max=y_max, out_of_bounds="clip").fit(p, y, sample_weight=w)
+    found = fitted(y, p, w, y_min=y_min, y_max=y_max).predict(GRID)
+    np.testing.assert_allclose(found, peer.predict(GRID), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(weighted_rows(st.sampled_from([0, 0.5, 1, 2.25])))
+def test_at_the_rows_it_is_scipys_regression(kind, weighted):
+    """SciPy 1.17.1; the ties pooled by hand."""
+    y, p, w = weighted
+    score = np.unique(p[w > 0])
+    weight = np.array([w[p == s].sum() for s in score])
+    rate = np.array([w[(p == s) & (y == 1)].sum() for s in score]) / weight
+    expected = optimize.isotonic_regression(rate, weights=weight).x
+    np.testing.assert_allclose(fitted(y, p, w, interpolation=kind).predict(score), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(weighted=weighted_rows(), new=some_scores)
+def test_a_weight_is_a_repetition(kind, weighted, new):
+    y, p, w = weighted
+    again = w.astype(int)
+    one, other = fitted(y, p, w, interpolation=kind), fitted(y.repeat(again), p.repeat(again), interpolation=kind)
+    assert np.array_equal(one.predict(new), other.predict(new))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(pairs=rows, new=some_scores, random=st.randoms())
+def test_the_order_of_the_rows_does_not_matter(kind, pairs, new, random):
+    found = fitted(*arrays(pairs), interpolation=kind).predict(new)
+    random.shuffle(pairs)
+    assert np.array_equal(fitted(*arrays(pairs), interpolation=kind).predict(new), found)
+
+
+# Scores whose complement is exact.
+dyadic = st.integers(0, 64).map(lambda i: i / 64)
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 1), dyadic), min_size=1, max_size=40), new=st.lists(dyadic, min_size=1))
+def test_swapping_the_classes_mirrors_the_map(pairs, new):
+    (y, p), new = arrays(pairs), np.array(new)
+    mirrored = fitted(1 - y, 1 - p, y_min=0.25, y_max=1).predict(1 - new)
+    np.testing.assert_allclose(fitted(y, p, y_max=0.75).predict(new), 1 - mirrored, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(weighted_rows(st.just(0.0) | st.floats(1e-3, 10)), some_scores)
+def test_it_never_falls_and_is_a_probability(kind, weighted, new):
+    y, p, w = weighted
+    found = fitted(y, p, w, interpolation=kind).predict(np.sort(np.concatenate([new, [0, 1]])))
+    assert (np.diff(found) >= 0).all()
+    assert found.min() >= 0
+    assert found.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("linear", [0, 0, 0.25, 0.5, 0.5, 0.75, 1, 1]), ("step", [0, 0, 0.5, 0.5, 0.5, 1, 1, 1])]
+)
+def test_by_hand(kind, expected):
+    found = fitted([0, 1, 0, 1], [0.125, 0.25, 0.5, 0.75], interpolation=kind)
+    assert found.predict([0, 0.125, 0.1875, 0.25, 0.5, 0.625, 0.75, 1]).tolist() == expected
+    assert found.low_.tolist() == [0.125, 0.25, 0.75]
+    assert found.high_.tolist() == [0.125, 0.5, 0.75]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_score_alone_gives_its_rate_everywhere(kind):
+    assert fitted([0, 1, 1], [0.3] * 3, interpolation=kind).predict([0, 0.3, 1]).tolist() == [2 / 3] * 3
+    assert fitted([1], [0.3], interpolation=kind).predict([0, 1]).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_narrow_score_is_the_number_it_denotes(kind, dtype):
+    rng = np.random.default_rng(0)
+    p, new = rng.random(200).astype(dtype), rng.random(50).astype(dtype)
+    y = rng.integers(0, 2, 200)
+    wide = fitted(y, p.astype(np.float64), interpolation=kind).predict(new.astype(np.float64))
+    assert np.array_equal(fitted(y, p, interpolation=kind).predict(new), wide)
+
+
+def test_many_rows():
+    d = simulate.binary(300_000, distortion=simulate.Logit(slope=0.5), seed=0)
+    found = fitted(d.y_true[::2], d.y_prob[::2]).predict(d.y_prob[1::2])
+    assert ece(d.y_true[1::2], found) < 0.01 < 0.05 < ece(d.y_true, d.y_prob)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_keeps_every_bit(kind):
+    d = simulate.binary(500, seed=1)
+    one = fitted(d.y_true, d.y_prob, interpolation=kind, y_min=0.01)
+    again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
+    assert np.array_equal(again.predict(GRID), one.predict(GRID))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"interpolation": "cubic"}, "`interpolation` must be 'linear' or 'step'; got 'cubic'"),
+        ({"interpolation": 1}, "`interpolation` must be 'linear' or 'step'; got 1"),
+        ({"y_min": -0.1}, r"`y_min` must be a number in \[0, 1\]; got -0.1"),
+        ({"y_max": "1"}, r"`y_max` must be a number in \[0, 1\]; got '1'"),
+        ({"y_max": float("nan")}, "`y_max` must be a number"),
+        ({"y_min": 0.6, "y_max": 0.5}, "`y_min` must not be above `y_max`; got 0.6 and 0.5"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        fitted([0, 1], [0.1, 0.9], **options)

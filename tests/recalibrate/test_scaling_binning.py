@@ -1,0 +1,177 @@
+import json
+from itertools import pairwise
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import arrays, rows, weighted_rows
+
+from trueness import InputError, OneClassWarning, ece, recalibrate, simulate
+from trueness.recalibrate import Calibrator, IsotonicCalibration, ScalingBinning, calibrator_from_dict
+from trueness.recalibrate._parts import parts
+from trueness.recalibrate._rows import Rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+
+GRID = np.linspace(0, 1, 101)
+
+
+class Square(Calibrator):
+    """A map that is known beforehand, and remembers what it was fitted on."""
+
+    _learnt = {"fitted_on": "scores"}  # noqa: RUF012
+
+    def _fit(self, rows):
+        self.fitted_on_ = np.sort(rows.p)
+
+    def _map(self, p):
+        return np.asarray(p, np.float64) ** 2
+
+
+class OfMatrices(Square):
+    _shape = "matrix"
+
+
+@pytest.fixture
+def known(monkeypatch):
+    monkeypatch.setattr(recalibrate, "__all__", [*recalibrate.__all__, "Square"])
+    monkeypatch.setattr(recalibrate, "Square", Square, raising=False)
+
+
+def fitted(y, p, w=None, n_bins=3, **options):
+    options = {"scaler": Square(), "split": "none", **options}
+    return ScalingBinning(n_bins, **options).fit(p, y, sample_weight=w)
+
+
+def by_definition(p, w, n_bins, new):
+    """Equal-mass bins of the squares, each with their mean, row by row; the edge is midway between two groups."""
+    g = [float(x) ** 2 for x in p]
+    groups = [group for group in oracle.equal_mass_groups(None, g, w, n_bins) if sum(w[i] for i in group) > 0]
+    means = [sum(w[i] * g[i] for i in group) / sum(w[i] for i in group) for group in groups]
+    kept = [[g[i] for i in group if w[i] > 0] for group in groups]
+    cuts = [max(low) + (min(high) - max(low)) / 2 for low, high in pairwise(kept)]
+    return [means[sum(cut <= float(x) ** 2 for cut in cuts)] for x in new]
+
+
+@given(weighted=weighted_rows(), n_bins=st.integers(1, 8))
+def test_without_a_split_it_is_the_definition(weighted, n_bins):
+    y, p, w = weighted
+    p = (p * 64).round() / 64  # so that squares have midpoints that are floats
+    found = fitted(y, p, w, n_bins).predict(GRID)
+    np.testing.assert_allclose(found, by_definition(p, w, n_bins, GRID), rtol=1e-12, atol=1e-300)
+
+
+def test_by_hand():
+    found = fitted([0, 1, 0, 1], [0.0, 0.5, 0.5, 1.0], n_bins=2)
+    assert found.edges_.tolist() == [0.625]
+    assert found.values_.tolist() == [1 / 6, 1.0]
+    assert found.predict([0.0, 0.79, 0.8, 1.0]).tolist() == [1 / 6, 1 / 6, 1.0, 1.0]
+
+
+def test_each_third_has_its_step():
+    d = simulate.binary(300, seed=0)
+    found = fitted(d.y_true, d.y_prob, n_bins=4, split="thirds", seed=5)
+    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 3, 5)
+    for_bins, for_means = (part.p**2 for part in dealt[1:])
+    assert np.array_equal(found.scaler_.fitted_on_, np.sort(dealt[0].p))
+    ordered = np.sort(for_bins)
+    assert found.edges_.tolist() == pytest.approx([(ordered[i - 1] + ordered[i]) / 2 for i in (25, 50, 75)])
+    which = np.searchsorted(found.edges_, for_means, "right")
+    assert found.values_.tolist() == pytest.approx([for_means[which == b].mean() for b in range(4)])
+
+
+def test_a_bin_that_the_last_third_misses_has_the_mean_of_the_rows_that_made_it():
+    # One row per third, each of a score of its own.
+    found = fitted([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9], n_bins=2, split="thirds", seed=0)
+    assert np.isfinite(found.values_).all()
+    for seed in range(20):
+        found = fitted([0, 1] * 4, np.arange(1, 9) / 16, n_bins=3, split="thirds", seed=seed)
+        assert (np.diff(found.values_) > 0).all()
+
+
+@pytest.mark.parametrize("scaler", [Square(), IsotonicCalibration()])
+@given(weighted=weighted_rows(), n_bins=st.integers(1, 8))
+def test_a_weight_is_a_repetition(scaler, weighted, n_bins):
+    y, p, w = weighted
+    again = w.astype(int)
+    one = fitted(y, p, w, n_bins, scaler=scaler).predict(GRID)
+    other = fitted(y.repeat(again), p.repeat(again), n_bins=n_bins, scaler=scaler).predict(GRID)
+    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-300)
+
+
+@given(pairs=rows, random=st.randoms())
+def test_without_a_split_the_order_of_the_rows_does_not_matter(pairs, random):
+    one = fitted(*arrays(pairs)).predict(GRID)
+    random.shuffle(pairs)
+    np.testing.assert_allclose(fitted(*arrays(pairs)).predict(GRID), one, rtol=1e-12)
+
+
+@pytest.mark.parametrize("split", ["none", "thirds"])
+@given(pairs=rows.filter(lambda r: len(r) >= 3), n_bins=st.integers(1, 8))
+def test_it_takes_few_values_between_0_and_1_and_rises_with_its_scaler(split, pairs, n_bins):
+    y, p = arrays(pairs)
+    found = fitted(y, p, n_bins=n_bins, scaler=IsotonicCalibration(), split=split, seed=0)
+    values = found.predict(np.sort(np.concatenate([GRID, p])))
+    assert len(set(values)) <= n_bins
+    assert (np.diff(values) >= 0).all()
+    assert values.min() >= 0
+    assert values.max() <= 1
+
+
+def test_the_same_seed_gives_the_same_bits():
+    d = simulate.binary(500, seed=0)
+    one, same, other = (fitted(d.y_true, d.y_prob, split="thirds", seed=s).predict(GRID) for s in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_the_scaler_that_was_given_stays_unfitted():
+    given = Square()
+    fitted([0, 1], [0.1, 0.9], scaler=given)
+    assert not hasattr(given, "n_rows_")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_third_of_one_class_is_a_warning():
+    with pytest.warns(OneClassWarning, match="All 2 labels are equal"):
+        fitted([0, 0, 0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], split="thirds", seed=0)
+
+
+def test_json_keeps_every_bit(known):
+    d = simulate.binary(500, seed=1)
+    for scaler in (Square(), IsotonicCalibration()):
+        one = fitted(d.y_true, d.y_prob, scaler=scaler, split="thirds", seed=0)
+        again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
+        assert np.array_equal(again.predict(GRID), one.predict(GRID))
+
+
+@pytest.mark.parametrize("split", ["none", "thirds"])
+def test_by_default_the_map_is_platts(split):
+    platt = pytest.importorskip("trueness.recalibrate._platt", reason="needs PlattScaling").PlattScaling
+    d = simulate.binary(30_000, distortion=simulate.Logit(slope=0.5), seed=0)
+    one = ScalingBinning(split=split, seed=0).fit(d.y_prob, d.y_true)
+    same = ScalingBinning(scaler=platt(), split=split, seed=0).fit(d.y_prob, d.y_true)
+    assert np.array_equal(one.predict(GRID), same.predict(GRID))
+    new = simulate.binary(30_000, distortion=simulate.Logit(slope=0.5), seed=1)
+    assert ece(new.y_true, one.predict(new.y_prob)) < 0.02 < 0.05 < ece(new.y_true, new.y_prob)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
+        ({"n_bins": 2.5}, "`n_bins` must be a whole number ≥ 1; got 2.5"),
+        ({"n_bins": True}, "`n_bins` must be a whole number"),
+        ({"scaler": "platt"}, r"`scaler` must be a calibrator such as `PlattScaling\(\)`, or None; got 'platt'"),
+        ({"scaler": OfMatrices()}, "`scaler` must take a vector of scores; OfMatrices takes a matrix"),
+        ({"split": "halves"}, "`split` must be 'thirds' or 'none'; got 'halves'"),
+        ({"split": None}, "`split` must be 'thirds' or 'none'; got None"),
+        ({"split": "thirds"}, '`split="thirds"` needs at least 3 rows; got 2'),
+        ({"seed": "x"}, "`seed` must be a whole number"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        fitted([0, 1], [0.1, 0.9], **options)

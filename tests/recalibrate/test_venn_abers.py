@@ -1,0 +1,259 @@
+import json
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import arrays, rows, scores, weighted_rows
+
+from trueness import InputError, OwnRowsWarning, ece, simulate
+from trueness.recalibrate import VennAbers, calibrator_from_dict
+from trueness.recalibrate._parts import parts
+from trueness.recalibrate._rows import Rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+
+GRID = np.linspace(0, 1, 101)
+
+
+def fitted(y, p, w=None, **options):
+    return VennAbers(**options).fit(p, y, sample_weight=w)
+
+
+def by_definition(y, p, w, score, label):
+    """Isotonic regression with the row (score, label) among the others, at that score; in fractions."""
+    cells = {}
+    for yi, pi, wi in [*zip(y, p, w, strict=True), (label, score, 1.0)]:
+        weight, events = cells.get(float(pi), (0, 0))
+        cells[float(pi)] = weight + Fraction(float(wi)), events + Fraction(float(wi)) * int(yi)
+    kept = sorted(s for s in cells if cells[s][0])
+    j = kept.index(float(score))
+    W, E = [0], [0]
+    for s in kept:
+        W.append(W[-1] + cells[s][0])
+        E.append(E[-1] + cells[s][1])
+    return max(min((E[b] - E[a]) / (W[b] - W[a]) for b in range(j + 1, len(W))) for a in range(j + 1))
+
+
+def at_and_between(p):
+    """The scores, the neighbours of some, what lies midway, and both ends."""
+    s = np.unique(p)
+    return np.unique(np.concatenate([s, (s[1:] + s[:-1]) / 2, np.nextafter(s, 0), np.nextafter(s, 1), [0.0, 1.0]]))
+
+
+@given(weighted_rows())
+def test_it_is_the_definition(weighted):
+    y, p, w = weighted
+    new = at_and_between(p)[::3]
+    pair = fitted(y, p, w).predict_interval(new)
+    assert pair.p0.tolist() == [float(by_definition(y, p, w, s, 0)) for s in new]
+    assert pair.p1.tolist() == [float(by_definition(y, p, w, s, 1)) for s in new]
+
+
+@given(weighted_rows(st.sampled_from([0.0, 1e-9, 0.1, 1 / 3, 1.0, 2.7, 1e6])))
+def test_broken_weights_are_the_definition_too(weighted):
+    y, p, w = weighted
+    new = np.unique(p)[::3]
+    pair = fitted(y, p, w).predict_interval(new)
+    expected = [[float(by_definition(y, p, w, s, label)) for s in new] for label in (0, 1)]
+    np.testing.assert_allclose(pair, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 1}, {"merge": "brier"}])
+@given(pairs=rows.filter(lambda r: len(r) >= 3))
+def test_the_interval_holds_the_prediction_and_nothing_falls(options, pairs):
+    y, p = arrays(pairs)
+    found = fitted(y, p, **options)
+    new = at_and_between(p)
+    pair, merged = found.predict_interval(new), found.predict(new)
+    assert (pair.p0 < pair.p1).all()
+    assert ((merged > 0) & (merged < 1)).all()
+    for values in (*pair, merged):
+        assert (np.diff(values) >= 0).all()
+    if "folds" not in options:
+        assert ((pair.p0 <= merged) & (merged <= pair.p1)).all()
+
+
+@pytest.mark.parametrize("merge", ["log", "brier"])
+@given(weighted=weighted_rows(), new=st.lists(scores, min_size=1).map(np.array))
+def test_a_weight_is_a_repetition(merge, weighted, new):
+    y, p, w = weighted
+    again = w.astype(int)
+    one, other = fitted(y, p, w, merge=merge), fitted(y.repeat(again), p.repeat(again), merge=merge)
+    assert np.array_equal(one.predict(new), other.predict(new))
+    assert np.array_equal(one.predict_interval(new), other.predict_interval(new))
+
+
+@given(pairs=rows, random=st.randoms())
+def test_the_order_of_the_rows_does_not_matter(pairs, random):
+    one = fitted(*arrays(pairs)).predict_interval(GRID)
+    random.shuffle(pairs)
+    assert np.array_equal(fitted(*arrays(pairs)).predict_interval(GRID), one)
+
+
+dyadic = st.integers(0, 64).map(lambda i: i / 64)
+
+
+@pytest.mark.parametrize("merge", ["log", "brier"])
+@given(pairs=st.lists(st.tuples(st.integers(0, 1), dyadic), min_size=1, max_size=40))
+def test_swapping_the_classes_swaps_the_pair(merge, pairs):
+    (y, p), new = arrays(pairs), np.arange(129) / 128
+    one, mirrored = fitted(y, p, merge=merge), fitted(1 - y, 1 - p, merge=merge)
+    np.testing.assert_allclose(one.predict_interval(new).p0, 1 - mirrored.predict_interval(1 - new).p1, atol=1e-14)
+    np.testing.assert_allclose(one.predict_interval(new).p1, 1 - mirrored.predict_interval(1 - new).p0, atol=1e-14)
+    np.testing.assert_allclose(one.predict(new), 1 - mirrored.predict(1 - new), atol=1e-14)
+
+
+def test_by_hand():
+    found = fitted([0, 0, 1], [0.25, 0.5, 0.75])
+    pair = found.predict_interval([0.0, 0.25, 0.3, 0.5, 0.6, 0.75, 1.0])
+    assert pair.p0.tolist() == [0, 0, 0, 0, 0, 0.5, 0.5]
+    assert pair.p1.tolist() == [1 / 3, 1 / 3, 0.5, 0.5, 1, 1, 1]
+    assert found.predict([0.6]).tolist() == [0.5]
+    brier = fitted([0, 0, 1], [0.25, 0.5, 0.75], merge="brier")
+    assert brier.predict([0.6, 0.75]).tolist() == [0.5, 0.625]
+
+
+def test_one_row_and_one_score():
+    assert fitted([1], [0.3]).predict_interval([0.2, 0.3, 0.4]).p0.tolist() == [0, 0.5, 0.5]
+    pair = fitted([0, 1, 1], [0.3] * 3).predict_interval([0.3])
+    assert (pair.p0[0], pair.p1[0]) == (0.5, 0.75)
+
+
+def test_a_score_of_one_has_nothing_above_it():
+    found = fitted([0, 1], [0.5, 1.0])
+    assert found.edges_.max() <= 1
+    assert found.predict_interval([1.0]).p0.tolist() == [0.5]
+
+
+def package():
+    """The venn-abers package, which sets NumPy's error state when it is imported."""
+    with np.errstate():
+        return pytest.importorskip("venn_abers", reason="needs the venn-abers package")
+
+
+def peer_pair(y, p, new):
+    """What venn-abers 1.5.4 gives: merged probabilities, and pairs."""
+    two = np.column_stack
+    peer = package().VennAbers()
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # it meets nan on its way and says so
+        peer.fit(two([1 - p, p]), y)
+        return peer.predict_proba(two([1 - new, new]))
+
+
+@pytest.mark.parametrize("digits", [1, 2, 9])
+def test_it_is_the_venn_abers_package(digits):
+    for seed in range(10):
+        d = simulate.binary(200, seed=seed)
+        p = d.y_prob.round(digits)
+        found = fitted(d.y_true, p)
+        merged, pair = peer_pair(d.y_true, p, GRID)
+        np.testing.assert_allclose(np.column_stack(found.predict_interval(GRID)), pair, atol=1e-12)
+        np.testing.assert_allclose(found.predict(GRID), merged[:, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("merge", ["log", "brier"])
+def test_folds_are_merged_as_published(merge):
+    """Pairs of the venn-abers package on the same folds; equations of Vovk, Petej, Fedorova (2015)."""
+    d = simulate.binary(300, seed=0)
+    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 4, 7)
+    p0, p1 = np.stack([peer_pair(part.y, part.p, GRID)[1] for part in dealt]).transpose(2, 0, 1)
+    if merge == "log":
+        happens, not_happens = (package().venn_abers.geo_mean(x.T) for x in (p1, 1 - p0))
+        expected = happens / (happens + not_happens)
+    else:
+        expected = (p1 + p0**2 / 2 - p1**2 / 2).mean(axis=0)
+    found = fitted(d.y_true, d.y_prob, folds=4, seed=7, merge=merge)
+    np.testing.assert_allclose(found.predict(GRID), expected, atol=1e-12)
+    np.testing.assert_allclose(found.predict_interval(GRID), (p0.mean(axis=0), p1.mean(axis=0)), atol=1e-12)
+
+
+@given(rows.filter(lambda r: len(r) >= 3), st.integers(0, 9))
+def test_every_row_is_in_one_fold_and_classes_are_spread(pairs, seed):
+    y, p = arrays(pairs)
+    w = np.arange(1.0, y.size + 1)
+    dealt = parts(Rows(p, y, w, None), 3, seed)
+    assert sorted(np.concatenate([part.w for part in dealt])) == w.tolist()
+    for part in dealt:
+        at = part.w.astype(int) - 1
+        assert np.array_equal(part.y, y[at])
+        assert np.array_equal(part.p, p[at])
+        assert abs(part.y.size - y.size / 3) < 1
+        assert abs(part.y.sum() - y.sum() / 3) < 1
+
+
+def test_the_same_seed_gives_the_same_bits():
+    d = simulate.binary(500, seed=0)
+    one, same, other = (fitted(d.y_true, d.y_prob, folds=5, seed=s).predict(GRID) for s in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("options", [{}, {"folds": 5, "seed": 0, "merge": "brier"}])
+def test_json_keeps_every_bit(options):
+    d = simulate.binary(500, seed=1)
+    one = fitted(d.y_true, d.y_prob, **options)
+    again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
+    assert np.array_equal(again.predict(GRID), one.predict(GRID))
+    assert np.array_equal(again.predict_interval(GRID), one.predict_interval(GRID))
+
+
+def test_many_rows():
+    d = simulate.binary(300_000, distortion=simulate.Logit(slope=0.5), seed=0)
+    found = fitted(d.y_true[::2], d.y_prob[::2])
+    pair = found.predict_interval(d.y_prob[1::2])
+    assert np.mean(pair.p1 - pair.p0) < 0.01
+    assert ece(d.y_true[1::2], found.predict(d.y_prob[1::2])) < 0.01
+
+
+@pytest.mark.filterwarnings("error")
+def test_its_own_rows_are_a_warning():
+    with pytest.warns(OwnRowsWarning):
+        fitted([0, 1], [0.1, 0.9]).predict_interval([0.1, 0.9])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"folds": 1}, "`folds` must be a whole number ≥ 2, or None; got 1"),
+        ({"folds": 2.0}, "`folds` must be a whole number ≥ 2, or None; got 2.0"),
+        ({"folds": True}, "`folds` must be a whole number"),
+        ({"folds": 3}, r"`folds` must not be above the number of rows \(2\); got 3"),
+        ({"merge": "mean"}, "`merge` must be 'log' or 'brier'; got 'mean'"),
+        ({"seed": -1}, "`seed` must be a whole number ≥ 0, a numpy Generator or None; got -1"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        fitted([0, 1], [0.1, 0.9], **options)
+
+
+def test_weights_beside_which_a_row_is_nothing_are_refused():
+    with pytest.raises(InputError, match=r"`sample_weight` must sum to less than 2⁵⁹.*got 1e\+18"):
+        fitted([0, 1], [0.1, 0.9], [1e18, 1])
+
+
+@pytest.mark.slow
+def test_of_the_pair_the_one_that_the_outcome_names_is_calibrated():
+    """E[Y | p_Y] = p_Y (Vovk and Petej 2014, Theorem 1): no bin of p_Y is off by more than four standard errors."""
+    rng = np.random.default_rng(0)
+    score = np.arange(1, 9) / 9
+    chance = np.array([0.6, 0.1, 0.5, 0.2, 0.9, 0.4, 0.7, 0.3])  # nothing like the score
+    named, outcome = [], []
+    for _ in range(10_000):
+        which = rng.integers(0, 8, 21)
+        y = (rng.random(21) < chance[which]).astype(int)
+        pair = fitted(y[:-1], score[which[:-1]]).predict_interval(score[which[-1:]])
+        named.append(pair[y[-1]][0])
+        outcome.append(y[-1])
+    named, outcome = np.array(named), np.array(outcome)
+    bins = np.minimum((named * 10).astype(int), 9)
+    for b in np.unique(bins):
+        inside = bins == b
+        off = outcome[inside] - named[inside]
+        spread = np.sqrt(np.mean(named[inside] * (1 - named[inside])) / inside.sum())
+        assert abs(off.mean()) <= 4 * spread
+    assert abs(np.mean(outcome - named)) <= 4 * np.sqrt(np.mean(named * (1 - named)) / named.size)
