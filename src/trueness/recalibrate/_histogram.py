@@ -197,7 +197,7 @@ class HistogramBinning(Calibrator):
         checked_word(self.scheme, "scheme", SCHEMES)
         checked_alpha(self.alpha)
         checked_split(self.split, self.scheme)
-        _generator(self.seed, _FIT)
+        _check_seed(self.seed)
         if self.n_bins != "auto":
             if checked_whole(self.n_bins, "n_bins") > MOST_BINS:
                 raise InputError(f"`n_bins` must be at most {MOST_BINS:,}; got {self.n_bins:,}.")
@@ -270,17 +270,19 @@ class HistogramBinning(Calibrator):
                 "nothing with ties. scheme='randomized' breaks them at random and keeps the guarantee.",
                 TiedScoresWarning,
             )
-        rng = _generator(self.seed, _FIT)
+        rng = _generator(self.seed, _FIT) if self.scheme in ("split", "randomized") else None
         if self.scheme == "split":
+            assert rng is not None
             cuts = split_cuts(cells, self.n_bins_, cut_rows(self.n_, self.split), rng)
         else:
-            cuts = rank_cuts(cells, self.n_bins_, rng if self.scheme == "randomized" else None)
+            cuts = rank_cuts(cells, self.n_bins_, rng)
         self.edges_, self.ties_, self.counts_ = cuts.edges, cuts.ties, cuts.counts
         self._keep_rates(cuts.events, cuts.counts, float(cells.events.sum() / self.n_))
         if self.scheme == "original":
             below = slice(0, self.n_bins_ - 1)
             self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / (cuts.counts[below] + 1)
         elif self.scheme == "randomized":
+            assert rng is not None
             self.values_ = (self.values_ + DELTA * rng.random(self.n_bins_)) / (1 + DELTA)
 
     def _fit_fixed(self, rows: Rows) -> None:
@@ -301,15 +303,14 @@ class HistogramBinning(Calibrator):
         place, near = steps(inner, p)
         if self.ties_ is not None and inner.size:
             self._break_ties(p, place, near[(place[near] > 0) & (inner[np.maximum(place[near], 1) - 1] == p[near])])
-        return np.asarray(self.values_.take(place))
+        return np.asarray(self.values_.take(place, mode="clip"))
 
     def _break_ties(self, p: NDArray[Any], place: Ints, at_edge: Ints) -> None:
         """Move rows whose score is that of an edge, and whose random part is smaller than the edge's, down."""
         assert self.ties_ is not None
-        inner = self.edges_[1:-1]
-        rng = _generator(self.seed, _PREDICT)
         if at_edge.size == 0:
             return
+        inner, rng = self.edges_[1:-1], _generator(self.seed, _PREDICT)
         # One number for every row, tied or not: a row's tie-break is a matter of its place in the array alone.
         own = rng.random(p.size)[at_edge]
         first = np.searchsorted(inner, p[at_edge], side="left")
@@ -319,11 +320,14 @@ class HistogramBinning(Calibrator):
             place[at_edge[mine]] = start + np.searchsorted(self.ties_[start:stop], own[mine], side="right")
 
 
+def _check_seed(seed: Any) -> None:
+    if seed is None or isinstance(seed, np.random.Generator):
+        return
+    if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
+
+
 def _generator(seed: Any, stream: int) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
-    if seed is None:
-        return np.random.default_rng()
-    if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
-    return np.random.default_rng([int(seed), stream])
+    return np.random.default_rng(None if seed is None else [int(seed), stream])
