@@ -16,7 +16,7 @@ from trueness import FewRowsWarning, InputError, TiedScoresWarning
 from trueness.recalibrate import HistogramBinning, epsilon, load_calibrator, max_bins
 from trueness.recalibrate._boundaries import boundary_ranks
 from trueness.recalibrate._planning import DELTA
-from trueness.recalibrate._steps import steps
+from trueness.recalibrate._steps import step_values, steps
 
 SCHEMES = ("umd", "randomized", "original", "split", "fixed-width")
 QUIET = pytest.mark.filterwarnings(
@@ -111,6 +111,8 @@ def test_steps_are_found_as_by_binary_search(dtype, n_edges):
     place, near = steps(inner, p)
     assert (place == np.searchsorted(inner, p.astype(float), side="right")).all()
     assert set(np.flatnonzero(np.isin(p.astype(float), inner))) <= set(near)
+    values = rng.random(n_edges + 1)
+    assert (step_values(inner, values, p) == values[place]).all()
 
 
 # ------------------------------------------------------------------------------------------------- laws

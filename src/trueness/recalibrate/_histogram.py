@@ -29,7 +29,7 @@ from trueness.recalibrate._planning import (
 )
 from trueness.recalibrate._promise import Fitted, promise
 from trueness.recalibrate._rows import Rows
-from trueness.recalibrate._steps import steps
+from trueness.recalibrate._steps import step_values, steps
 from trueness.results import Guarantee
 from trueness.typing import Floats, Ints
 
@@ -300,10 +300,11 @@ class HistogramBinning(Calibrator):
 
     def _map(self, p: NDArray[Any]) -> Floats:
         inner = self.edges_[1:-1]
+        if self.ties_ is None or not inner.size:
+            return step_values(inner, self.values_, p)
         place, near = steps(inner, p)
-        if self.ties_ is not None and inner.size:
-            self._break_ties(p, place, near[(place[near] > 0) & (inner[np.maximum(place[near], 1) - 1] == p[near])])
-        return np.asarray(self.values_.take(place, mode="clip"))
+        self._break_ties(p, place, near[(place[near] > 0) & (inner[np.maximum(place[near], 1) - 1] == p[near])])
+        return np.asarray(self.values_[place])
 
     def _break_ties(self, p: NDArray[Any], place: Ints, at_edge: Ints) -> None:
         """Move rows whose score is that of an edge, and whose random part is smaller than the edge's, down."""
