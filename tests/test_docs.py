@@ -1,5 +1,6 @@
 """Pages that show what benchmarks printed name commands that exist, and are tables that can be read."""
 
+import doctest
 import re
 import shlex
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / "inference.md", ROOT / "benchmarks" / "README.md"]
+WITH_CODE = [ROOT / "docs" / "recalibration.md"]
 
 
 def commands(page):
@@ -24,7 +26,7 @@ def test_every_command_names_a_script_and_options_that_it_has(page):
             assert f'"{option}"' in source, command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *WITH_CODE], ids=lambda page: page.name)
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
     text = page.read_text(encoding="utf-8")
     for found in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
@@ -35,3 +37,10 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
 def test_every_figure_is_there(page):
     for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / name).is_file(), name
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+def test_code_prints_what_the_page_says(page):
+    failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert tried > 0
+    assert failed == 0

@@ -1,5 +1,6 @@
 """Races as lines of a Markdown table: seconds, ratios to ours, and whether a bar is met."""
 
+import gc
 import statistics
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ def verdict(good: bool) -> str:
 
 def raced(calls: dict[str, Callable[[], Any]], pace: Pace) -> dict[str, Samples]:
     """Time the calls; one that fails ends the script."""
+    gc.freeze()  # what the libraries loaded is not worth traversing during anybody's turn
     found = race(calls, pace)
     for name, samples in found.items():
         if samples.error:

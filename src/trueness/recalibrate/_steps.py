@@ -74,4 +74,4 @@ def _edges_below(inner: Floats) -> Ints:
 
 def _cells(p: NDArray[Any]) -> NDArray[np.intp]:
     """The cell of the grid that each score is in: exactly so, because the grid has a power of two cells."""
-    return np.multiply(p, _GRID, dtype=np.result_type(p, np.float32)).astype(np.intp)
+    return np.asarray(np.multiply(p, _GRID, dtype=np.result_type(p, np.float32)).astype(np.intp))
