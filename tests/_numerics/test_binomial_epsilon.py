@@ -61,9 +61,9 @@ def test_no_slack_is_given():
 
 
 def test_no_size_from_the_least_on_fails():
-    for e, d in ((0.2, 0.1), (0.07, 0.02), (0.31, 0.4)):
+    for e, d in ((0.2, 0.1), (0.11, 0.02), (0.31, 0.4)):
         least = least_size(lambda _, e=e: e, d)
-        assert all(worst_failure(n, e) <= d for n in range(least, 3 * least))
+        assert all(worst_failure(n, e) <= d for n in range(least, 2 * least))
         assert least == 1 or worst_failure(least - 1, e) > d
 
 
