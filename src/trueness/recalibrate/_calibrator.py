@@ -19,7 +19,7 @@ from trueness.typing import ArrayLike, Floats
 __all__ = ["Calibrator"]
 
 
-_LOOKED_AT = 1 << 12
+_LOOKED_AT = 1 << 9
 """About how many rows a fingerprint is made of."""
 
 
@@ -129,6 +129,6 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
 
 
 def _fingerprint(p: NDArray[Any]) -> int:
-    # A few thousand rows tell other data apart as surely as all of them, which would cost as much as some maps do.
+    # A few hundred rows tell other data apart as surely as all of them, which would cost as much as some maps do.
     some = p[:: 1 + p.shape[0] // _LOOKED_AT]
     return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data) if p.size else 0
