@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from harness.rounds import Pace, Samples, race, ratio
+from harness.lines import Line, print_head, print_lines, raced, verdict
+from harness.rounds import Pace
 from scipy import stats
 
 import trueness as tn
@@ -128,43 +129,6 @@ def adaptive_t_cal(statistic: Callable[..., list[float]], y: Any, z: Any, draws:
     return min(1.0, levels * min(reached) / (draws + 1))
 
 
-class Line(NamedTuple):
-    """A row of the table."""
-
-    what: str
-    samples: Samples
-    times: float = 1.0
-    """By how much a time is multiplied: draws asked for over draws timed."""
-    against: Samples | None = None
-    bar: str = ""
-
-    def cells(self) -> list[str]:
-        wall, cpu = (statistics.median(s.values()) * self.times for s in (self.samples.wall, self.samples.cpu))
-        cells = [self.what, str(len(self.samples.wall)), seconds(wall), seconds(cpu)]
-        if self.against is None:
-            return [*cells, "", "", self.bar]
-        by_wall = ratio(self.samples.wall, self.against.wall).median * self.times
-        by_cpu = ratio(self.samples.cpu, self.against.cpu).median * self.times
-        bar = self.bar or f"≥ {RATIO_BAR:g}×: {verdict(min(by_wall, by_cpu) >= RATIO_BAR)}"
-        return [*cells, f"{by_wall:,.0f}×", f"{by_cpu:,.0f}×", bar]
-
-
-def seconds(value: float) -> str:
-    return f"{value:,.3g} s" if value >= 1 else f"{value * 1e3:,.3g} ms"
-
-
-def verdict(good: bool) -> str:
-    return "pass" if good else "**FAIL**"
-
-
-def raced(calls: dict[str, Callable[[], Any]], pace: Pace) -> dict[str, Samples]:
-    found = race(calls, pace)
-    for name, samples in found.items():
-        if samples.error:
-            raise SystemExit(f"{name}: {samples.error}")
-    return found
-
-
 def analytic_interval(n: int, pace: Pace) -> list[Line]:
     d = simulate.binary(n, distortion=simulate.Logit(slope=0.9), seed=0)
     y, z, m = d.y_true, d.y_prob, max(2, round(n**0.4))
@@ -183,8 +147,8 @@ def analytic_interval(n: int, pace: Pace) -> list[Line]:
     title = f"analytic interval, {n:,} rows, k = 1, {m} bins"
     return [
         Line(title, found["trueness"]),
-        Line("… row by row", found["rows"], against=found["trueness"]),
-        Line("… a mask per bin", found["masks"], against=found["trueness"]),
+        Line("… row by row", found["rows"], against=found["trueness"], at_least=RATIO_BAR),
+        Line("… a mask per bin", found["masks"], against=found["trueness"], at_least=RATIO_BAR),
     ]
 
 
@@ -215,9 +179,13 @@ def t_cal(n: int, pace: Pace) -> list[Line]:
     return [
         Line(f"adaptive T-Cal, {n:,} rows, {draws:,} draws, {levels} resolutions", found["trueness"]),
         # The observed statistics are one more turn of the loop.
-        Line(f"… row by row, from {few} draws", found["rows"], (draws + 1) / (few + 1), found["trueness"]),
+        Line(f"… row by row, from {few} draws", found["rows"], (draws + 1) / (few + 1), found["trueness"], RATIO_BAR),
         Line(
-            f"… a sort per resolution, from {more} draws", found["sorting"], (draws + 1) / (more + 1), found["trueness"]
+            f"… a sort per resolution, from {more} draws",
+            found["sorting"],
+            (draws + 1) / (more + 1),
+            found["trueness"],
+            RATIO_BAR,
         ),
     ]
 
@@ -254,11 +222,9 @@ def main() -> None:
     quick = parser.parse_args().quick
     pace = Pace(rounds=5, fewest=3) if quick else Pace(slow_s=30.0)
     n, few = (100_000, 1_000) if quick else (1_000_000, 10_000)
-    head = ["what", "rounds", "wall", "CPU", "wall, times ours", "CPU, times ours", "bar"]
-    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    print_head()
     for lines in (analytic_interval(n, pace), many_classes(n, pace), t_cal(few, pace), bootstrap(n, pace)):
-        for line in lines:
-            print("| " + " | ".join(line.cells()) + " |", flush=True)
+        print_lines(lines)
 
 
 if __name__ == "__main__":

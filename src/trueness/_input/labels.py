@@ -150,6 +150,8 @@ def _codes(values: NDArray[Any], n_classes: int) -> Ints:
 
 def explain_labels(y: NDArray[Any], p: NDArray[Any]) -> None:
     """Raise the error that fits labels that are not 0/1; return if they are."""
+    if y.dtype.kind in "biu" and y.size and y.min() >= 0 and y.max() <= 1:
+        return
     if y.dtype.kind == "f" and np.isnan(y).any():
         refuse_missing(NAME, np.isnan(y))
     bad = (y != 0) & (y != 1)

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from trueness.recalibrate._bbq import BayesianBinning
     from trueness.recalibrate._beta import BetaCalibration
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._histogram import HistogramBinning
     from trueness.recalibrate._isotonic import IsotonicCalibration
     from trueness.recalibrate._multinomial import DirichletCalibration, MatrixScaling, VectorScaling
+    from trueness.recalibrate._planning import epsilon, max_bins, sample_size
     from trueness.recalibrate._platt import PlattScaling
     from trueness.recalibrate._scaling_binning import ScalingBinning
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
@@ -24,6 +26,7 @@ __all__ = [
     "BetaCalibration",
     "Calibrator",
     "DirichletCalibration",
+    "HistogramBinning",
     "IsotonicCalibration",
     "MatrixScaling",
     "PlattScaling",
@@ -33,7 +36,10 @@ __all__ = [
     "VectorScaling",
     "VennAbers",
     "calibrator_from_dict",
+    "epsilon",
     "load_calibrator",
+    "max_bins",
+    "sample_size",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -42,8 +48,10 @@ __getattr__, __dir__ = lazily(
         "_bbq": ("BayesianBinning",),
         "_beta": ("BetaCalibration",),
         "_calibrator": ("Calibrator",),
+        "_histogram": ("HistogramBinning",),
         "_isotonic": ("IsotonicCalibration",),
         "_multinomial": ("DirichletCalibration", "MatrixScaling", "VectorScaling"),
+        "_planning": ("epsilon", "max_bins", "sample_size"),
         "_platt": ("PlattScaling",),
         "_scaling_binning": ("ScalingBinning",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),

@@ -81,7 +81,7 @@ class Stored:
             "n_rows": "rows of positive weight that it was fitted on",
             "n_classes": "columns of the scores; null for a vector of P(positive)",
             "classes": "names of the columns in order; null for a vector",
-            "seen": "checksum (CRC-32) of the scores it was fitted on, to warn when it is judged on them",
+            "seen": "checksum (CRC-32) of some of the scores it was fitted on, to warn when it is judged on them",
             **cls._learnt,
         }
 

@@ -6,6 +6,7 @@ from trueness.results._bin_table import BinTable
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._decomposition import Decomposition
 from trueness.results._estimation_error import EstimationError
+from trueness.results._guarantee import Guarantee
 from trueness.results._interval import Interval
 from trueness.results._noise_floor import NoiseFloor
 from trueness.results._significance import Significance
@@ -18,6 +19,7 @@ __all__ = [
     "Decomposition",
     "Difference",
     "EstimationError",
+    "Guarantee",
     "Interval",
     "NoiseFloor",
     "Significance",

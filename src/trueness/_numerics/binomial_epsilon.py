@@ -1,0 +1,179 @@
+r"""How far a mean of N labels can be from its rate: the exact two-sided deviation, whatever the rate.
+
+:math:`F_N(e) = \sup_p P(|X/N - p| > e)` for X binomial (N, p), and
+:math:`\varepsilon(N, d) = \min\{e : F_N(e) \le d\}`.
+
+The rates that matter. Between two rates at which a count enters or leaves :math:`\{k : |k/N - p| \le e\}` the
+probability of that set rises and then falls in p, so its infimum is a limit at one of those rates. By symmetry the
+limits from the left at :math:`p = k/N - e` serve; just left of it count k is outside, and the set is the m counts
+:math:`k - m, \dots, k - 1` with :math:`m = \lfloor 2Ne \rfloor`. Hence
+
+.. math:: F_N(e) = 1 - \min_k P(k - m \le X \le k - 1), \quad p = k/N - e .
+
+While m stays the same this is continuous in e; it falls, and falls by a jump where 2Ne is a whole number.
+
+Which k need not be looked at. Zubkov and Serov bound binomial tails by normal ones, and the divergence in their
+argument is at least :math:`\delta^2 / (2v)` with v the largest variance x(1 - x) on the way; so the failure at rate p
+is at most :math:`2 \Phi(-\sqrt{N/v}\,(e - 1/N))`. With v = 1/4 this bounds F itself.
+
+References
+----------
+A. M. Zubkov and A. A. Serov, A complete proof of universal inequalities for the distribution function of the binomial
+law, Theory of Probability and Its Applications 57 (2013), 539-544.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import betainc, betaincc, ndtr, ndtri
+
+from trueness.typing import Bools, Floats, Ints
+
+__all__ = ["binomial_epsilon", "certainly_fails", "keeps", "least_size", "worst_failure"]
+
+
+def binomial_epsilon(n: int, d: float) -> float:
+    """The smallest e with F_n(e) ≤ d.
+
+    Parameters
+    ----------
+    n : int
+        Labels that are averaged.
+    d : float
+        Probability of a larger deviation, strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        In (0, 1]; rounded up where a float cannot hold it. It is not monotone in `n`.
+
+    Examples
+    --------
+    With one label, a rate of 1/2 is missed by 1/2; a rate of 0.9 by 0.9, one time in ten.
+
+    >>> binomial_epsilon(1, 0.1)
+    0.9
+    >>> [round(binomial_epsilon(n, 0.1), 4) for n in (72, 73, 75)]
+    [0.0982, 0.1027, 0.1]
+    """
+    m = _counts_needed(n, d)
+    low = _at_least(Fraction(m, 2 * n))
+    if keeps(n, low, d, m):
+        return low
+    top = _at_most(Fraction(m + 1, 2 * n))
+    # F is a maximum over k. The zero of one member is at most the zero of F, so this climbs to it.
+    while True:
+        k, failure = _worst(n, low, m, d)
+        if failure <= d:
+            return low
+        low = _zero_of_one(n, k, m, d, low, top)
+
+
+def keeps(n: int, e: float, d: float, m: int | None = None) -> bool:
+    """Whether F_n(e) ≤ d; with `m` the limit of those m counts, else ⌊2ne⌋ of them."""
+    if e <= 0:
+        return False
+    return e >= 1 or _worst(n, e, math.floor(2 * n * Fraction(e)) if m is None else m, d)[1] <= d
+
+
+def worst_failure(n: int, e: float) -> float:
+    """F_n(e), by looking at every k."""
+    k = np.arange(math.ceil(n * Fraction(e)), n + 1)
+    return float(_failures(n, k, math.floor(2 * n * Fraction(e)), e).max(initial=0.0))
+
+
+def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
+    """For many sizes at once, whether a rate near one half alone shows that F_n(e) > d."""
+    found = np.zeros(np.broadcast(n, e, d).shape, bool)
+    with np.errstate(invalid="ignore"):
+        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(np.int64)  # one count too many fails less often
+        for near in (0, 1):
+            k = np.clip(np.floor(n / 2 + n * e).astype(np.int64) + near, 1, n)
+            p = k / n - e
+            inside = (p > 0) & (p < 1)
+            lower = np.where(k > m, betaincc(np.maximum(k - m, 1), n - k + m + 1.0, np.clip(p, 0, 1)), 0.0)
+            upper = betainc(k, n - k + 1.0, np.clip(p, 0, 1))
+            found |= inside & (lower + upper > d * (1 + 1e-12))
+    return found
+
+
+def least_size(target: Callable[[int], float], d: float) -> int:
+    """The smallest N such that F_M(target(M)) ≤ d for all M ≥ N; `target` must not fall."""
+    high = 1
+    while not _clears(high, target(high), d):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _clears(middle, target(middle), d) else (middle, high)
+    # From `high` on the normal bound suffices; below it each size is looked at, since F is not monotone in N.
+    while high > 1 and keeps(high - 1, target(high - 1), d):
+        high -= 1
+    return high
+
+
+def _clears(n: int, e: float, d: float) -> bool:
+    return e >= 1 or (e > 1 / n and bool(2 * ndtr(-2 * math.sqrt(n) * (e - 1 / n)) <= d))
+
+
+def _counts_needed(n: int, d: float) -> int:
+    """The smallest m such that F just left of e = (m + 1) / 2n is at most d."""
+
+    def enough(m: int) -> bool:
+        return keeps(n, _at_most(Fraction(m + 1, 2 * n)), d, m)
+
+    m = max(0, round(-float(ndtri(d / 2)) * math.sqrt(n)) - 1)
+    while not enough(m):
+        m += 1
+    while m > 0 and enough(m - 1):
+        m -= 1
+    return m
+
+
+def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
+    """The k of the largest failure and that failure, among those that can exceed d."""
+    first, last = math.ceil(n * Fraction(e)), n
+    z = -float(ndtri(d / 2))
+    slack = max(0.0, e - 1 / n)
+    # A rate can only exceed d if some variance on the way to it exceeds n slack² / z².
+    reach = math.sqrt(max(0.0, 0.25 - n * (slack / z) ** 2)) + e
+    first = max(first, math.floor(n * (0.5 - reach + e)) - 1)
+    last = min(last, math.ceil(n * (0.5 + reach + e)) + 1)
+    k = np.arange(first, last + 1)
+    if k.size == 0:
+        return n, 0.0
+    found = _failures(n, k, m, e)
+    at = int(np.argmax(found))
+    return int(k[at]), float(found[at])
+
+
+def _failures(n: int, k: Ints, m: int, e: float) -> Floats:
+    """1 − P(k − m ≤ X ≤ k − 1) at the rate k/n − e."""
+    p = np.clip(k / n - e, 0.0, 1.0)
+    below = np.where(k > m, betaincc(np.maximum(k - m, 1), n - k + m + 1.0, p), 0.0)
+    return np.asarray(below + betainc(np.maximum(k, 1), n - k + 1.0, p))
+
+
+def _zero_of_one(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
+    """Where the failure at k falls to d, from above: the float returned is at or beyond it."""
+    one = np.array([k])
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return high
+        if _failures(n, one, m, middle)[0] > d:
+            low = middle
+        else:
+            high = middle
+
+
+def _at_least(x: Fraction) -> float:
+    e = float(x)
+    return e if Fraction(e) >= x else math.nextafter(e, 2)
+
+
+def _at_most(x: Fraction) -> float:
+    e = float(x)
+    return e if Fraction(e) <= x else math.nextafter(e, 0)

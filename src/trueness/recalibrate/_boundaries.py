@@ -1,0 +1,88 @@
+"""Where bins of equal mass are cut, and which labels each of them averages."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueness._tally.cells import Cells
+from trueness.typing import Floats, Ints
+
+__all__ = ["Cuts", "boundary_ranks", "rank_cuts", "split_cuts"]
+
+
+class Cuts(NamedTuple):
+    """Bins [edges[b], edges[b + 1]), the last one closed, and what was seen inside them."""
+
+    edges: Floats
+    """0, the scores of the boundary points, 1."""
+    ties: Floats | None
+    """The random part of each boundary point, by which it is told from points of the same score; None if unused."""
+    counts: Ints
+    """Labels inside each bin, boundary points left out."""
+    events: Floats
+    """Events among them."""
+    boundary_labels: Floats
+    """Labels of the boundary points."""
+
+
+def boundary_ranks(n: int, n_bins: int) -> Ints:
+    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B.
+
+    Whole numbers throughout: in floats 1.5 · (50 / 22) and its like are a little too large, and their ceiling by one.
+    """
+    return -(-np.arange(n_bins + 1, dtype=np.int64) * (n + 1) // n_bins)
+
+
+def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None) -> Cuts:
+    """Cut at order statistics, whose own labels count in no bin.
+
+    Points of equal score are put in a random order by `rng`; without it each has the mean label of its cell, which
+    is what random orders give on average, and nothing depends on the order of the rows.
+    """
+    through = np.cumsum(cells.weight)
+    n = int(through[-1])
+    ranks = boundary_ranks(n, n_bins)
+    inner = ranks[1:-1]
+    cell = np.searchsorted(through, inner, side="left")
+    ahead = inner - 1 - (through[cell] - cells.weight[cell])  # points of the same score before the boundary point
+    if rng is None:
+        label = cells.events[cell] / cells.weight[cell]
+        within, ties = ahead * label, None
+    else:
+        within, label, ties = _in_random_order(cells, cell, ahead, rng)
+    reached = np.cumsum(cells.events)
+    before = reached[cell] - cells.events[cell] + within
+    events = np.append(before, reached[-1]) - np.concatenate([[0.0], before + label])
+    edges = np.concatenate([[0.0], cells.score[cell], [1.0]])
+    return Cuts(edges, ties, np.diff(ranks) - 1, events, label.astype(np.float64))
+
+
+def _in_random_order(cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Events ahead of each boundary point in its cell, its label, and its random part."""
+    within, label, ties = np.zeros((3, cell.size))
+    # Cells are visited from low to high scores and know no rows, so the draws depend on neither order nor repetition.
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    for start, stop in zip(starts, np.append(starts, cell.size)[1:], strict=True):
+        count, events = int(cells.weight[cell[start]]), int(cells.events[cell[start]])
+        labels = rng.permutation(np.arange(count) < events)
+        at = ahead[start:stop]
+        within[start:stop] = np.concatenate([[0], np.cumsum(labels)])[at]
+        label[start:stop] = labels[at]
+        ties[start:stop] = np.sort(rng.random(count))[at]
+    return within, label, ties
+
+
+def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) -> Cuts:
+    """Cut at order statistics of `n_cut` points drawn at random; average the labels of the others."""
+    n = int(cells.weight.sum())
+    # Points in ascending order of (score, label): what is drawn does not depend on the order of the rows.
+    of = np.repeat(np.arange(cells.size), cells.weight.astype(np.int64))
+    first = np.cumsum(cells.weight) - cells.weight
+    label = np.arange(n) - first[of] >= (cells.weight - cells.events)[of]
+    drawn = rng.permutation(n) < n_cut
+    inner = boundary_ranks(n_cut, n_bins)[1:-1] - 1
+    cutting = cells.score[of[drawn]][inner]
+    place = np.searchsorted(cutting, cells.score[of[~drawn]], side="right")
+    counts = np.bincount(place, minlength=n_bins)
+    events = np.bincount(place, weights=label[~drawn], minlength=n_bins).astype(np.float64)
+    return Cuts(np.concatenate([[0.0], cutting, [1.0]]), None, counts, events, label[drawn][inner].astype(np.float64))

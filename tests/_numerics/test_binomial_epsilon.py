@@ -1,0 +1,76 @@
+"""The exact deviation of a mean of labels, against a dense search over rates and the published ranges."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from trueness._numerics.binomial_epsilon import binomial_epsilon, certainly_fails, keeps, least_size, worst_failure
+
+
+def dense_failure(n, e):
+    """sup over a fine grid of rates, with both sides of every rate at which the event changes."""
+    k = np.arange(n + 1)
+    turns = np.concatenate([k / n - e, k / n + e])
+    rates = np.concatenate([np.linspace(0, 1, 5_001), *(turns + side for side in (-1e-11, 0, 1e-11))])
+    rates = rates[(rates >= 0) & (rates <= 1)]
+    outside = np.abs(k / n - rates[:, None]) > e
+    return float((binom.pmf(k, n, rates[:, None]) * outside).sum(axis=1).max())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 12, 31, 64])
+@pytest.mark.parametrize("d", [0.5, 0.1, 0.01])
+def test_a_dense_search_over_rates_agrees(n, d):
+    e = binomial_epsilon(n, d)
+    assert dense_failure(n, e * (1 + 1e-12)) <= d + 1e-8
+    assert dense_failure(n, e - 1e-6) > d
+    for off in (0.31, 0.57, 0.93):  # where 2ne is not a whole number, which the dense search would round
+        assert worst_failure(n, off * e) == pytest.approx(dense_failure(n, off * e), abs=1e-8)
+
+
+@pytest.mark.parametrize("n", [5, 50, 333, 2_000])
+@pytest.mark.parametrize("d", [0.3, 0.1, 0.0105, 1e-4])
+def test_leaving_out_rates_far_from_one_half_changes_nothing(n, d):
+    e = binomial_epsilon(n, d)
+    assert worst_failure(n, e) <= d < worst_failure(n, math.nextafter(e, 0)) + 1e-12
+
+
+def test_with_one_label_the_rate_d_is_missed():
+    assert binomial_epsilon(1, 0.1) == pytest.approx(0.9, abs=1e-15)
+    assert binomial_epsilon(1, 0.6) == 0.5
+
+
+def test_the_sizes_that_keep_a_tenth():
+    assert [n for n in range(60, 90) if keeps(n, 0.1, 0.1)] == [70, 71, 72, *range(75, 90)]
+    d = 1 - 0.9**0.1
+    assert [n for n in range(150, 185) if keeps(n, 0.1, d)] == [165, 166, *range(170, 185)]
+    assert least_size(lambda _: 0.1, 0.1) == 75
+    assert least_size(lambda _: 0.1, d) == 170
+
+
+def test_no_slack_is_given():
+    # 680 rows in 10 bins: bins of 67 and 68 labels. At rates k/n − e, count k itself is the difference: taken as inside
+    # by a slack of 1e-9, it would make 0.1 seem to hold.
+    for n in (67, 68):
+        k = np.arange(n + 1)
+        rates = k[7:] / n - 0.1
+        inside = np.abs(k / n - rates[:, None]) <= 0.1 + 1e-9
+        slack = 1 - (binom.pmf(k, n, rates[:, None]) * inside).sum(axis=1).min()
+        assert slack < 0.1 < worst_failure(n, 0.1)
+
+
+def test_no_size_from_the_least_on_fails():
+    for e, d in ((0.2, 0.1), (0.11, 0.02), (0.31, 0.4)):
+        least = least_size(lambda _, e=e: e, d)
+        assert all(worst_failure(n, e) <= d for n in range(least, 2 * least))
+        assert least == 1 or worst_failure(least - 1, e) > d
+
+
+def test_what_certainly_fails_does_fail():
+    n = np.arange(1, 200)
+    for e, d in ((0.1, 0.1), (0.05, 0.01), (0.3, 0.2)):
+        found = certainly_fails(n, np.full(n.size, e), np.full(n.size, d))
+        fails = np.array([worst_failure(int(i), e) > d for i in n])
+        assert not (found & ~fails).any()
+        assert found.sum() > 0.5 * fails.sum()

@@ -1,0 +1,409 @@
+"""Histogram binning: against a literal transcription, under changes that must not matter, and in words."""
+
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from strategies import arrays, rows, weighted_rows
+
+from trueness import FewRowsWarning, InputError, TiedScoresWarning
+from trueness.recalibrate import HistogramBinning, epsilon, load_calibrator, max_bins
+from trueness.recalibrate._boundaries import boundary_ranks
+from trueness.recalibrate._planning import DELTA
+from trueness.recalibrate._steps import step_values, steps
+
+SCHEMES = ("umd", "randomized", "original", "split", "fixed-width")
+QUIET = pytest.mark.filterwarnings(
+    "ignore::trueness.errors.TiedScoresWarning",
+    "ignore::trueness.errors.FewRowsWarning",
+    "ignore::trueness.errors.OneClassWarning",
+    "ignore::trueness.errors.OwnRowsWarning",
+)
+
+
+def algorithm_1(p, y, B, original=False):
+    """Step by step as printed, with S_(0) = 0, S_(n+1) = 1 and exact fractions; scores must have no ties."""
+    n = len(p)
+    order = sorted(range(n), key=lambda i: p[i])
+    S = [0.0, *(p[i] for i in order), 1.0]
+    Y = [None, *(int(y[i]) for i in order)]
+    A = [math.ceil(Fraction(b * (n + 1), B)) for b in range(B + 1)]
+    values = []
+    for b in range(1, B + 1):
+        low, high = A[b - 1], A[b]
+        inside = range(low + 1, high + 1 if original and b < B else high)
+        values.append(sum(Y[i] for i in inside) / len(inside))
+    return [S[a] for a in A], values
+
+
+def some_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.permutation(rng.random(4 * n))[:n]
+    return p, (rng.random(n) < p**2).astype(int)
+
+
+# ------------------------------------------------------------------------------------- against other writing
+
+
+@pytest.mark.parametrize("scheme", ["umd", "original", "randomized"])
+@pytest.mark.parametrize(("n", "B"), [(2, 1), (7, 2), (20, 10), (29, 10), (49, 22), (100, 7), (1_000, 33)])
+def test_bins_are_those_of_the_algorithm_as_printed(scheme, n, B):
+    p, y = some_rows(n, seed=1)
+    fitted = HistogramBinning(B, scheme, seed=0).fit(p, y)
+    edges, values = algorithm_1(p, y, B, original=scheme == "original")
+    assert fitted.edges_.tolist() == edges
+    np.testing.assert_allclose(fitted.values_, values, rtol=0, atol=DELTA if scheme == "randomized" else 1e-15)
+    assert fitted.counts_.sum() == n - (B - 1)
+
+
+@pytest.mark.parametrize("n", [49, 50, 51, 1_000])
+def test_ranks_are_whole_numbers_where_floats_go_wrong(n):
+    for B in range(1, n // 2):
+        ranks = boundary_ranks(n, B)
+        assert ranks.tolist() == [math.ceil(Fraction(b * (n + 1), B)) for b in range(B + 1)]
+        assert np.diff(ranks).min() >= n // B  # at least ⌊n/B⌋ − 1 labels inside
+    floats = [math.ceil(b * (50 / 22)) for b in range(23)]
+    assert boundary_ranks(49, 22).tolist() != floats
+
+
+def test_a_split_uses_one_part_for_bins_and_the_other_for_rates():
+    p, y = some_rows(200)
+    for share in (0.1, 0.5, 0.85):
+        fitted = HistogramBinning(5, "split", split=share, seed=3).fit(p, y)
+        assert fitted.counts_.sum() == 200 - int(200 * share)
+        assert np.isin(fitted.edges_[1:-1], p).all()
+        part = np.searchsorted(fitted.edges_[1:-1], p, side="right")
+        assert (fitted.counts_ <= np.bincount(part, minlength=5)).all()
+
+
+def test_fixed_width_is_the_rate_of_each_bin():
+    fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 0])
+    assert fitted.edges_.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert fitted.values_.tolist() == [0.5, 1.0, 0.5, 0.0]  # the third bin is empty: the rate of all rows
+    assert fitted.counts_.tolist() == [2, 1, 0, 1]
+
+
+@pytest.mark.slow  # for the import of netcal, which loads torch
+def test_fixed_width_against_netcal():
+    netcal = pytest.importorskip("netcal.binning", reason="netcal is not installed (compared with 1.4.0)")
+    p, y = some_rows(5_000)
+    theirs = netcal.HistogramBinning(bins=10)
+    theirs.fit(p, y)
+    new = np.random.default_rng(5).random(1_000)
+    np.testing.assert_allclose(HistogramBinning(10, "fixed-width").fit(p, y).predict(new), theirs.transform(new))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("n_edges", [0, 1, 9, 700])
+def test_steps_are_found_as_by_binary_search(dtype, n_edges):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.2, 0.3, 20_000).astype(dtype)
+    p[:3] = 0, 1, 1 / 4096
+    inner = np.sort(rng.choice(p, n_edges).astype(float))
+    if n_edges > 5:
+        inner[:2], inner[-2:] = 0, 1
+    place, near = steps(inner, p)
+    assert (place == np.searchsorted(inner, p.astype(float), side="right")).all()
+    assert set(np.flatnonzero(np.isin(p.astype(float), inner))) <= set(near)
+    values = rng.random(n_edges + 1)
+    assert (step_values(inner, values, p) == values[place]).all()
+
+
+# ------------------------------------------------------------------------------------------------- laws
+
+
+def learnt(cal):
+    return {name: entry["value"] for name, entry in cal.to_dict()["learnt"].items() if name not in ("seen", "n_rows")}
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(data=weighted_rows(), B=st.integers(1, 6))
+def test_weight_is_repetition(scheme, data, B):
+    y, p, w = data
+    weighted = HistogramBinning(B, scheme, seed=4).fit(p, y, sample_weight=w)
+    times = w.astype(int)
+    written = HistogramBinning(B, scheme, seed=4).fit(np.repeat(p, times), np.repeat(y, times))
+    assert learnt(weighted) == learnt(written)
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(pairs=rows, B=st.integers(1, 6), order=st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(scheme, pairs, B, order):
+    y, p = arrays(pairs)
+    at = list(range(y.size))
+    order.shuffle(at)
+    assert learnt(HistogramBinning(B, scheme, seed=4).fit(p, y)) == learnt(
+        HistogramBinning(B, scheme, seed=4).fit(p[at], y[at])
+    )
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(pairs=rows, B=st.integers(1, 30), new=st.lists(st.floats(0, 1), max_size=20))
+def test_every_score_has_a_bin_and_no_value_is_nan(scheme, pairs, B, new):
+    y, p = arrays(pairs)
+    fitted = HistogramBinning(B, scheme, seed=4).fit(p, y)
+    found = fitted.predict(np.array([0.0, 1.0, 5e-324, *p, *new]))
+    assert ((found >= 0) & (found <= 1)).all()
+    assert fitted.edges_.size == fitted.n_bins_ + 1 == fitted.values_.size + 1
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", ["umd", "original"])
+@given(pairs=rows, B=st.integers(1, 6))
+def test_swapping_the_labels_swaps_the_values(scheme, pairs, B):
+    y, p = arrays(pairs)
+    one, other = (HistogramBinning(B, scheme).fit(p, labels).values_ for labels in (y, 1 - y))
+    np.testing.assert_allclose(one, 1 - other, atol=1e-12)
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_float32_scores_are_the_numbers_they_denote(scheme):
+    p, y = some_rows(300)
+    p = p.astype(np.float32)
+    one = HistogramBinning(5, scheme, seed=0).fit(p, y)
+    other = HistogramBinning(5, scheme, seed=0).fit(p.astype(float), y)
+    assert learnt(one) == learnt(other)
+    assert (one.predict(p[::-1]) == other.predict(p[::-1].astype(float))).all()
+
+
+# ------------------------------------------------------------------------------------------ ties and chance
+
+
+def test_ties_are_a_warning_that_names_the_scheme_for_them():
+    with pytest.warns(TiedScoresWarning, match="3 of 6 rows share their score.*scheme='randomized'"):
+        HistogramBinning(2).fit([0.1, 0.5, 0.5, 0.5, 0.8, 0.9], [0, 1, 0, 1, 1, 1])
+    HistogramBinning(2, "randomized", seed=0).fit([0.1, 0.5, 0.5, 0.5, 0.8, 0.9], [0, 1, 0, 1, 1, 1])
+
+
+@QUIET
+def test_tied_rows_of_umd_count_with_their_mean_label():
+    # Ranks 1..7, the boundary is rank 4; ranks 3 to 5 are tied with labels 1, 0, 0.
+    fitted = HistogramBinning(2).fit([0.1, 0.2, 0.5, 0.5, 0.5, 0.8, 0.9], [0, 0, 1, 0, 0, 1, 1])
+    np.testing.assert_allclose(fitted.values_, [(1 / 3) / 3, (1 / 3 + 2) / 3])
+
+
+def test_a_single_score_is_shared_out_among_the_bins_at_random():
+    rng = np.random.default_rng(0)
+    p, y = np.full(400, 0.5), rng.integers(0, 2, 400)
+    fitted = HistogramBinning(4, "randomized", seed=1).fit(p, y)
+    assert fitted.edges_.tolist() == [0, 0.5, 0.5, 0.5, 1]
+    assert (np.diff(fitted.ties_) > 0).all()
+    assert np.unique(fitted.values_).size == 4
+    found = fitted.predict(np.full(20_000, 0.5))
+    share = np.array([(found == value).mean() for value in fitted.values_])
+    expected = np.diff(fitted.ties_, prepend=0, append=1)
+    assert np.abs(share - expected).max() < 4 * 0.5 / math.sqrt(20_000)
+
+
+def test_what_a_seed_fixes():
+    p, y = np.repeat([0.2, 0.4, 0.8], 50), np.tile([0, 1, 1], 50)
+    new = np.repeat([0.2, 0.4, 0.8], 200)
+    one, same = (HistogramBinning(4, "randomized", seed=7).fit(p, y) for _ in range(2))
+    assert learnt(one) == learnt(same)
+    assert (one.predict(new) == one.predict(new)).all()
+    assert (one.predict(new) == same.predict(new)).all()
+    assert (one.predict(new[:300]) == one.predict(new)[:300]).all()  # a row's draw depends on its place alone
+    other = HistogramBinning(4, "randomized", seed=8).fit(p, y)
+    assert learnt(one) != learnt(other)
+    for seed in (None, np.random.default_rng(0)):
+        fresh = HistogramBinning(4, "randomized", seed=seed).fit(p, y)
+        assert (fresh.predict(new) != fresh.predict(new)).any()
+
+
+@QUIET
+@given(pairs=rows, B=st.integers(1, 5))
+def test_random_order_spares_scores_that_are_no_edge(pairs, B):
+    y, p = arrays(pairs)
+    fitted = HistogramBinning(B, "randomized", seed=2).fit(p, y)
+    inner = fitted.edges_[1:-1]
+    free = np.setdiff1d(np.linspace(0, 1, 41), inner)
+    assert (fitted.predict(free) == fitted.values_[np.searchsorted(inner, free, side="right")]).all()
+
+
+# -------------------------------------------------------------------------------------------- number of bins
+
+
+def test_auto_takes_the_most_bins_that_keep_epsilon():
+    p, y = some_rows(3_000)
+    for scheme in ("umd", "randomized", "original", "split"):
+        fitted = HistogramBinning("auto", scheme, epsilon=0.12, seed=0).fit(p, y)
+        assert fitted.n_bins_ == max_bins(3_000, 0.12, scheme=scheme) > 1
+    assert HistogramBinning("auto", epsilon=0.12, alpha=0.3).fit(p, y).n_bins_ == max_bins(3_000, 0.12, alpha=0.3)
+
+
+@pytest.mark.parametrize(("n", "B"), [(1_000, 5), (5_000, 10), (20_000, 22), (100, 2)])
+def test_auto_without_epsilon_is_the_advice_of_figure_2(n, B):
+    p, y = some_rows(n)
+    assert HistogramBinning("auto").fit(p, y).n_bins_ == B
+
+
+def test_few_rows_make_fewer_bins_and_a_warning():
+    with pytest.warns(FewRowsWarning, match="5 rows are too few for 10 bins with a label each; there are 2 bins"):
+        assert HistogramBinning(10).fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1]).n_bins_ == 2
+    with pytest.warns(FewRowsWarning, match="2 rows leave some of 10 bins empty"):
+        HistogramBinning(10, "fixed-width").fit([0.1, 0.2], [0, 1])
+
+
+# ----------------------------------------------------------------------------------------------- guarantees
+
+
+@pytest.mark.parametrize("scheme", ["umd", "randomized", "original"])
+@pytest.mark.parametrize("bound", ["hoeffding", "exact"])
+def test_the_guarantee_is_what_was_planned(scheme, bound):
+    p, y = some_rows(2_900)
+    found = HistogramBinning(10, scheme, seed=0).fit(p, y).guarantee(0.05, bound=bound)
+    plan = {"alpha": 0.05, "scheme": scheme}
+    assert found.epsilon == epsilon(2_900, 10, bound=bound, **plan)
+    assert found.marginal == epsilon(2_900, 10, bound=bound, kind="marginal", **plan)
+    assert found.expected_ece == epsilon(2_900, 10, kind="expected-ece", **plan)
+    assert (found.n, found.n_bins, found.scheme, found.bound, found.alpha) == (2_900, 10, scheme, bound, 0.05)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("bound", ["hoeffding", "exact", "clopper-pearson", "bernstein"])
+def test_a_guarantee_says_what_it_rests_on(scheme, bound):
+    p, y = some_rows(1_000)
+    found = HistogramBinning(5, scheme, seed=0).fit(p, y).guarantee(bound=bound)
+    assert 0 < found.marginal < found.epsilon < 0.5
+    assert 0 < found.expected_ece < found.epsilon
+    assert "independent draws" in found.assumptions
+    assert ("Gupta and Ramdas" in found.theorem) == (scheme in ("umd", "randomized", "original"))
+    assert str(found).startswith(f"conditional: every bin is within {found.epsilon:.4f} of its event rate")
+    assert json.loads(json.dumps(found.to_dict()))["epsilon"] == found.epsilon
+
+
+def test_rare_events_have_smaller_intervals():
+    rng = np.random.default_rng(0)
+    p = rng.random(3_000)
+    fitted = HistogramBinning(10).fit(p, rng.random(3_000) < 0.05 * p)
+    assert fitted.guarantee().epsilon == pytest.approx(0.094, abs=5e-4)
+    assert fitted.guarantee(bound="clopper-pearson").epsilon == pytest.approx(0.040, abs=0.01)
+
+
+def test_clopper_pearson_by_hand():
+    # One bin of ten labels without an event: the upper end is 1 − (α/2)^(1/10).
+    fitted = HistogramBinning(1).fit(np.arange(11) / 11, [0] * 10 + [1])
+    assert fitted.counts_.tolist() == [11]
+    assert fitted.guarantee(bound="exact").epsilon == epsilon(11, 1, bound="exact")
+    with pytest.warns(match="labels are equal"):
+        none = HistogramBinning(1).fit(np.arange(10) / 10, [0] * 10)
+    assert none.guarantee(0.1, bound="clopper-pearson").epsilon == pytest.approx(1 - 0.05 ** (1 / 10))
+
+
+def test_bernstein_by_hand():
+    fitted = HistogramBinning(1).fit(np.arange(1_000) / 1_000, np.arange(1_000) % 10 == 0)
+    variance, log = 0.1 * 0.9 * 1_000 / 999, math.log(4 / 0.1)
+    reach = math.sqrt(2 * variance * log / 1_000) + 7 * log / (3 * 999)
+    assert fitted.guarantee(0.1, bound="bernstein").epsilon == pytest.approx(reach)
+
+
+def test_an_empty_bin_promises_only_what_is_certain():
+    fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 1])
+    assert fitted.values_[2] == 0.75
+    assert fitted.guarantee().epsilon >= 0.75
+
+
+def test_weights_that_are_not_whole_enter_by_their_effective_number():
+    fitted = HistogramBinning(2, "fixed-width").fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], sample_weight=[0.5, 1.5, 1, 1])
+    assert fitted.values_.tolist() == [0.75, 0.5]
+    np.testing.assert_allclose(fitted.counts_, [4 / 2.5, 2])
+    found = fitted.guarantee(0.4)
+    assert found.epsilon == pytest.approx(min(0.75, math.sqrt(math.log(2 * 2 / 0.4) / (2 * 1.6))))
+    assert "weights say nothing about labels" in found.assumptions
+    assert math.isnan(found.expected_ece)
+
+
+def test_a_bin_that_no_score_can_meet_is_not_counted():
+    p, y = np.repeat([0.2, 0.7], 100), np.tile([0, 1], 100)
+    found = HistogramBinning(10, "split", seed=0).fit(p, y).guarantee()
+    assert found.n_bins <= 3
+
+
+# ------------------------------------------------------------------------------------- storing and refusing
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_fitted_map_survives_json_pickle_and_clone(scheme, tmp_path):
+    p = np.round(some_rows(500)[0], 2)
+    y = some_rows(500)[1]
+    fitted = HistogramBinning(6, scheme, seed=11).fit(p, y)
+    new = np.round(np.random.default_rng(1).random(700), 2)
+    fitted.save(tmp_path / "map.json")
+    for again in (load_calibrator(tmp_path / "map.json"), pickle.loads(pickle.dumps(fitted))):
+        assert (again.predict(new) == fitted.predict(new)).all()
+        assert again.to_dict() == fitted.to_dict()
+        if scheme not in ("umd", "original"):
+            assert again.guarantee() == fitted.guarantee()
+    assert json.loads(json.dumps(fitted.to_dict())) == fitted.to_dict()
+    assert not hasattr(clone(fitted), "edges_")
+
+
+P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"scheme": "equal-mass"}, "`scheme` must be 'umd', 'randomized', 'original', 'split' or 'fixed-width'; got"),
+        ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
+        ({"n_bins": "many"}, "`n_bins` must be a whole number ≥ 1; got 'many'"),
+        ({"n_bins": 1 << 25}, "`n_bins` must be at most 16,777,216"),
+        ({"epsilon": 0.1}, "`epsilon` is for n_bins='auto'; got epsilon=0.1 with 10 bins"),
+        ({"n_bins": "auto", "epsilon": 2}, "`epsilon` must lie strictly between 0 and 1; got 2"),
+        ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger for so few rows: .* takes 14,980 .*; got 6"),
+        (
+            {"n_bins": "auto", "epsilon": 0.1, "scheme": "fixed-width"},
+            "`epsilon` must be None for scheme='fixed-width'",
+        ),
+        ({"alpha": 0}, "`alpha` must lie strictly between 0 and 1; got 0"),
+        ({"split": 0.3}, "`split` is for scheme='split'"),
+        ({"scheme": "split", "split": 1.5}, "`split` must lie strictly between 0 and 1; got 1.5"),
+        ({"seed": -1}, "`seed` must be a whole number ≥ 0, a numpy Generator or None; got -1"),
+        ({"seed": "x"}, "`seed` must be"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(InputError, match=message):
+        HistogramBinning(**parameters).fit(P, Y)
+
+
+@pytest.mark.parametrize("scheme", ["umd", "randomized", "original", "split"])
+def test_ranks_need_whole_weights(scheme):
+    with pytest.raises(
+        InputError, match=f"must be whole numbers for scheme='{scheme}'.*'fixed-width' takes any weights"
+    ):
+        HistogramBinning(2, scheme).fit(P, Y, sample_weight=[1, 1, 0.5, 1, 1, 1])
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", ["umd", "original"])
+def test_ties_leave_no_guarantee(scheme):
+    fitted = HistogramBinning(1, scheme).fit([0.1, 0.1, 0.5], [0, 1, 1])
+    with pytest.raises(InputError, match=r"guarantees nothing when scores are tied; 2 of 3 rows.*scheme='randomized'"):
+        fitted.guarantee()
+
+
+def test_a_guarantee_is_refused_where_there_is_none():
+    fitted = HistogramBinning(2).fit(P, Y)
+    with pytest.raises(
+        InputError, match="`bound` must be 'hoeffding', 'exact', 'clopper-pearson' or 'bernstein'; got 'x'"
+    ):
+        fitted.guarantee(bound="x")
+    with pytest.raises(InputError, match=r"`alpha` must lie strictly between 0 and 1; got 1\.0"):
+        fitted.guarantee(1.0)
+    weighted = HistogramBinning(2, "fixed-width").fit(P, Y, sample_weight=np.full(6, 0.5))
+    with pytest.raises(InputError, match="`bound` must be 'hoeffding' when weights are not whole numbers; got 'exact'"):
+        weighted.guarantee(bound="exact")
+    with pytest.raises(InputError, match="at least two rows a bin; got 1"), pytest.warns(match="labels are equal"):
+        HistogramBinning(1).fit([0.3], [1]).guarantee()
