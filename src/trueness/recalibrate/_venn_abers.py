@@ -65,7 +65,8 @@ class VennAbers(Calibrator):
 
     Rows of equal score are one cell, which a new row of that score joins. A score between two known ones is pooled
     with the upper one if it is an event and with the lower one if not, as the definition implies; below all scores
-    :math:`p_0 = 0`, above all :math:`p_1 = 1`. A weight counts as repetition, the new row has weight 1.
+    :math:`p_0 = 0`, above all :math:`p_1 = 1`. A weight counts as repetition, the new row has weight 1;
+    weights that are not whole are rounded to 2⁻⁶⁰ of their sum plus one.
     :math:`p_0`, :math:`p_1` and the merged probability never fall as the score grows.
 
     Fitting takes one sort and two sweeps over the corners of the cumulative sum diagram, in whole numbers; a
