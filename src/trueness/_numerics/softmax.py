@@ -131,8 +131,9 @@ def softmax(Z: NDArray[Any], temperature: float = 1.0) -> FloatArray:
     for i in range(0, Z.shape[0], step):
         block = out[i : i + step]
         difference = Z[i : i + step].astype(np.float64)
-        difference -= difference.max(axis=1, keepdims=True)
-        np.exp(difference / temperature, out=block)
+        with np.errstate(over="ignore"):
+            difference -= difference.max(axis=1, keepdims=True)
+            np.exp(difference / temperature, out=block)
         block /= block.sum(axis=1, keepdims=True)
         peak = block.max(axis=1, keepdims=True)
         late = (block == peak) & (difference < 0)
@@ -192,6 +193,8 @@ def _minimise(at: Callable[[float], _Sums], beta: float) -> InverseTemperature:
     for _ in range(_MAX_STEPS):
         here = at(beta)
         low, high = (beta, high) if here.slope < 0 else (low, beta)
+        if high <= least:
+            return InverseTemperature(least, "reversed")
         target = beta - here.slope / here.curvature if here.curvature > 0 else math.inf if here.slope < 0 else -math.inf
         if target <= 0 and least == 0:
             origin = at(0.0)
@@ -211,4 +214,7 @@ def _minimise(at: Callable[[float], _Sums], beta: float) -> InverseTemperature:
         if left <= _CONVERGED * beta:
             break
         before = step if newton else math.inf
-    return InverseTemperature(max(beta, least), "optimum")
+    # At a small β the curvature is nearly that at 0, so this looks for the bound only where it could be in the way.
+    if least == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
+        least = _LEAST / math.sqrt(at(0.0).curvature)
+    return InverseTemperature(least, "reversed") if beta < least else InverseTemperature(beta, "optimum")
