@@ -39,10 +39,9 @@ class InverseTemperature(NamedTuple):
     verdict: Verdict
 
 
-class _Sums(NamedTuple):
-    """A loss as a function of the inverse temperature, at one place."""
+class _Derivatives(NamedTuple):
+    """Derivatives of the mean loss in the inverse temperature, at one place."""
 
-    loss: float
     slope: float
     curvature: float
 
@@ -98,7 +97,7 @@ def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | N
     if verdict == "optimum" and Z.size >= _WORTH_SAMPLING:
         some = inverse_temperature(Z[::_STRIDE], y[::_STRIDE], None if w is None else weights[::_STRIDE])
         start = some.value if some.verdict == "optimum" else start
-    found = _minimise(lambda beta: _loss(Z, y, weights, beta, pull), start)
+    found = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull), start)
     if found.verdict == "constant":
         return found
     return InverseTemperature(found.value * unit, found.verdict if found.verdict != "optimum" else verdict)
@@ -179,14 +178,14 @@ def _pull_of_smoothing(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray) -> 
     return float(np.sum(weight * n_classes / (of_class + n_classes) * gap))
 
 
-def _loss(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray, beta: float, pull: float) -> _Sums:
-    status, (loss, slope, curvature) = softmax_sums(Z, y, w, beta)
+def _derivatives(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray, beta: float, pull: float) -> _Derivatives:
+    status, (_, slope, curvature) = softmax_sums(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = float(w.sum()) if w.size else float(y.size)
-    return _Sums(float(loss + beta * pull) / total, float(slope + pull) / total, float(curvature) / total)
+    return _Derivatives(float(slope + pull) / total, float(curvature) / total)
 
 
-def _minimise(at: Callable[[float], _Sums], beta: float) -> InverseTemperature:
+def _minimise(at: Callable[[float], _Derivatives], beta: float) -> InverseTemperature:
     """The β > 0 at which a convex loss is smallest, from a first guess."""
     low, high, least = 0.0, math.inf, 0.0
     before = math.inf
