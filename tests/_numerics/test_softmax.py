@@ -113,6 +113,15 @@ def test_logits_that_say_less_than_nothing_are_nearly_ignored():
     assert found == (1e-6, "reversed")  # the deviations from the row's mean are ±1
 
 
+def test_logits_that_say_nothing_are_nearly_ignored():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        z = rng.standard_normal(3)
+        found = inverse_temperature(np.tile(z, (3, 1)), np.arange(3))  # each class as often as any other
+        assert found.value == pytest.approx(1e-6 / z.std(), rel=1e-6)
+        assert found.verdict == "reversed"
+
+
 def test_equal_logits_leave_the_temperature_at_one():
     assert inverse_temperature(np.full((3, 4), 1e200), np.array([0, 1, 2])) == (1.0, "constant")
 

@@ -103,12 +103,3 @@ def test_a_class_that_never_came_true_is_a_warning(kind):
 def test_a_vector_of_scores_is_refused(kind):
     with pytest.raises(InputError, match="must be a matrix, one column per class, for this calibrator"):
         kind().fit([0.1, 0.9], [0, 1])
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_dirichletcal_finds_the_same():
-    peer = pytest.importorskip("dirichletcal", reason="needs dirichletcal")
-    Z, y = drawn()
-    theirs = peer.DirichletCalibrator(matrix_type="full", l2=0.0).fit(np.exp(Z), y)
-    ours = DirichletCalibration(odir=0, l2=1e-9).fit(np.exp(Z), y)
-    np.testing.assert_allclose(ours.predict(np.exp(Z[:20])), theirs.predict_proba(np.exp(Z[:20])), atol=1e-3)

@@ -240,6 +240,34 @@ def test_a_number_added_to_all_logits_of_a_row_does_not_matter(kind):
     np.testing.assert_allclose(fitted.predict(new - 3), kind(input="logits").fit(np.log(p), y).predict(new), atol=1e-8)
 
 
+@pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_logits_of_any_float_type_give_float64(kind, dtype):
+    x = np.array([-2.0, 0.5, 1.0, -1.0, 3.0, 0.0]).astype(dtype)
+    fitted = kind(input="logits").fit(x, [0, 1, 0, 1, 1, 0])
+    assert fitted.predict(x[:3]).dtype == np.float64
+    # Their sums are larger than any number of their type.
+    most = np.repeat(np.array([1, -1, 1, 1, -1, -1], dtype), 5) * (np.finfo(dtype).max / 4)
+    fitted = kind(input="logits").fit(most, np.repeat([1, 0, 0, 1, 0, 1], 5))
+    np.testing.assert_allclose(fitted.predict(most[4:6]), [2 / 3, 1 / 3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling])
+def test_logits_must_be_finite(kind):
+    for bad in np.inf, -np.inf:
+        with pytest.raises(InputError, match="`y_prob` as logits must be finite; 1 of 3 is not, the first at row 1"):
+            kind(input="logits").fit([0.0, bad, 1.0], [0, 1, 1])
+
+
+def test_a_large_sample_is_known_again_by_some_of_its_rows(monkeypatch):
+    monkeypatch.setattr("trueness.recalibrate._calibrator._FINGERPRINTED", 30)
+    p, y = drawn("matrix")
+    fitted = TemperatureScaling().fit(p, y)
+    with pytest.warns(OwnRowsWarning):
+        fitted.predict(p)
+    assert fitted.predict(p[::-1]).shape == p.shape
+
+
 def cifar10(folder):
     stored = np.load(folder / "cifar10_resnet50_logits.npz")
     return stored["val_logits"], stored["val_labels"], stored["test_logits"], stored["test_labels"]

@@ -39,10 +39,9 @@ class InverseTemperature(NamedTuple):
     verdict: Verdict
 
 
-class _Sums(NamedTuple):
-    """A loss as a function of the inverse temperature, at one place."""
+class _Derivatives(NamedTuple):
+    """Derivatives of the mean loss in the inverse temperature, at one place."""
 
-    loss: float
     slope: float
     curvature: float
 
@@ -98,7 +97,7 @@ def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | N
     if verdict == "optimum" and Z.size >= _WORTH_SAMPLING:
         some = inverse_temperature(Z[::_STRIDE], y[::_STRIDE], None if w is None else weights[::_STRIDE])
         start = some.value if some.verdict == "optimum" else start
-    found = _minimise(lambda beta: _loss(Z, y, weights, beta, pull), start)
+    found = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull), start)
     if found.verdict == "constant":
         return found
     return InverseTemperature(found.value * unit, found.verdict if found.verdict != "optimum" else verdict)
@@ -131,8 +130,9 @@ def softmax(Z: NDArray[Any], temperature: float = 1.0) -> FloatArray:
     for i in range(0, Z.shape[0], step):
         block = out[i : i + step]
         difference = Z[i : i + step].astype(np.float64)
-        difference -= difference.max(axis=1, keepdims=True)
-        np.exp(difference / temperature, out=block)
+        with np.errstate(over="ignore"):
+            difference -= difference.max(axis=1, keepdims=True)
+            np.exp(difference / temperature, out=block)
         block /= block.sum(axis=1, keepdims=True)
         peak = block.max(axis=1, keepdims=True)
         late = (block == peak) & (difference < 0)
@@ -178,20 +178,22 @@ def _pull_of_smoothing(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray) -> 
     return float(np.sum(weight * n_classes / (of_class + n_classes) * gap))
 
 
-def _loss(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray, beta: float, pull: float) -> _Sums:
-    status, (loss, slope, curvature) = softmax_sums(Z, y, w, beta)
+def _derivatives(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray, beta: float, pull: float) -> _Derivatives:
+    status, (_, slope, curvature) = softmax_sums(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = float(w.sum()) if w.size else float(y.size)
-    return _Sums(float(loss + beta * pull) / total, float(slope + pull) / total, float(curvature) / total)
+    return _Derivatives(float(slope + pull) / total, float(curvature) / total)
 
 
-def _minimise(at: Callable[[float], _Sums], beta: float) -> InverseTemperature:
+def _minimise(at: Callable[[float], _Derivatives], beta: float) -> InverseTemperature:
     """The β > 0 at which a convex loss is smallest, from a first guess."""
     low, high, least = 0.0, math.inf, 0.0
     before = math.inf
     for _ in range(_MAX_STEPS):
         here = at(beta)
         low, high = (beta, high) if here.slope < 0 else (low, beta)
+        if high <= least:
+            return InverseTemperature(least, "reversed")
         target = beta - here.slope / here.curvature if here.curvature > 0 else math.inf if here.slope < 0 else -math.inf
         if target <= 0 and least == 0:
             origin = at(0.0)
@@ -211,4 +213,7 @@ def _minimise(at: Callable[[float], _Sums], beta: float) -> InverseTemperature:
         if left <= _CONVERGED * beta:
             break
         before = step if newton else math.inf
-    return InverseTemperature(max(beta, least), "optimum")
+    # At a small β the curvature is nearly that at 0, so this looks for the bound only where it could be in the way.
+    if least == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
+        least = _LEAST / math.sqrt(at(0.0).curvature)
+    return InverseTemperature(least, "reversed") if beta < least else InverseTemperature(beta, "optimum")

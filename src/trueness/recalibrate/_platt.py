@@ -118,8 +118,9 @@ class PlattScaling(Calibrator):
     def _map(self, p: NDArray[Any]) -> Floats:
         x = logits_of(p, self.input).astype(np.float64)
         # 0 · ∞ is no number, but a slope of 0 leaves the intercept wherever the score is.
-        line = self.slope_ * x if self.slope_ else np.zeros_like(x)
-        return np.asarray(expit(line + self.intercept_))
+        with np.errstate(over="ignore"):
+            line = self.slope_ * x if self.slope_ else np.zeros_like(x)
+            return np.asarray(expit(line + self.intercept_))
 
 
 def smoothed_events(y: Ints, w: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """Temperature scaling: one number that makes all predictions bolder or more timid."""
 
+import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,7 +61,6 @@ class TemperatureScaling(Calibrator):
     --------
     Odds of 1:3 were predicted where 1:2 came true.
 
-    >>> import trueness as tn
     >>> from trueness.recalibrate import TemperatureScaling
     >>> fitted = TemperatureScaling().fit([0.75] * 9, [1] * 6 + [0] * 3)
     >>> round(fitted.temperature_, 4)
@@ -91,7 +91,7 @@ class TemperatureScaling(Calibrator):
         if logits.ndim == 1:
             logits = np.column_stack([np.zeros_like(logits), logits])
         found = inverse_temperature(logits, rows.y, rows.w)
-        self.temperature_ = 1 / found.value
+        self.temperature_ = min(1 / found.value, sys.float_info.max)  # logits may be that large
         told = {
             "separable": "Every label has the largest score of its row: no temperature is small enough. "
             "Labels were smoothed by Platt's rule",
@@ -105,5 +105,6 @@ class TemperatureScaling(Calibrator):
     def _map(self, p: NDArray[Any]) -> Floats:
         logits = logits_of(p, self.input)
         if logits.ndim == 1:
-            return np.asarray(expit(logits / self.temperature_))
+            with np.errstate(over="ignore"):
+                return np.asarray(expit(logits.astype(np.float64) / self.temperature_))
         return softmax(logits, self.temperature_)
