@@ -104,7 +104,7 @@ def test_fixed_width_against_netcal():
 def test_steps_are_found_as_by_binary_search(dtype, n_edges):
     rng = np.random.default_rng(0)
     p = rng.beta(0.2, 0.3, 20_000).astype(dtype)
-    p[:3] = 0, 1, 1 / 4096
+    p[:3] = 0, 1, 1 / 1024
     inner = np.sort(rng.choice(p, n_edges).astype(float))
     if n_edges > 5:
         inner[:2], inner[-2:] = 0, 1

@@ -92,7 +92,7 @@ def epsilon(
     Returns
     -------
     float
-        ε, not cut at 1.
+        ε, not cut at 1; for 'split' it is 1 where a bin is too likely to have no labels.
 
     Notes
     -----

@@ -9,7 +9,7 @@ from trueness.typing import Floats, Ints
 
 __all__ = ["step_values", "steps"]
 
-_GRID = 1 << 12
+_GRID = 1 << 10
 _MANY = 1 << 13
 _BLOCK = 1 << 14
 
