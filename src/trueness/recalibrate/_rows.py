@@ -64,7 +64,8 @@ def accepted_rows(
         if sample.p.ndim == 1:
             refuse_swapped(sample.y, sample.p)
         _check_probabilities(sample.p, sample.tolerance)
-    explain_labels(sample.y, sample.p)
+    if sample.p.ndim == 1:  # codes of classes were checked beside the number of columns
+        explain_labels(sample.y, sample.p)
     found = _floats(sample.p) if scale == "probabilities" else logits
     _check_shape(found, shape)
     y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
