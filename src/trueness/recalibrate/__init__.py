@@ -10,11 +10,17 @@ from trueness._lazy import lazily
 if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
+    from trueness.recalibrate._validity import validity_band, validity_curve
+    from trueness.recalibrate._validity_runs import mean_validity, validity_runs
 
 __all__ = [
     "Calibrator",
     "calibrator_from_dict",
     "load_calibrator",
+    "mean_validity",
+    "validity_band",
+    "validity_curve",
+    "validity_runs",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -22,5 +28,7 @@ __getattr__, __dir__ = lazily(
     {
         "_calibrator": ("Calibrator",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
+        "_validity": ("validity_band", "validity_curve"),
+        "_validity_runs": ("mean_validity", "validity_runs"),
     },
 )
