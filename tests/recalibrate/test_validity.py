@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
+from strategies import arrays, matrices, rows, weighted_rows
 
 import trueness as tn
-from strategies import arrays, matrices, rows, weighted_rows
 from trueness import FewRowsWarning, InputError
 from trueness.recalibrate import validity_band, validity_curve
 

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from toy_calibrators import Shares
 
 import trueness as tn
-from toy_calibrators import Shares
 from trueness import InputError, simulate
 from trueness.recalibrate import mean_validity, validity_curve, validity_runs
 
