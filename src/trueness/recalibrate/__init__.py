@@ -9,12 +9,16 @@ from trueness._lazy import lazily
 
 if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._one_vs_rest import OneVsRest
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
+    from trueness.recalibrate._top_label import TopLabel
     from trueness.recalibrate._validity import validity_band, validity_curve
     from trueness.recalibrate._validity_runs import mean_validity, validity_runs
 
 __all__ = [
     "Calibrator",
+    "OneVsRest",
+    "TopLabel",
     "calibrator_from_dict",
     "load_calibrator",
     "mean_validity",
@@ -27,7 +31,9 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "_calibrator": ("Calibrator",),
+        "_one_vs_rest": ("OneVsRest",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
+        "_top_label": ("TopLabel",),
         "_validity": ("validity_band", "validity_curve"),
         "_validity_runs": ("mean_validity", "validity_runs"),
     },
