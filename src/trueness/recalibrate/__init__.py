@@ -9,6 +9,7 @@ from trueness._lazy import lazily
 
 if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._classifier import CalibratedClassifier
     from trueness.recalibrate._one_vs_rest import OneVsRest
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._top_label import TopLabel
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate._validity_runs import mean_validity, validity_runs
 
 __all__ = [
+    "CalibratedClassifier",
     "Calibrator",
     "OneVsRest",
     "TopLabel",
@@ -31,6 +33,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "_calibrator": ("Calibrator",),
+        "_classifier": ("CalibratedClassifier",),
         "_one_vs_rest": ("OneVsRest",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
         "_top_label": ("TopLabel",),
