@@ -48,18 +48,27 @@ def test_the_calibrator_is_fitted_on_out_of_fold_scores_and_the_classifier_on_al
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_scikit_learn_agrees_on_logistic_calibration(ensemble):
-    # Platt's targets aside: scikit-learn fits to smoothed labels, so the maps agree but for 1/n.
+def test_scikit_learn_agrees_on_logistic_calibration_but_for_its_smoothed_labels(ensemble):
     ours = CalibratedClassifier(LinearSVC(), Line("logits"), ensemble=ensemble).fit(X, Y)
     theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, Y)
     assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=0.03)
+
+
+@pytest.mark.skipif("PlattScaling" not in recalibrate.__all__, reason="Platt scaling is not there")
+@pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_scikit_learn_agrees_on_platt_scaling(ensemble, y):
+    platt = recalibrate.PlattScaling(input="logits", targets="platt")
+    ours = CalibratedClassifier(LogisticRegression(), platt, ensemble=ensemble).fit(X, y)
+    theirs = CalibratedClassifierCV(LogisticRegression(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, y)
+    assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=1e-4)
 
 
 @pytest.mark.skipif("IsotonicCalibration" not in recalibrate.__all__, reason="isotonic calibration is not there")
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_scikit_learn_agrees_on_isotonic_calibration(ensemble, y):
-    isotonic = recalibrate.IsotonicCalibration(interpolate=True)
+    isotonic = recalibrate.IsotonicCalibration()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)
         ours = CalibratedClassifier(GaussianNB(), isotonic, ensemble=ensemble).fit(X, y)
