@@ -73,6 +73,13 @@ def test_a_tally_serves_as_well(pairs):
     assert validity_curve(tn.tally(y, p)).to_dict() == validity_curve(y, p).to_dict()
 
 
+def test_sums_per_bin_serve_with_the_same_bins_and_no_others():
+    sums = tn.binned(Y, P, bins=4)
+    assert validity_curve(sums, bins=4).to_dict() == validity_curve(Y, P, bins=4).to_dict()
+    with pytest.raises(InputError, match="must be a coarsening of the 4 bins at hand"):
+        validity_curve(sums)
+
+
 @given(pairs=rows)
 def test_the_curve_rises_to_one_and_conditional_is_the_worst_value(pairs):
     y, p = arrays(pairs)
