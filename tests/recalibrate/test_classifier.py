@@ -174,6 +174,12 @@ def test_logits_of_a_matrix_mean_the_probabilities(model, y):
     assert fitted.predict_proba(NEW) == pytest.approx(clone(model).fit(X, y).predict_proba(NEW), abs=1e-9)
 
 
+def test_both_columns_of_two_classes_know_the_margin():
+    one = CalibratedClassifier(LinearSVC(), Line("logits")).fit(X, Y).predict_proba(NEW)
+    two = CalibratedClassifier(LinearSVC(), OneVsRest(Line("logits"))).fit(X, Y).predict_proba(NEW)
+    assert two == pytest.approx(one, abs=1e-4)
+
+
 def test_probabilities_of_zero_are_moved_with_a_warning_where_logits_are_wanted():
     with pytest.warns(MovedScoresWarning, match="Probabilities of 0 were moved to 1e-12"):
         fitted = CalibratedClassifier(KNeighborsClassifier(2), Line("logits")).fit(X, Y)

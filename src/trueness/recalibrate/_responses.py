@@ -60,7 +60,8 @@ def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floa
         log = np.log(np.maximum(p, _EPS))
         found = log[:, 1] - log[:, 0] if classes.size == 2 else log
     if matrix and found.ndim == 1:
-        return np.column_stack([np.zeros_like(found), found])
+        # Not [0, m]: the softmax is the same, but a column by itself (OneVsRest) would know nothing of its class.
+        return np.column_stack([-found / 2, found / 2])
     return found
 
 
