@@ -42,7 +42,7 @@ class OneClassWarning(TruenessWarning):
 
 
 class FewRowsWarning(TruenessWarning):
-    """There are fewer rows than bins."""
+    """There are fewer rows than bins, or too few at a value or of a class."""
 
 
 class DroppedRowsWarning(TruenessWarning):

@@ -11,35 +11,47 @@ if TYPE_CHECKING:
     from trueness.recalibrate._bbq import BayesianBinning
     from trueness.recalibrate._beta import BetaCalibration
     from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._classifier import CalibratedClassifier
     from trueness.recalibrate._histogram import HistogramBinning
     from trueness.recalibrate._isotonic import IsotonicCalibration
     from trueness.recalibrate._multinomial import DirichletCalibration, MatrixScaling, VectorScaling
+    from trueness.recalibrate._one_vs_rest import OneVsRest
     from trueness.recalibrate._planning import epsilon, max_bins, sample_size
     from trueness.recalibrate._platt import PlattScaling
     from trueness.recalibrate._scaling_binning import ScalingBinning
     from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._temperature import TemperatureScaling
+    from trueness.recalibrate._top_label import TopLabel
+    from trueness.recalibrate._validity import validity_band, validity_curve
+    from trueness.recalibrate._validity_runs import mean_validity, validity_runs
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
 __all__ = [
     "BayesianBinning",
     "BetaCalibration",
+    "CalibratedClassifier",
     "Calibrator",
     "DirichletCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
     "MatrixScaling",
+    "OneVsRest",
     "PlattScaling",
     "ProbabilityPair",
     "ScalingBinning",
     "TemperatureScaling",
+    "TopLabel",
     "VectorScaling",
     "VennAbers",
     "calibrator_from_dict",
     "epsilon",
     "load_calibrator",
     "max_bins",
+    "mean_validity",
     "sample_size",
+    "validity_band",
+    "validity_curve",
+    "validity_runs",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -48,14 +60,19 @@ __getattr__, __dir__ = lazily(
         "_bbq": ("BayesianBinning",),
         "_beta": ("BetaCalibration",),
         "_calibrator": ("Calibrator",),
+        "_classifier": ("CalibratedClassifier",),
         "_histogram": ("HistogramBinning",),
         "_isotonic": ("IsotonicCalibration",),
         "_multinomial": ("DirichletCalibration", "MatrixScaling", "VectorScaling"),
+        "_one_vs_rest": ("OneVsRest",),
         "_planning": ("epsilon", "max_bins", "sample_size"),
         "_platt": ("PlattScaling",),
         "_scaling_binning": ("ScalingBinning",),
         "_stored": ("calibrator_from_dict", "load_calibrator"),
         "_temperature": ("TemperatureScaling",),
+        "_top_label": ("TopLabel",),
+        "_validity": ("validity_band", "validity_curve"),
+        "_validity_runs": ("mean_validity", "validity_runs"),
         "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },
 )

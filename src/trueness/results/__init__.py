@@ -10,6 +10,7 @@ from trueness.results._guarantee import Guarantee
 from trueness.results._interval import Interval
 from trueness.results._noise_floor import NoiseFloor
 from trueness.results._significance import Significance
+from trueness.results._validity_curve import ValidityBand, ValidityCurve, ValidityRuns
 
 __all__ = [
     "Bands",
@@ -23,4 +24,7 @@ __all__ = [
     "Interval",
     "NoiseFloor",
     "Significance",
+    "ValidityBand",
+    "ValidityCurve",
+    "ValidityRuns",
 ]

@@ -1,0 +1,311 @@
+"""Classifier and calibrator together: who is fitted on which rows, and what is told of them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy.special import expit, softmax
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+from toy_calibrators import Line, Mixed, Shares
+
+import trueness as tn
+from trueness import InputError, MovedScoresWarning, TruenessWarning, recalibrate
+from trueness.recalibrate import CalibratedClassifier, OneVsRest, TopLabel
+
+RNG = np.random.default_rng(7)
+N = 400
+X = RNG.normal(size=(N, 3))
+Y = (X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=N) > 1).astype(int)
+Y3 = np.digitize(X[:, 0] + RNG.normal(size=N), [-0.5, 0.5])
+NEW = RNG.normal(size=(50, 3))
+W = RNG.integers(1, 4, N).astype(float)
+
+
+def out_of_fold(estimator, y, method="predict_proba", cv=5):
+    return cross_val_predict(estimator, X, y, cv=cv, method=method)
+
+
+def test_the_calibrator_is_fitted_on_out_of_fold_scores_and_the_classifier_on_all_rows():
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4)).fit(X, Y)
+    scores = out_of_fold(GaussianNB(), Y)[:, 1]
+    assert fitted.calibrators_[0].shares_.tolist() == Shares(4).fit(scores, Y).shares_.tolist()
+    wanted = fitted.calibrators_[0].predict(GaussianNB().fit(X, Y).predict_proba(NEW)[:, 1])
+    assert fitted.predict_proba(NEW)[:, 1].tolist() == wanted.tolist()
+    assert fitted.oof_uncalibrated_[:, 1].tolist() == scores.tolist()
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_scikit_learn_agrees_on_logistic_calibration_but_for_its_smoothed_labels(ensemble):
+    ours = CalibratedClassifier(LinearSVC(), Line("logits"), ensemble=ensemble).fit(X, Y)
+    theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, Y)
+    assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=0.03)
+
+
+@pytest.mark.skipif("PlattScaling" not in recalibrate.__all__, reason="Platt scaling is not there")
+@pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_scikit_learn_agrees_on_platt_scaling(ensemble, y):
+    platt = recalibrate.PlattScaling(input="logits", targets="platt")
+    ours = CalibratedClassifier(LogisticRegression(), platt, ensemble=ensemble).fit(X, y)
+    theirs = CalibratedClassifierCV(LogisticRegression(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, y)
+    assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=1e-4)
+
+
+@pytest.mark.skipif("IsotonicCalibration" not in recalibrate.__all__, reason="isotonic calibration is not there")
+@pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_scikit_learn_agrees_on_isotonic_calibration(ensemble, y):
+    isotonic = recalibrate.IsotonicCalibration()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)
+        ours = CalibratedClassifier(GaussianNB(), isotonic, ensemble=ensemble).fit(X, y)
+    theirs = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=5, ensemble=ensemble).fit(X, y)
+    assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=1e-6)
+
+
+def test_an_ensemble_is_the_mean_of_its_pairs():
+    fitted = CalibratedClassifier(GaussianNB(), Shares(2), cv=KFold(3), ensemble=True).fit(X, Y)
+    found = []
+    for train, test in KFold(3).split(X):
+        model = GaussianNB().fit(X[train], Y[train])
+        calibrator = Shares(2).fit(model.predict_proba(X[test])[:, 1], Y[test])
+        found.append(calibrator.predict(model.predict_proba(NEW)[:, 1]))
+    assert fitted.predict_proba(NEW)[:, 1] == pytest.approx(np.mean(found, axis=0), abs=1e-12)
+    assert len(fitted.estimators_) == len(fitted.calibrators_) == 3
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_out_of_fold_probabilities_come_from_other_folds_alone(ensemble):
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=KFold(4), ensemble=ensemble).fit(X, Y)
+    scores = out_of_fold(GaussianNB(), Y, cv=KFold(4))[:, 1]
+    for rest, test in KFold(4).split(X):
+        wanted = Shares(4).fit(scores[rest], Y[rest]).predict(scores[test])
+        assert fitted.oof_proba_[test, 1].tolist() == wanted.tolist()
+
+
+def test_the_label_of_a_row_has_no_part_in_its_own_calibration():
+    changed = Y.copy()
+    changed[0] = 1 - changed[0]
+    frozen = FrozenEstimator(GaussianNB().fit(NEW, np.arange(50) % 2))
+    a, b = (CalibratedClassifier(frozen, Shares(4), cv=KFold(4)).fit(X, y) for y in (Y, changed))
+    assert a.oof_proba_[0].tolist() == b.oof_proba_[0].tolist()
+    assert a.oof_proba_[100:].tolist() != b.oof_proba_[100:].tolist()
+
+
+def test_a_frozen_classifier_is_left_as_it_is():
+    model = GaussianNB().fit(NEW, np.arange(50) % 2)
+    fitted = CalibratedClassifier(FrozenEstimator(model), Shares(4)).fit(X, Y)
+    scores = model.predict_proba(X)[:, 1]
+    assert fitted.calibrators_[0].shares_.tolist() == Shares(4).fit(scores, Y).shares_.tolist()
+    assert fitted.oof_uncalibrated_[:, 1].tolist() == scores.tolist()
+    assert fitted.classes_.tolist() == [0, 1]
+
+
+def test_a_frozen_classifier_may_know_classes_that_did_not_come():
+    model = FrozenEstimator(GaussianNB().fit(X, Y3))
+    two = Y3 < 2
+    with pytest.warns(tn.OneClassWarning, match="Class 2: All"):
+        fitted = CalibratedClassifier(model, Shares(2)).fit(X[two], Y3[two])
+    assert fitted.predict_proba(NEW).shape == (50, 3)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], ["b", "c", "a"], [5, 7, 9]])
+def test_several_classes_go_one_against_the_rest(names):
+    y = np.array(names)[Y3]
+    fitted = CalibratedClassifier(GaussianNB(), Shares(3)).fit(X, y)
+    assert isinstance(fitted.calibrators_[0], OneVsRest)
+    assert fitted.calibrators_[0].classes_ == tuple(fitted.classes_.tolist()) == tuple(sorted(names))
+    wanted = OneVsRest(Shares(3)).fit(out_of_fold(GaussianNB(), y), y, labels=sorted(names))
+    full = GaussianNB().fit(X, y).predict_proba(NEW)
+    assert fitted.predict_proba(NEW).tolist() == wanted.predict(full).tolist()
+    best = fitted.predict_proba(NEW).argmax(axis=1)
+    assert fitted.predict(NEW).tolist() == fitted.classes_[best].tolist()
+
+
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.parametrize("calibrator", [Mixed(), TopLabel(Shares(3)), OneVsRest(Shares(3))])
+@pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
+def test_calibrators_of_matrices_get_one(calibrator, y):
+    fitted = CalibratedClassifier(GaussianNB(), calibrator).fit(X, y)
+    assert fitted.predict_proba(NEW).shape == (50, y.max() + 1)
+    assert fitted.predict_proba(NEW).sum(axis=1) == pytest.approx(1)
+    assert fitted.oof_proba_.sum(axis=1) == pytest.approx(1)
+    assert type(fitted.calibrators_[0]) is type(calibrator)
+
+
+def test_margins_are_logits_and_read_as_log_odds_where_probabilities_are_wanted():
+    margins = out_of_fold(LinearSVC(), Y, "decision_function")
+    logits = CalibratedClassifier(LinearSVC(), Line("logits")).fit(X, Y)
+    assert logits.calibrators_[0].slope_ == Line("logits").fit(margins, Y).slope_
+    assert logits.oof_uncalibrated_[:, 1].tolist() == expit(margins).tolist()
+    read = CalibratedClassifier(LinearSVC(), Shares(3)).fit(X, Y)
+    assert read.calibrators_[0].shares_.tolist() == Shares(3).fit(expit(margins), Y).shares_.tolist()
+    many = CalibratedClassifier(LinearSVC(), Shares(3)).fit(X, Y3)
+    wanted = softmax(out_of_fold(LinearSVC(), Y3, "decision_function"), axis=1)
+    assert many.oof_uncalibrated_ == pytest.approx(wanted, abs=1e-15)
+
+
+class MatrixLine(Mixed):
+    @property
+    def _scale(self):
+        return "logits"
+
+    def _map(self, p):
+        return softmax(p, axis=1)
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), GaussianNB()])
+@pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
+def test_logits_of_a_matrix_mean_the_probabilities(model, y):
+    fitted = CalibratedClassifier(model, MatrixLine()).fit(X, y)
+    assert fitted.predict_proba(NEW) == pytest.approx(clone(model).fit(X, y).predict_proba(NEW), abs=1e-9)
+
+
+def test_both_columns_of_two_classes_know_the_margin():
+    one = CalibratedClassifier(LinearSVC(), Line("logits")).fit(X, Y).predict_proba(NEW)
+    two = CalibratedClassifier(LinearSVC(), OneVsRest(Line("logits"))).fit(X, Y).predict_proba(NEW)
+    assert two == pytest.approx(one, abs=1e-4)
+
+
+def test_probabilities_of_zero_are_moved_with_a_warning_where_logits_are_wanted():
+    with pytest.warns(MovedScoresWarning, match="Probabilities of 0 were moved to 1e-12"):
+        fitted = CalibratedClassifier(KNeighborsClassifier(2), Line("logits")).fit(X, Y)
+    with pytest.warns(MovedScoresWarning):
+        assert np.isfinite(fitted.predict_proba(NEW)).all()
+
+
+def test_weights_reach_classifier_and_calibrator():
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=KFold(4)).fit(X, Y, W)
+    scores = np.empty(N)
+    for train, test in KFold(4).split(X):
+        scores[test] = GaussianNB().fit(X[train], Y[train], W[train]).predict_proba(X[test])[:, 1]
+    assert fitted.calibrators_[0].shares_.tolist() == Shares(4).fit(scores, Y, W).shares_.tolist()
+    full = GaussianNB().fit(X, Y, W)
+    assert fitted.estimators_[0].theta_.tolist() == full.theta_.tolist()
+
+
+def test_a_classifier_without_weights_is_named():
+    with pytest.warns(TruenessWarning, match="to the calibrator only: KNeighborsClassifier does not take it"):
+        CalibratedClassifier(KNeighborsClassifier(), Shares(4)).fit(X, Y, W)
+
+
+def test_weights_are_routed_through_a_pipeline():
+    with config_context(enable_metadata_routing=True):
+        inner = GaussianNB().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        piped = CalibratedClassifier(make_pipeline(scaler, inner), Shares(4)).fit(X, Y, W)
+        assert set(CalibratedClassifier().get_metadata_routing().fit.requests) == {"sample_weight"}
+    plain = GaussianNB().fit(StandardScaler().fit_transform(X), Y, W)
+    assert piped.estimators_[0][-1].theta_ == pytest.approx(plain.theta_)
+
+
+def test_any_partition_serves_as_folds():
+    groups = np.arange(N) % 8
+    splits = list(GroupKFold(4).split(X, Y, groups))
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=splits).fit(X, Y)
+    with parallel_config("threading"):
+        again = CalibratedClassifier(GaussianNB(), Shares(4), cv=splits, n_jobs=2).fit(X, Y)
+    assert fitted.oof_proba_.tolist() == again.oof_proba_.tolist()
+
+
+def test_the_classifier_is_cloned_pickled_and_shown():
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4)).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.predict_proba(NEW).tolist() == fitted.predict_proba(NEW).tolist()
+    assert not hasattr(clone(fitted), "classes_")
+    assert "GaussianNB" in fitted._repr_html_()
+    assert fitted.get_params()["calibrator__n_bins"] == 4
+
+
+def test_names_of_columns_are_kept():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4)).fit(frame, pandas.Series(Y))
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert fitted.n_features_in_ == 3
+    assert fitted.predict_proba(frame).shape == (N, 2)
+
+
+class Odd(ClassifierMixin, BaseEstimator):
+    def __init__(self, width=None):
+        self.width = width
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class OddProba(Odd):
+    def predict_proba(self, X):
+        return np.ones((len(X), self.width))
+
+
+@pytest.mark.parametrize(
+    ("classifier", "y", "message"),
+    [
+        (CalibratedClassifier(calibrator=Shares(), ensemble=2), Y, "`ensemble` must be True or False; got 2"),
+        (CalibratedClassifier(calibrator=3), Y, "`calibrator` must be a calibrator such as `PlattScaling"),
+        (CalibratedClassifier(calibrator=OneVsRest(Shares(), normalize=False)), Y, "must give rows that sum to one"),
+        (
+            CalibratedClassifier(calibrator=Shares()),
+            np.zeros(N),
+            "`y` must have at least two classes; got one class, 0",
+        ),
+        (CalibratedClassifier(calibrator=Shares()), None, "`y` must be given"),
+        (CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)), Y, "every row into exactly one test part"),
+        (CalibratedClassifier(GaussianNB(), Shares()), np.arange(N) == 3, "must know the classes False, True once fit"),
+        (CalibratedClassifier(Odd(), Shares()), Y, "must have `predict_proba` or `decision_function`; it has neither"),
+        (CalibratedClassifier(OddProba(3), Shares()), Y, r"`estimator.predict_proba` must return shape \(80, 2\)"),
+        (
+            CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, Y)), Shares(), ensemble=True),
+            Y,
+            "`ensemble` must be False for a FrozenEstimator",
+        ),
+        (
+            CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, Y)), Shares()),
+            Y3,
+            "`y` must hold classes that the frozen estimator knows; it does not know 2",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_bad_arguments_are_refused(classifier, y, message):
+    with pytest.raises(InputError, match=message):
+        classifier.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.zeros(N), f"`sample_weight` must have a weight above zero; all {N} are 0"),
+        (W[:5], "`sample_weight` must have one entry per row"),
+        (-W, "`sample_weight` must be finite and at least 0"),
+    ],
+)
+def test_bad_weights_are_refused(weight, message):
+    with pytest.raises(InputError, match=message):
+        CalibratedClassifier(calibrator=Shares()).fit(X, Y, weight)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's data are separable, small and of one class now and then
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_scikit_learn_finds_nothing_amiss(ensemble):
+    calibrator = None if "PlattScaling" in recalibrate.__all__ else Line()
+    check_estimator(CalibratedClassifier(calibrator=calibrator, cv=2, ensemble=ensemble), on_skip=None)
