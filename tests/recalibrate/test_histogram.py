@@ -13,10 +13,10 @@ from sklearn.base import clone
 from strategies import arrays, rows, weighted_rows
 
 from trueness import FewRowsWarning, InputError, TiedScoresWarning
+from trueness._numerics.steps import ranks, steps
 from trueness.recalibrate import HistogramBinning, epsilon, load_calibrator, max_bins
 from trueness.recalibrate._boundaries import boundary_ranks
 from trueness.recalibrate._planning import DELTA
-from trueness.recalibrate._steps import step_values, steps
 
 SCHEMES = ("umd", "randomized", "original", "split", "fixed-width")
 QUIET = pytest.mark.filterwarnings(
@@ -108,11 +108,10 @@ def test_steps_are_found_as_by_binary_search(dtype, n_edges):
     inner = np.sort(rng.choice(p, n_edges).astype(float))
     if n_edges > 5:
         inner[:2], inner[-2:] = 0, 1
-    place, near = steps(inner, p)
-    assert (place == np.searchsorted(inner, p.astype(float), side="right")).all()
-    assert set(np.flatnonzero(np.isin(p.astype(float), inner))) <= set(near)
+    place = np.searchsorted(inner, p.astype(float), side="right")
+    assert (ranks(inner, p) == place).all()
     values = rng.random(n_edges + 1)
-    assert (step_values(inner, values, p) == values[place]).all()
+    assert (steps(inner, values, p) == values[place]).all()
 
 
 # ------------------------------------------------------------------------------------------------- laws
@@ -388,10 +387,19 @@ def test_ranks_need_whole_weights(scheme):
 
 @QUIET
 @pytest.mark.parametrize("scheme", ["umd", "original"])
-def test_ties_leave_no_guarantee(scheme):
-    fitted = HistogramBinning(1, scheme).fit([0.1, 0.1, 0.5], [0, 1, 1])
-    with pytest.raises(InputError, match=r"guarantees nothing when scores are tied; 2 of 3 rows.*scheme='randomized'"):
+def test_ties_at_a_boundary_leave_no_guarantee(scheme):
+    fitted = HistogramBinning(2, scheme).fit([0.1, 0.2, 0.2, 0.2, 0.5], [0, 1, 1, 0, 1])
+    with pytest.raises(InputError, match=r"share the score of a boundary; at 1 of 1 boundaries.*scheme='randomized'"):
         fitted.guarantee()
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", ["umd", "original"])
+def test_ties_inside_bins_leave_the_guarantee_as_it_is(scheme):
+    fitted = HistogramBinning(2, scheme).fit([0.1, 0.1, 0.3, 0.4, 0.5], [0, 1, 1, 0, 1])
+    assert fitted.edges_[1] == 0.3
+    assert fitted.guarantee().epsilon == epsilon(5, 2, scheme=scheme)
+    assert "2 rows are tied inside bins" in fitted.guarantee().assumptions
 
 
 def test_a_guarantee_is_refused_where_there_is_none():

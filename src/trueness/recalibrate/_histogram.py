@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from trueness._input.arguments import check_seed, checked_whole, checked_word
 from trueness._input.sample import Sample
+from trueness._numerics.steps import ranks, steps
 from trueness._tally.rows import bins_of_rows, cells_of_rows
 from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
@@ -20,8 +22,6 @@ from trueness.recalibrate._planning import (
     checked_alpha,
     checked_epsilon,
     checked_split,
-    checked_whole,
-    checked_word,
     cut_rows,
     max_bins,
     sample_size,
@@ -29,7 +29,6 @@ from trueness.recalibrate._planning import (
 )
 from trueness.recalibrate._promise import Fitted, promise
 from trueness.recalibrate._rows import Rows
-from trueness.recalibrate._steps import step_values, steps
 from trueness.results import Guarantee
 from trueness.typing import Floats, Ints
 
@@ -81,10 +80,11 @@ class HistogramBinning(Calibrator):
     With n rows in order of their scores, bins are cut at the rows of rank ⌈b(n + 1)/B⌉. With fewer than 2B rows there
     are ⌊n/2⌋ bins, with a warning.
 
-    A weight of 2 is the row twice, so it makes a tie: 'umd' and 'original' then warn and have no guarantee; the other
-    schemes have one if the row was indeed seen twice. Weights that are not whole numbers have no ranks; only
-    'fixed-width' takes them. Where 'umd' and 'original' meet ties, each tied row counts with the mean label of its
-    score, so the order of the rows never matters.
+    The theorem behind 'umd' and 'original' assumes scores without ties. Ties are a warning, and there is no guarantee
+    where rows share the score of a boundary: a bin then begins with rows that no label inside speaks for. Ties inside
+    bins do no harm, since given the boundaries the labels between them are independent all the same. Each tied row
+    counts with the mean label of its score, so the order of the rows never matters. A weight of 2 is the row twice, and
+    so a tie; weights that are not whole numbers have no ranks, and only 'fixed-width' takes them.
 
     'randomized' also moves each value by up to δ = 1e-9, so that no two bins share one; its guarantee includes δ.
 
@@ -117,6 +117,7 @@ class HistogramBinning(Calibrator):
         "counts": "labels averaged in each bin, boundary rows left out; (Σw)²/Σw² for weights that are not whole",
         "rates": "mean of those labels; for a bin without labels that of all rows",
         "tied": "rows that share their score with another",
+        "tied_edges": "inner edges whose score several rows share",
         "whole": "whether every weight was a whole number",
     }
 
@@ -129,6 +130,7 @@ class HistogramBinning(Calibrator):
     counts_: NDArray[Any]
     rates_: Floats
     tied_: int
+    tied_edges_: int
     whole_: bool
 
     def __init__(
@@ -189,6 +191,7 @@ class HistogramBinning(Calibrator):
             self.rates_[met],
             self.values_[met],
             self.tied_,
+            self.tied_edges_,
             self.whole_,
         )
         return promise(fitted, alpha, bound)
@@ -197,7 +200,7 @@ class HistogramBinning(Calibrator):
         checked_word(self.scheme, "scheme", SCHEMES)
         checked_alpha(self.alpha)
         checked_split(self.split, self.scheme)
-        _check_seed(self.seed)
+        check_seed(self.seed)
         if self.n_bins != "auto":
             if checked_whole(self.n_bins, "n_bins") > MOST_BINS:
                 raise InputError(f"`n_bins` must be at most {MOST_BINS:,}; got {self.n_bins:,}.")
@@ -266,8 +269,9 @@ class HistogramBinning(Calibrator):
         self.tied_ = int(cells.weight[cells.weight > 1].sum()) if cells.size < self.n_ else 0
         if self.tied_ and self.scheme in ("umd", "original"):
             warn(
-                f"{self.tied_:,} of {self.n_:,} rows share their score with another: scheme={self.scheme!r} guarantees "
-                "nothing with ties. scheme='randomized' breaks them at random and keeps the guarantee.",
+                f"{self.tied_:,} of {self.n_:,} rows share their score with another: the theorem of "
+                f"scheme={self.scheme!r} assumes that none do. scheme='randomized' breaks ties at random and keeps the "
+                "guarantee.",
                 TiedScoresWarning,
             )
         rng = _generator(self.seed, _FIT) if self.scheme in ("split", "randomized") else None
@@ -277,6 +281,8 @@ class HistogramBinning(Calibrator):
         else:
             cuts = rank_cuts(cells, self.n_bins_, rng)
         self.edges_, self.ties_, self.counts_ = cuts.edges, cuts.ties, cuts.counts
+        at_edge = np.searchsorted(cells.score, cuts.edges[1:-1])
+        self.tied_edges_ = int((cells.weight[at_edge] > 1).sum())
         self._keep_rates(cuts.events, cuts.counts, float(cells.events.sum() / self.n_))
         if self.scheme == "original":
             below = slice(0, self.n_bins_ - 1)
@@ -287,7 +293,7 @@ class HistogramBinning(Calibrator):
 
     def _fit_fixed(self, rows: Rows) -> None:
         bins = bins_of_rows(Sample(rows.y, rows.p, rows.w), EqualWidth(self.n_bins_))
-        self.tied_ = 0
+        self.tied_ = self.tied_edges_ = 0
         self.edges_ = np.array(bins.edges)
         with np.errstate(invalid="ignore"):
             size: Any = bins.weight if self.whole_ else np.nan_to_num(bins.weight**2 / bins.squares)
@@ -301,9 +307,9 @@ class HistogramBinning(Calibrator):
     def _map(self, p: NDArray[Any]) -> Floats:
         inner = self.edges_[1:-1]
         if self.ties_ is None or not inner.size:
-            return step_values(inner, self.values_, p)
-        place, near = steps(inner, p)
-        self._break_ties(p, place, near[(place[near] > 0) & (inner[np.maximum(place[near], 1) - 1] == p[near])])
+            return steps(inner, self.values_, p)
+        place = ranks(inner, p)
+        self._break_ties(p, place, np.flatnonzero((place > 0) & (inner[np.maximum(place, 1) - 1] == p)))
         return np.asarray(self.values_[place])
 
     def _break_ties(self, p: NDArray[Any], place: Ints, at_edge: Ints) -> None:
@@ -319,13 +325,6 @@ class HistogramBinning(Calibrator):
             mine = first == start
             stop = int(place[at_edge[mine][0]])
             place[at_edge[mine]] = start + np.searchsorted(self.ties_[start:stop], own[mine], side="right")
-
-
-def _check_seed(seed: Any) -> None:
-    if seed is None or isinstance(seed, np.random.Generator):
-        return
-    if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
 
 
 def _generator(seed: Any, stream: int) -> np.random.Generator:

@@ -1,21 +1,11 @@
 """Rows cut into parts at random."""
 
-from typing import Any
-
 import numpy as np
 
-from trueness.errors import InputError
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Ints
 
-__all__ = ["check_seed", "parts"]
-
-
-def check_seed(seed: Any) -> None:
-    """Raise unless it can start a generator; none is made, since most fits draw nothing."""
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
-    if not (whole or seed is None or isinstance(seed, np.random.Generator)):
-        raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
+__all__ = ["parts"]
 
 
 def parts(rows: Rows, n: int, seed: int | np.random.Generator | None) -> list[Rows]:

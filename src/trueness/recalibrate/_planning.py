@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from trueness._input.arguments import checked_fraction, checked_whole, checked_word
 from trueness._numerics.beta_binomial import hoeffding_failure
 from trueness._numerics.binomial_epsilon import binomial_epsilon, certainly_fails, least_size
 from trueness.errors import InputError
@@ -21,8 +21,6 @@ __all__ = [
     "checked_alpha",
     "checked_epsilon",
     "checked_split",
-    "checked_whole",
-    "checked_word",
     "cut_rows",
     "epsilon",
     "expected_ece",
@@ -406,40 +404,19 @@ def _checked(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Pla
     return _Plan(checked_alpha(alpha), kind, scheme, bound, checked_split(split, scheme))
 
 
-def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
-    """One of the words."""
-    if not isinstance(value, str) or value not in words:
-        *most, last = map(repr, words)
-        raise InputError(f"`{name}` must be {', '.join(most)} or {last}; got {value!r}.")
-    return value
-
-
 def checked_alpha(alpha: Any) -> float:
     """A probability of failure."""
-    return _between(alpha, "alpha")
+    return checked_fraction(alpha, "alpha")
 
 
 def checked_epsilon(epsilon: Any) -> float:
     """An error that is worth a promise."""
-    return _between(epsilon, "epsilon")
+    return checked_fraction(epsilon, "epsilon")
 
 
 def checked_split(split: Any, scheme: str) -> float:
     """A share of the rows; other schemes than 'split' have no use for it."""
-    share = _between(split, "split")
+    share = checked_fraction(split, "split")
     if scheme != "split" and share != 0.5:
         raise InputError(f"`split` is for scheme='split'; got split={split!r} with scheme={scheme!r}.")
     return share
-
-
-def checked_whole(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
-        raise InputError(f"`{name}` must be a whole number ≥ 1; got {value!r}.")
-    return int(value)
-
-
-def _between(value: Any, name: str) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise InputError(f"`{name}` must lie strictly between 0 and 1; got {value!r}.")
-    return float(value)

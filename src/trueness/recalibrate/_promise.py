@@ -28,6 +28,8 @@ class Fitted(NamedTuple):
     """What is predicted."""
     tied: int
     """Rows that share their score with another."""
+    tied_edges: int
+    """Inner edges whose score several rows share."""
     whole: bool
     """Whether weights, if there are any, are whole numbers."""
 
@@ -71,10 +73,14 @@ def _expected(fitted: Fitted) -> float:
 
 
 def _refuse_ties(fitted: Fitted) -> None:
-    if fitted.tied and fitted.scheme in ("umd", "original"):
+    # Given boundary scores that were seen once each, the rows strictly between two of them are independent draws from
+    # that interval, ties or not. A boundary score seen twice has mass of its own, which falls into the bin above and
+    # of which the labels inside tell nothing.
+    if fitted.tied_edges and fitted.scheme in ("umd", "original"):
         raise InputError(
-            f"scheme={fitted.scheme!r} guarantees nothing when scores are tied; {fitted.tied:,} of {fitted.n:,} rows "
-            "share their score with another. scheme='randomized' breaks ties at random and keeps the guarantee."
+            f"scheme={fitted.scheme!r} guarantees nothing when rows share the score of a boundary; at "
+            f"{fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries they do ({fitted.tied:,} of {fitted.n:,} "
+            "rows are tied). scheme='randomized' breaks ties at random and keeps the guarantee."
         )
     if fitted.scheme in ("umd", "randomized", "original") and fitted.n < 2 * fitted.counts.size:
         raise InputError(f"A guarantee needs at least two rows a bin; got {fitted.n:,} in all.")
@@ -133,7 +139,8 @@ def _theorem(fitted: Fitted, bound: str) -> str:
 def _assumptions(fitted: Fitted) -> str:
     found = "Rows are independent draws from the distribution of later rows, and were not used to train the classifier"
     if fitted.scheme in ("umd", "original"):
-        found += "; scores have no ties, neither here nor later"
+        found += "; no single score at a boundary has a share of the rows of its own, here or later"
+        found += f" ({fitted.tied:,} rows are tied inside bins)" if fitted.tied else ""
     if fitted.scheme == "randomized":
         found += "; scores may be discrete, equal ones being put in random order here and later"
     if fitted.scheme in ("split", "fixed-width"):

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from trueness._input.arguments import check_seed
 from trueness._numerics.steps import ranks, steps
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._parts import check_seed, parts
+from trueness.recalibrate._parts import parts
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Floats
 

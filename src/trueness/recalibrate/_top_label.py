@@ -5,8 +5,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import checked_whole
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.recalibrate._arguments import checked_whole
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._inner import Sayings, copy_of, listed, named_or_default, of_one_score
 from trueness.recalibrate._rows import Rows, accepted_scores

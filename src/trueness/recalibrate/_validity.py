@@ -5,13 +5,13 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
+from trueness._input.arguments import checked_fraction
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accept import as_binned, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.recalibrate._arguments import checked_level
 from trueness.results import ValidityBand, ValidityCurve
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -131,7 +131,7 @@ def validity_band(
     >>> band.low(0.03), band.high(0.03), round(band.low.largest, 3)
     (0.0, 1.0, 0.064)
     """
-    level = checked_level(level)
+    level = checked_fraction(level, "level")
     rule = blind_to_labels(Distinct() if bins is None else as_rule(bins))
     found = as_binned(y_true, y_prob, rule, rows)
     if not all(part.whole for part in found.parts):

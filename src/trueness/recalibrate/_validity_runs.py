@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from trueness._input.arguments import checked_whole, generator
 from trueness._progress import Progress, reporter
 from trueness._tally.rules import BinsLike
 from trueness.errors import InputError
-from trueness.recalibrate._arguments import checked_whole, generator
 from trueness.recalibrate._rows import Rows, accepted_rows
 from trueness.recalibrate._validity import validity_curve
 from trueness.results import ValidityCurve, ValidityRuns

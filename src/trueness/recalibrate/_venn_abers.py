@@ -5,12 +5,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import check_seed
 from trueness._numerics.steps import on_common_edges, ranks
 from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._parts import check_seed, parts
+from trueness.recalibrate._parts import parts
 from trueness.recalibrate._rows import Rows
 from trueness.typing import ArrayLike, Floats
 
