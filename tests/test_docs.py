@@ -1,17 +1,13 @@
 """Pages that show what benchmarks printed name commands that exist, and are tables that can be read."""
 
-import doctest
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from trueness import recalibrate
-
 ROOT = Path(__file__).parents[1]
-USE = ROOT / "docs" / "recalibration-use.md"
-PAGES = [ROOT / "docs" / "inference.md", USE, ROOT / "benchmarks" / "README.md"]
+PAGES = [ROOT / "docs" / "inference.md", ROOT / "benchmarks" / "README.md"]
 
 
 def commands(page):
@@ -39,12 +35,3 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
 def test_every_figure_is_there(page):
     for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / name).is_file(), name
-
-
-@pytest.mark.skipif(
-    "HistogramBinning" not in recalibrate.__all__, reason="the page shows calibrators that are not there"
-)
-def test_the_examples_of_the_page_on_recalibration_print_what_it_shows():
-    found = doctest.testfile(str(USE), module_relative=False, encoding="utf-8")
-    assert found.attempted > 20
-    assert not found.failed
