@@ -20,7 +20,7 @@ NEAR = 0.06
 
 
 @pytest.mark.slow
-def test_shares_and_the_order_of_methods_are_the_published_ones(data_folder, tmp_path):
+def test_shares_are_near_the_published_ones_and_binning_without_splitting_comes_first(data_folder, tmp_path):
     file = tmp_path / "found.json"
     subprocess.run([sys.executable, str(SCRIPT), "--json", str(file)], check=True, capture_output=True)
     found = json.loads(file.read_text(encoding="utf-8"))
