@@ -37,7 +37,7 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "Platt once more, 10 bins": (PlattScaling(), TEN),
     "Platt alone, 10 bins": (None, TEN),
     "scaling-binning": (ScalingBinning(n_bins=10), None),
-    # The numbers of the paper's Figure 3 are those of a sigmoid of the probability itself, not of its log-odds.
+    # As far as its numbers tell, the paper's Figure 3 has a sigmoid of the probability itself, not of its log-odds.
     "scaling-binning of p": (ScalingBinning(n_bins=10, scaler=PlattScaling(input="logits")), None),
 }
 PUBLISHED = {("UMS", 1000): "≈ 0.63", ("UMD", 1000): "≈ 0.79"}
