@@ -16,7 +16,7 @@ from trueness.infer._arguments import Seed, checked_resamples, generator
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._cox import cox
 from trueness.infer._cumulative import ks, kuiper
-from trueness.infer._exact_test import exact
+from trueness.infer._exact import exact
 from trueness.infer._finding import Ask, Finding, Test
 from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
 from trueness.infer._spiegelhalter import spiegelhalter

@@ -17,7 +17,7 @@ import numpy as np
 from trueness._tally.rules import EqualMass
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._finding import Ask, Finding
-from trueness.infer._null_draws import EQUAL, weighted_sums
+from trueness.infer._null_draws import drawn_pvalue, weighted_sums
 from trueness.typing import Floats
 
 __all__ = ["CLUSTERED", "wild_pvalue"]
@@ -48,13 +48,12 @@ def wild_pvalue(
     u = rows.u
     (observed,) = statistic(u[:, np.newaxis])
     size = max(_LEAST, _BATCH // rows.n)
-    reached = []
+    pvalues = []
     for residuals in (_signed, _independent):
         batches = [min(size, draws - i) for i in range(0, draws, size)]
         drawn = np.concatenate([statistic(residuals(rows, u, batch, rng)) for batch in batches])
-        slack = EQUAL * max(abs(observed), float(drawn.std()))
-        reached.append(np.count_nonzero(drawn >= observed - slack))
-    return float(observed), float(1 + max(reached)) / (draws + 1)
+        pvalues.append(float(drawn_pvalue(observed, drawn)))
+    return float(observed), max(pvalues)
 
 
 def _signed(rows: ClusteredRows, u: Floats, draws: int, rng: np.random.Generator) -> Floats:
