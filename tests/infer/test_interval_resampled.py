@@ -5,6 +5,8 @@ import pytest
 
 import trueness as tn
 from trueness import simulate
+from trueness._tally.top_k import of_cells
+from trueness.infer._outcomes import Outcomes
 from trueness.infer._resampled import RESAMPLED
 
 every_method = pytest.mark.parametrize("method", RESAMPLED)
@@ -53,7 +55,8 @@ def test_the_interval_is_that_of_its_own_function(method, wrong):
     options = {} if method == "hulc" else {"resamples": 50}
     found = tn.ece_interval(tally, method=method, bins=8, level=0.8, squared=True, seed=2, **options)
     rng = np.random.default_rng(2)
-    low, high = RESAMPLED[method](tally.parts[0], tn.EqualWidth(8), level=0.8, resamples=50, rng=rng)
+    rows = Outcomes(of_cells(tally.parts[0], tn.EqualWidth(8), None))
+    low, high = RESAMPLED[method](rows, level=0.8, resamples=50, rng=rng)
     assert (found.low, found.high) == (max(0, low), max(0, high))
 
 
@@ -74,10 +77,18 @@ def test_options_that_do_not_fit(options, message, right):
         tn.ece_interval(right.y_true, right.y_prob, **options)
 
 
-def test_several_scores_per_row_are_refused():
-    P = np.full((20, 3), 1 / 3)
-    with pytest.raises(tn.InputError, match="looks at one score per row"):
-        tn.ece_interval(np.arange(20) % 3, P, k=2, method="bootstrap")
+@every_method
+@pytest.mark.parametrize("k", [2, 3])
+def test_several_scores_per_row(method, k):
+    """Labels that do not depend on the scores: the error is far from zero."""
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(3, 0.3), 800)
+    y = rng.integers(0, 3, 800)
+    found = tn.ece_interval(y, P, k=k, bins=4, method=method, seed=1)
+    assert found.estimate == pytest.approx(tn.squared_ece(y, P, k=k, bins=4) ** 0.5)
+    assert 0 < found.low <= found.estimate <= found.high
+    assert "cubes" in found.bins or "simplices" in found.bins
+    assert tn.ece_interval(y, P, k=k, bins=4, method=method, seed=1) == found
 
 
 @pytest.mark.slow

@@ -8,10 +8,12 @@ import numpy as np
 from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import PairSums, pair_sums
 from trueness._tally.accept import as_binned, as_sample, as_tally, takes_rows
+from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.top_k import (
     BinnedScores,
+    bins_in_words,
     cells_per_axis,
     checked_k,
     default_cells,
@@ -23,8 +25,9 @@ from trueness.infer._analytic import analytic_region, sums_of_bins, zero_thresho
 from trueness.infer._arguments import checked_resamples, generator
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_score import clustered_region
+from trueness.infer._outcomes import Outcomes
 from trueness.infer._region import Region
-from trueness.infer._resampled import RESAMPLED, resampled_region
+from trueness.infer._resampled import BOOTSTRAPS, RESAMPLED, resampled_region
 from trueness.infer._score import score_region
 from trueness.results import Interval
 from trueness.typing import ArrayLike, RowOptions
@@ -44,6 +47,8 @@ Method: TypeAlias = Literal[
 ]
 _METHODS = ("score", "analytic", *RESAMPLED)
 _RESAMPLES = 500
+# Up to so many rows the bootstrap draws rows; beyond, the sums of bins.
+_FEW = 2_000
 
 
 @partial(takes_rows, kind="confidence")
@@ -83,7 +88,7 @@ def ece_interval(
     method : str, default 'score'
         'score': zero is in the set if an exact test of calibration, with labels drawn from the scores, does not refute
         it; the ends invert a test at the spread that each value would have. 'analytic': the published set.
-        To compare with, for k = 1: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
+        To compare with: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
         the resampled estimates), 'subsampling' (⌊√n⌋ rows, as published), 'politis-romano' (without
         replacement, and inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
     squared : bool, default False
@@ -262,16 +267,29 @@ def _resampled(
     rows: RowOptions,
 ) -> tuple[PairSums, Region, str]:
     if k > 1:
-        raise InputError(f"`method={method!r}` looks at one score per row; `k` must be 1; got {k}.")
-    rule = None if bins is None else blind_to_labels(as_rule(bins))
-    tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
-    _one_score(tally)
-    cells = tally.parts[0]
-    chosen = rule or _equal_width(tally.weight)
-    scores = of_cells(cells, chosen, _classes(tally))
+        scores = of_matrix(as_sample(y_true, y_prob, rows, kind="confidence"), k, _per_axis(bins))
+    else:
+        rule = None if bins is None else blind_to_labels(as_rule(bins))
+        tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
+        _one_score(tally)
+        chosen = rule or _equal_width(tally.weight)
+        if method in BOOTSTRAPS and tally.weight > _FEW:
+            sums_per_bin = Bins.from_cells(tally.parts[0], chosen.group(tally.parts[0]))
+            return _bootstrapped(sums_per_bin, chosen, method, level, resamples, rng)
+        scores = of_cells(tally.parts[0], chosen, _classes(tally))
     sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
     _need_pairs(sums)
-    return sums, resampled_region(method, cells, chosen, level, resamples, rng), scores.bins
+    return sums, resampled_region(method, Outcomes(scores), level, resamples, rng), scores.bins
+
+
+def _bootstrapped(
+    bins: Bins, rule: BinRule, method: str, level: float, resamples: int, rng: np.random.Generator
+) -> tuple[PairSums, Region, str]:
+    if bins.table is None:
+        raise InputError("`sample_weight` must be whole numbers: weight 2 is the row twice.")
+    sums = sums_of_bins(bins)
+    _need_pairs(sums)
+    return sums, resampled_region(method, bins, level, resamples, rng), bins_in_words(rule, sums.n.size)
 
 
 def _analytic(
@@ -287,7 +305,7 @@ def _analytic(
         _one_score(binned)
         sums, classes = sums_of_bins(binned.parts[0]), _classes(binned)
         cells = binned.parts[0].size
-        words = f"EqualWidth(n={cells}): {sums.n.size:,} bins with rows"
+        words = bins_in_words(EqualWidth(cells), sums.n.size)
     _need_pairs(sums)
     threshold = zero_threshold(sums.total, alpha, cells, classes, k, support)
     return sums, analytic_region(sums.statistic, sums.variance, sums.total, threshold, alpha), words
