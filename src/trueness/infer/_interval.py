@@ -1,5 +1,6 @@
 """A confidence set for the l2 calibration error."""
 
+import math
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import PairSums, pair_sums
-from trueness._tally.accept import as_binned, as_sample, as_tally, takes_rows
+from trueness._tally.accept import as_binned, as_sample, as_sums, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
@@ -153,6 +154,11 @@ def ece_interval(
     calibrated or with four kinds of error); least for uniform scores too low or too high throughout. There, taking
     rows for independent covers 0.80 if the scores are calibrated and 0.68 to 0.73 if they err.
 
+    The bootstraps draw rows with replacement, up to 2,000 rows. From more rows (or from bins) they draw the sums of
+    bins: the rows and events of each bin from their very law, and, given these, the sum of the scores from the normal
+    law with the mean and the variance that drawn rows have. Beside the labels that sum hardly varies, and the rows are
+    passed over once, without sorting.
+
     The competitors do not keep their level close to zero: with Sun et al.'s setting 1, 1,000 rows and a calibrated
     model, at level 0.9 the percentile bootstrap covers about 0.1, the centred bootstrap and subsampling
     nearly always; HulC keeps near its level by splitting the rows at random, which makes its sets long.
@@ -269,14 +275,13 @@ def _resampled(
     if k > 1:
         scores = of_matrix(as_sample(y_true, y_prob, rows, kind="confidence"), k, _per_axis(bins))
     else:
-        rule = None if bins is None else blind_to_labels(as_rule(bins))
-        tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
-        _one_score(tally)
-        chosen = rule or _equal_width(tally.weight)
-        if method in BOOTSTRAPS and tally.weight > _FEW:
-            sums_per_bin = Bins.from_cells(tally.parts[0], chosen.group(tally.parts[0]))
-            return _bootstrapped(sums_per_bin, chosen, method, level, resamples, rng)
-        scores = of_cells(tally.parts[0], chosen, _classes(tally))
+        asked = BySize(_equal_width) if bins is None else blind_to_labels(as_rule(bins))
+        few = _FEW if method in BOOTSTRAPS else math.inf
+        found, rule = as_sums(y_true, y_prob, asked, rows, few=few, kind="confidence")
+        _one_score(found)
+        if isinstance(found, Binned):
+            return _bootstrapped(found.parts[0], rule, method, level, resamples, rng)
+        scores = of_cells(found.parts[0], rule, _classes(found))
     sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
     _need_pairs(sums)
     return sums, resampled_region(method, Outcomes(scores), level, resamples, rng), scores.bins
