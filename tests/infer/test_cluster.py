@@ -12,7 +12,8 @@ import trueness as tn
 from trueness.infer import calibration_test, ece_interval
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_score import label_variance, sign_variance
-from trueness.infer._wild import CLUSTERED, wild_pvalue
+from trueness.infer._wild import Wild, wild_pvalue
+from trueness.infer._wild_pairs import CLUSTERED, wild_pairs
 
 METHODS = tuple(CLUSTERED)
 LAWS = {"uniform": (1, 1), "near 1": (12, 0.25), "rare": (0.3, 20)}
@@ -139,7 +140,7 @@ def test_the_spread_under_signs_is_that_of_all_signs():
     y, p, cluster = draw(np.random.default_rng(4), 8, most=6)
     residuals = clustered_rows(y, p, cluster, {}).residuals(tn.EqualWidth(3))
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
-    every = residuals.redone((signs[:, clustered_rows(y, p, cluster, {}).cluster] * residuals.u).T)
+    every = wild_pairs(residuals, clustered_rows(y, p, cluster, {}).p).of_signs(signs.T.astype(float))
     assert every.mean() == pytest.approx(0, abs=1e-14)
     assert sign_variance(residuals) == pytest.approx(every.var(), rel=1e-9)
     assert every[-1] == pytest.approx(residuals.estimate)
@@ -152,7 +153,10 @@ def test_the_spread_of_independent_labels_is_that_of_all_labels():
     residuals = found.residuals(tn.EqualWidth(2))
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
     chance = np.where(labels == 1, found.p, 1 - found.p).prod(axis=1)
-    every = residuals.redone((labels - found.p).T)
+    statistic = wild_pairs(residuals, found.p)
+    order = np.argsort(residuals.entry, kind="stable")
+    assert statistic.p.tolist() == found.p[order].tolist()
+    every = statistic.of_labels(labels[:, order].T)
     assert chance @ every == pytest.approx(0, abs=1e-14)
     assert label_variance(residuals, found.p) == pytest.approx(chance @ every**2, rel=1e-9)
 
@@ -160,13 +164,18 @@ def test_the_spread_of_independent_labels_is_that_of_all_labels():
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
 def test_the_pvalue_is_the_larger_of_signs_and_labels():
     rows = clustered_rows([1, 1, 1, 1], [0.5] * 4, [0, 0, 1, 1], {})
-    observed, pvalue = wild_pvalue(lambda u: u.sum(axis=0), rows, 3_999, np.random.default_rng(0))
-    assert observed == 2
+    pvalue = wild_pvalue(total(rows), 2, 3_999, np.random.default_rng(0))
     assert pvalue == pytest.approx(1 / 4, abs=0.03)  # two signs; four labels would give 1/16
     rows = clustered_rows([1, 1], [0.9, 0.9], [0, 1], {})
-    _, pvalue = wild_pvalue(lambda u: u.sum(axis=0), rows, 3_999, np.random.default_rng(0))
-    assert pvalue == pytest.approx(0.81, abs=0.03)
-    assert wild_pvalue(lambda u: u[0] * 0, rows, 19, np.random.default_rng(0)) == (0.0, 1.0)
+    assert wild_pvalue(total(rows), 2, 3_999, np.random.default_rng(0)) == pytest.approx(0.81, abs=0.03)
+    nothing = Wild(0.0, rows.p, lambda signs: signs[0] * 0, lambda labels: labels[0] * 0.0)
+    assert wild_pvalue(nothing, 2, 19, np.random.default_rng(0)) == 1
+
+
+def total(rows):
+    """The sum of the residuals."""
+    sums = np.bincount(rows.cluster, rows.u)
+    return Wild(rows.u.sum(), rows.p, lambda signs: sums @ signs, lambda labels: (labels - rows.p[:, None]).sum(axis=0))
 
 
 def test_draws_come_in_batches(monkeypatch):
@@ -174,8 +183,24 @@ def test_draws_come_in_batches(monkeypatch):
     monkeypatch.setattr("trueness.infer._wild._LEAST", 1)
     seen = []
     rows = clustered_rows([0, 1], [0.9, 0.9], [0, 1], {})
-    wild_pvalue(lambda u: (seen.append(u.shape[1]), u[0])[1], rows, 10, np.random.default_rng(0))
-    assert seen == [1, 4, 4, 2, 4, 4, 2]
+
+    def noted(drawn):
+        seen.append(drawn.shape[1])
+        return drawn[0].astype(float)
+
+    wild_pvalue(Wild(0.0, rows.p, noted, noted), rows.clusters, 10, np.random.default_rng(0))
+    assert seen == [4, 4, 2, 4, 4, 2]
+
+
+def test_every_statistic_is_that_of_unchanged_signs_and_of_the_labels_seen():
+    y, p, cluster = draw(np.random.default_rng(6), 30)
+    rows = clustered_rows(y, p, cluster, {})
+    residuals = rows.residuals(tn.EqualMass(4))
+    statistic = wild_pairs(residuals, rows.p)
+    order = np.argsort(residuals.entry, kind="stable")
+    seen = np.asarray(rows.top.y)[order, None]
+    assert statistic.of_signs(np.ones((30, 1)))[0] == pytest.approx(residuals.estimate, abs=1e-14)
+    assert statistic.of_labels(seen)[0] == pytest.approx(residuals.estimate, abs=1e-14)
 
 
 def test_statistics_are_those_of_independent_rows():

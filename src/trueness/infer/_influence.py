@@ -67,14 +67,6 @@ class PairedResiduals:
         drawn = count[self.unit]
         return self._of(drawn * self.n if self.clustered else drawn.astype(np.float64), drawn * self.s)
 
-    def redone(self, u: Floats) -> Floats:
-        """T of other residuals of the same rows in clusters; `u` is (n, draws)."""
-        entry = self.entry
-        order = np.argsort(entry, kind="stable")
-        s = np.add.reduceat(u[order], np.flatnonzero(np.diff(entry[order], prepend=-1)), axis=0)
-        excess, squares = (np.add.reduceat(part, self.first, axis=0) for part in (s, s * s))
-        return np.asarray(self.coefficient @ (excess * excess - squares))
-
     @property
     def coefficient(self) -> Floats:
         r"""What :math:`S^2 - \sum_e S_e^2` of each bin is multiplied by in T: 0 if it has one entry."""

@@ -21,7 +21,7 @@ from trueness.infer._finding import Ask, Finding, Test
 from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
 from trueness.infer._spiegelhalter import spiegelhalter
 from trueness.infer._t_cal import adaptive_t_cal, t_cal
-from trueness.infer._wild import CLUSTERED
+from trueness.infer._wild_pairs import CLUSTERED
 from trueness.results._significance import Significance
 from trueness.typing import ArrayLike, RowOptions
 
