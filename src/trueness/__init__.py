@@ -25,6 +25,7 @@ __all__ = [
     "EqualMass",
     "EqualWidth",
     "EstimationError",
+    "FewClustersWarning",
     "FewRowsWarning",
     "InputError",
     "Interval",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from trueness._versions import show_versions
     from trueness.errors import (
         DroppedRowsWarning,
+        FewClustersWarning,
         FewRowsWarning,
         InputError,
         MissingLibraryError,
@@ -180,6 +182,7 @@ __getattr__, __dir__ = lazily(
         ),
         "errors": (
             "DroppedRowsWarning",
+            "FewClustersWarning",
             "FewRowsWarning",
             "InputError",
             "MissingLibraryError",

@@ -15,17 +15,23 @@ from trueness.infer._clustered_score import label_variance, sign_variance
 from trueness.infer._wild import Wild, wild_pvalue
 from trueness.infer._wild_pairs import CLUSTERED, wild_pairs
 
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
 METHODS = tuple(CLUSTERED)
 LAWS = {"uniform": (1, 1), "near 1": (12, 0.25), "rare": (0.3, 20)}
 
 
-def draw(rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shift=0.0, most=10):
+def draw(rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shift=0.0, most=10, large=0.0):
     """Clusters of 1 to `most` rows; labels and scores of a cluster go together, by normal numbers that they share.
+
+    The first cluster has the share `large` of the rows, if that is said.
 
     The score of a row has the given law and its label the probability expit(slope · logit p + shift), whatever the
     other rows are.
     """
-    cluster = np.repeat(np.arange(clusters), rng.integers(1, most + 1, clusters))
+    sizes = rng.integers(1, most + 1, clusters)
+    if large:
+        sizes[0] = round(large / (1 - large) * sizes[1:].sum())
+    cluster = np.repeat(np.arange(clusters), sizes)
 
     def uniform(share):
         own = rng.normal(size=cluster.size)
@@ -209,6 +215,26 @@ def test_statistics_are_those_of_independent_rows():
     for method in ("ks", "kuiper", "spiegelhalter"):
         plain = calibration_test(y, p, method=method).statistic
         assert calibration_test(y, p, method=method, cluster=cluster).statistic == pytest.approx(plain, abs=1e-12)
+
+
+@pytest.mark.parametrize("ask", [ece_interval, calibration_test])
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [([5] * 19, "19 clusters, in size worth 19.0"), ([60] + [1] * 60, r"61 clusters, in size worth 3\.9")],
+)
+def test_few_clusters_or_a_large_one_are_warned_of(ask, sizes, words):
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    p = rng.random(cluster.size)
+    with pytest.warns(tn.FewClustersWarning, match=words):
+        ask((rng.random(p.size) < p).astype(int), p, cluster=cluster)
+
+
+@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
+def test_twenty_clusters_of_one_size_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    ece_interval((rng.random(60) < p).astype(int), p, cluster=np.arange(60) % 20)
 
 
 def test_gross_errors_are_found():
@@ -396,3 +422,31 @@ def test_the_set_covers(law, slope, shift, alike, shared):
 def test_rows_taken_for_independent_are_covered_as_seldom_as_the_page_says(shift, share):
     runs = 150
     assert coverage(runs, shift=shift, cluster=False, seed=13) == pytest.approx(share, abs=slack(share, runs) + 0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize(("clusters", "large"), [(10, 0.0), (30, 0.0), (80, 0.2), (80, 0.5)])
+@pytest.mark.parametrize("method", METHODS)
+def test_few_clusters_or_a_large_one_keep_the_level_of_uniform_scores(method, clusters, large):
+    found = pvalues(method, 250, clusters=clusters, large=large, seed=14, resamples=99)
+    for alpha in (0.1, 0.05):
+        assert np.mean(found <= alpha) <= 1.2 * alpha + slack(alpha, 250, 3.5), alpha
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_rare_events_and_half_of_the_rows_in_one_cluster_break_the_level(method):
+    """What the warning speaks of."""
+    found = pvalues(method, 250, law="rare", alike=0.9, clusters=80, large=0.5, seed=15, resamples=99)
+    assert 0.1 < np.mean(found <= 0.1) < 0.35
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize(("clusters", "large"), [(10, 0.0), (30, 0.0), (80, 0.5)])
+@pytest.mark.parametrize("shift", [0.0, 0.8])
+def test_the_set_covers_with_few_clusters_or_a_large_one(clusters, large, shift):
+    runs = 200
+    assert coverage(runs, clusters=clusters, large=large, shift=shift, seed=16) >= 0.85 - slack(0.85, runs, 3)
