@@ -238,16 +238,26 @@ def bootstrap(n: int, pace: Pace) -> list[Line]:
     ]
 
 
+PARTS: dict[str, Callable[[int, Pace], list[Line]]] = {
+    "analytic": analytic_interval,
+    "classes": many_classes,
+    "t-cal": t_cal,
+    "bootstrap": bootstrap,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer rounds")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", action="append", choices=PARTS, help="one part of the table; may be repeated")
+    given = parser.parse_args()
+    quick = given.quick
     pace = Pace(rounds=5, fewest=3) if quick else Pace(slow_s=30.0)
     n, few = (100_000, 1_000) if quick else (1_000_000, 10_000)
     head = ["what", "rounds", "wall", "CPU", "wall, times ours", "CPU, times ours", "bar"]
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
-    for lines in (analytic_interval(n, pace), many_classes(n, pace), t_cal(few, pace), bootstrap(n, pace)):
-        for line in lines:
+    for part in given.only or PARTS:
+        for line in PARTS[part](few if part == "t-cal" else n, pace):
             print("| " + " | ".join(line.cells()) + " |", flush=True)
 
 
