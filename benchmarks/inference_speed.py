@@ -230,8 +230,10 @@ def bootstrap(n: int, pace: Pace) -> list[Line]:
         pace,
     )
     one, interval = found["pass"], found["interval"]
-    extra = statistics.median(interval.wall[i] - one.wall[i] for i in interval.wall if i in one.wall)
-    good = f"within {EXTRA_BAR * 1e3:g} ms: {verdict(extra <= EXTRA_BAR)} ({extra * 1e3:+.2f} ms)"
+    wall = statistics.median(interval.wall[i] - one.wall[i] for i in interval.wall if i in one.wall)
+    cpu = statistics.median(interval.cpu[i] - one.cpu[i] for i in interval.cpu if i in one.cpu)
+    added = f"{wall * 1e3:+.2f} ms, CPU {cpu * 1e3:+.2f} ms"
+    good = f"within {EXTRA_BAR * 1e3:g} ms: {verdict(max(wall, cpu) <= EXTRA_BAR)} ({added})"
     return [
         Line(f"`ece`, {n:,} rows, 10 bins: one pass", one),
         Line('… `ece_interval(method="bootstrap", bins=10, resamples=1000)`', interval, bar=good),

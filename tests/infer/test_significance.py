@@ -392,6 +392,13 @@ def test_a_record_can_be_read_and_written(method, how):
     assert "independent" in text
 
 
+def test_the_record_says_where_near_ties_are_drawn_together():
+    p = np.linspace(0.01, 0.99, 4_097)
+    y = (np.arange(p.size) % 2).astype(int)
+    assert "exact within 0.001, near ties" in calibration_test(y, p, resamples=9, seed=0).assumptions
+    assert "exact at any n" in calibration_test(y[1:], p[1:], resamples=9, seed=0).assumptions
+
+
 def test_the_record_names_the_bins_and_draws_that_were_chosen():
     rng = np.random.default_rng(0)
     p = rng.random(1_000)

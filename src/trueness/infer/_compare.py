@@ -112,7 +112,7 @@ def compare(
 
     What is compared by 'squared_ece' is the binned error. In simulations with 100 to 5,000 rows, models that err as
     much as each other but on opposite sides are told apart in 7 to 11 % of samples at level 0.9. Where both models are
-    calibrated, or err in nearly the same way, the standard error is still about 1.2 times too large (1.5 times
+    calibrated, or err in nearly the same way, the standard error is still 1.1 to 1.4 times too large (1.5 times
     without the correction), because chance then passes for error, and most where the difference is large; equal models
     are told apart in 0 to 5 % only. The bootstrap is more cautious still, with a spread about 1.7 times too large.
 

@@ -32,9 +32,10 @@ def exact(cells: Cells, ask: Ask) -> Finding:
     scores = of_cells(cells, rule, None)
     statistic = float(PairStatistic(scores.z, scores.count, scores.first)([scores.hits])[0])
     pvalue = zero_pvalue(scores, statistic, resamples, ask.rng)
+    exactly = "exact at any n" if cells.size <= _MANY else "exact within 0.001, near ties being drawn together"
     assumed = (
-        f"Rows are independent; the level is exact at any n: {resamples:,} sets of labels were drawn from the "
-        f"scores. Bins: {rule!r}."
+        f"Rows are independent; the level is {exactly}: {resamples:,} sets of labels were drawn from the scores. "
+        f"Bins: {rule!r}."
     )
     return Finding(statistic, pvalue, assumed, 1 / (resamples + 1))
 

@@ -15,8 +15,9 @@ __all__ = ["Hits", "drawn_hits", "drawn_pvalue", "entries_of", "monte_carlo", "r
 
 Hits: TypeAlias = list[NDArray[Any]]
 
-# Numbers drawn at a time, so that they stay in the processor's cache.
-_BATCH = 1 << 18
+# Numbers drawn at a time, so that they stay in the processor's cache; but not fewer draws, which are added side by
+# side, as long as memory is small.
+_BATCH, _DRAWS, _MOST = 1 << 16, 32, 1 << 22
 # Up to so many rows of one score, drawing them one by one is faster than one binomial number.
 _LIGHT = 8
 # Statistics that differ by less, relative to their spread, are equal: different labels may give the same
@@ -69,7 +70,7 @@ def entries_of(cells: Cells) -> tuple[Floats, Ints]:
 
 def redrawn(z: Floats, count: Ints, resamples: int, rng: np.random.Generator) -> Iterator[Hits]:
     """Batches of drawn labels, `resamples` draws in all; memory is bounded whatever their number."""
-    size = max(1, _BATCH // len(z))
+    size = max(1, min(max(_DRAWS, _BATCH // len(z)), _MOST // len(z)))
     for begin in range(0, resamples, size):
         yield drawn_hits(z, count, min(size, resamples - begin), rng)
 

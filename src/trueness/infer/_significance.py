@@ -81,7 +81,9 @@ def calibration_test(
     method : str, default 'exact'
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, large values counting, against labels
-            redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass.
+            redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
+            4,096 distinct scores those of a bin that nearly agree are drawn together, as one binomial number; that
+            changes the level by less than 0.001.
         'analytic'
             The same :math:`T` as :math:`z = n \sqrt{w}\, T / \sigma_0`, cells of volume :math:`w`, upper tail of the
             normal distribution (Sun et al. 2025). Equal width only; default max(2, round(n^0.4)) bins.
