@@ -29,6 +29,7 @@ __all__ = [
     "EqualMass",
     "EqualWidth",
     "EstimationError",
+    "FewClustersWarning",
     "FewRowsWarning",
     "Guarantee",
     "HistogramBinning",
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from trueness._versions import show_versions
     from trueness.errors import (
         DroppedRowsWarning,
+        FewClustersWarning,
         FewRowsWarning,
         InputError,
         MissingLibraryError,
@@ -264,6 +266,7 @@ __getattr__, __dir__ = lazily(
         ),
         "errors": (
             "DroppedRowsWarning",
+            "FewClustersWarning",
             "FewRowsWarning",
             "InputError",
             "MissingLibraryError",

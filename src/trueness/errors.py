@@ -5,6 +5,7 @@ import warnings
 
 __all__ = [
     "DroppedRowsWarning",
+    "FewClustersWarning",
     "FewRowsWarning",
     "InputError",
     "MissingLibraryError",
@@ -39,6 +40,10 @@ class TruenessWarning(UserWarning):
 
 class OneClassWarning(TruenessWarning):
     """All labels are equal."""
+
+
+class FewClustersWarning(TruenessWarning):
+    """Rows come in so few clusters, or so much in one, that levels are not kept."""
 
 
 class FewRowsWarning(TruenessWarning):

@@ -10,6 +10,9 @@ from scipy.stats import ks_2samp
 from strategies import arrays, rows
 
 import trueness as tn
+from trueness._input.sample import accept
+from trueness._tally.bins import Bins
+from trueness._tally.top_k import of_cells, of_matrix
 from trueness.infer._bootstrap import (
     basic_bootstrap,
     basic_interval,
@@ -31,6 +34,10 @@ def cells_of(y, p, **options):
     return tn.tally(y, p, **options).parts[0]
 
 
+def outcomes_of(y, p, rule=RULE, **options):
+    return Outcomes(of_cells(cells_of(y, p, **options), rule, None))
+
+
 def some(n, seed=1, power=1.5):
     rng = np.random.default_rng(seed)
     p = rng.random(n)
@@ -47,7 +54,7 @@ def row_bootstrap(y, p, edges, resamples, seed):
 @given(pairs=rows)
 def test_the_squared_error_of_all_rows_is_that_of_the_measure(pairs):
     y, p = arrays(pairs)
-    outcomes = Outcomes(cells_of(y, p), tn.EqualWidth(3))
+    outcomes = outcomes_of(y, p, tn.EqualWidth(3))
     expected = _measured(y, p)
     assert float(outcomes.of_counts(outcomes.count)) == pytest.approx(expected, abs=1e-12)
     every_row = np.arange(outcomes.n)[np.newaxis]
@@ -59,14 +66,15 @@ def test_the_squared_error_of_all_rows_is_that_of_the_measure(pairs):
 def test_resampled_sums_cannot_be_told_from_resampled_rows(draw, n, power):
     y, p = some(n, power=power)
     expected = row_bootstrap(y, p, RULE, 600, seed=2)
-    found = bootstrap_squared_ece(cells_of(y, p), RULE, 4_000, np.random.default_rng(3), draw=draw)
+    sums = outcomes_of(y, p) if draw == "rows" else tn.binned(y, p, bins=10).parts[0]
+    found = bootstrap_squared_ece(sums, 4_000, np.random.default_rng(3))
     assert ks_2samp(expected, found).pvalue > 0.001
 
 
 def test_the_bootstrap_of_three_rows_is_that_of_all_their_resamples():
     y, p = np.array([0, 1, 1]), np.array([0.2, 0.4, 0.9])
     values = [_measured(y[list(i)], p[list(i)], bins=1) for i in itertools.product(range(3), repeat=3)]
-    found = bootstrap_squared_ece(cells_of(y, p), tn.EqualWidth(1), 20_000, np.random.default_rng(1))
+    found = bootstrap_squared_ece(outcomes_of(y, p, tn.EqualWidth(1)), 20_000, np.random.default_rng(1))
     assert sorted(set(np.round(found, 9))) == sorted(set(np.round(values, 9)))
     assert abs(found.mean() - np.mean(values)) < 4 * np.std(values) / np.sqrt(found.size)
 
@@ -75,7 +83,7 @@ def test_ties_are_drawn_as_rows():
     y, p = some(400)
     p = np.round(p, 1)
     expected = row_bootstrap(y, p, RULE, 600, seed=2)
-    found = bootstrap_squared_ece(cells_of(y, p), RULE, 4_000, np.random.default_rng(3))
+    found = bootstrap_squared_ece(outcomes_of(y, p), 4_000, np.random.default_rng(3))
     assert ks_2samp(expected, found).pvalue > 0.001
 
 
@@ -116,29 +124,29 @@ def test_intervals_by_hand():
 
 def test_subsampling_by_hand():
     y, p = some(900)
-    cells = cells_of(y, p)
+    outcomes = outcomes_of(y, p)
     estimate = tn.squared_ece(y, p, bins=10)
-    drawn = subsamples(Outcomes(cells, RULE), 30, 200, np.random.default_rng(1), replace=True)
+    drawn = subsamples(outcomes, 30, 200, np.random.default_rng(1), replace=True)
     low, high = np.quantile(drawn, [0.05, 0.95])
-    found = subsampling(cells, RULE, level=0.9, resamples=200, rng=np.random.default_rng(1))
+    found = subsampling(outcomes, level=0.9, resamples=200, rng=np.random.default_rng(1))
     scale = np.sqrt(30 / 900)
     assert found == pytest.approx((estimate + scale * (low - estimate), estimate + scale * (high - estimate)))
-    drawn = subsamples(Outcomes(cells, RULE), 30, 200, np.random.default_rng(1), replace=False)
+    drawn = subsamples(outcomes, 30, 200, np.random.default_rng(1), replace=False)
     low, high = np.quantile(drawn, [0.05, 0.95])
-    found = politis_romano(cells, RULE, level=0.9, resamples=200, rng=np.random.default_rng(1))
+    found = politis_romano(outcomes, level=0.9, resamples=200, rng=np.random.default_rng(1))
     assert found == pytest.approx((estimate - scale * (high - estimate), estimate - scale * (low - estimate)))
 
 
 def test_a_subsample_of_all_rows_without_replacement_is_the_sample():
     y, p = some(50)
-    found = subsamples(Outcomes(cells_of(y, p), RULE), 50, 3, np.random.default_rng(1), replace=False)
+    found = subsamples(outcomes_of(y, p), 50, 3, np.random.default_rng(1), replace=False)
     assert found == pytest.approx([tn.squared_ece(y, p, bins=10)] * 3)
 
 
 def test_subsamples_are_draws_of_rows():
     y, p = some(200)
     p = np.round(p, 2)
-    outcomes = Outcomes(cells_of(y, p), RULE)
+    outcomes = outcomes_of(y, p)
     rng = np.random.default_rng(4)
     for replace in (True, False):
         drawn = (rng.choice(200, 40, replace=replace) for _ in range(600))
@@ -152,9 +160,9 @@ def test_subsamples_are_draws_of_rows():
 def test_an_interval_is_ordered_reproducible_and_blind_to_the_order_of_rows(method, n, seed):
     y, p = some(n, seed)
     options = {"level": 0.9, "resamples": 50}
-    low, high = method(cells_of(y, p), RULE, rng=np.random.default_rng(seed), **options)
+    low, high = method(outcomes_of(y, p), rng=np.random.default_rng(seed), **options)
     assert low <= high
-    again = method(cells_of(y[::-1], p[::-1]), RULE, rng=np.random.default_rng(seed), **options)
+    again = method(outcomes_of(y[::-1], p[::-1]), rng=np.random.default_rng(seed), **options)
     assert (low, high) == again
 
 
@@ -163,7 +171,7 @@ def test_an_interval_is_ordered_reproducible_and_blind_to_the_order_of_rows(meth
 def test_every_rule_will_do(method, rule):
     y, p = some(3_000)
     p = np.round(p, 3)
-    low, high = method(cells_of(y, p), rule, level=0.9, resamples=200, rng=np.random.default_rng(1))
+    low, high = method(outcomes_of(y, p, rule), level=0.9, resamples=200, rng=np.random.default_rng(1))
     assert np.isfinite([low, high]).all()
     assert low < high
 
@@ -173,10 +181,10 @@ def test_weight_2_is_the_row_twice(method):
     y, p = some(80)
     w = np.random.default_rng(1).integers(0, 4, 80)
     options = {"level": 0.9, "resamples": 50}
-    weighted = method(cells_of(y, p, sample_weight=w), RULE, rng=np.random.default_rng(1), **options)
-    assert weighted == method(cells_of(np.repeat(y, w), np.repeat(p, w)), RULE, rng=np.random.default_rng(1), **options)
+    weighted = method(outcomes_of(y, p, sample_weight=w), rng=np.random.default_rng(1), **options)
+    assert weighted == method(outcomes_of(np.repeat(y, w), np.repeat(p, w)), rng=np.random.default_rng(1), **options)
     with pytest.raises(tn.InputError, match="must be whole numbers"):
-        method(cells_of(y, p, sample_weight=w + 0.5), RULE, rng=np.random.default_rng(1), **options)
+        outcomes_of(y, p, sample_weight=w + 0.5)
 
 
 def test_bins_without_second_moments_are_refused():
@@ -184,22 +192,80 @@ def test_bins_without_second_moments_are_refused():
     bins = tn.binned(y, p, bins=10).parts[0]
     bins.moments = False
     with pytest.raises(tn.InputError, match="without second moments"):
-        bootstrap_squared_ece(bins, None, 10, np.random.default_rng(1))
+        bootstrap_squared_ece(bins, 10, np.random.default_rng(1))
 
 
-def test_bins_of_fixed_edges_may_be_merged():
+@pytest.mark.parametrize("method", [percentile_bootstrap, basic_bootstrap, centred_bootstrap])
+def test_bins_of_cells_and_of_rows_have_the_same_resamples(method):
     y, p = some(500)
-    fine = tn.binned(y, p, bins=20).parts[0]
-    found = bootstrap_squared_ece(fine, RULE, 50, np.random.default_rng(1))
-    again = bootstrap_squared_ece(tn.binned(y, p, bins=10).parts[0], None, 50, np.random.default_rng(1))
-    assert found.tolist() == again.tolist()
+    cells = cells_of(y, p)
+    options = {"level": 0.9, "resamples": 50}
+    found = method(Bins.from_cells(cells, RULE.group(cells)), rng=np.random.default_rng(1), **options)
+    assert found == method(tn.binned(y, p, bins=10).parts[0], rng=np.random.default_rng(1), **options)
+
+
+def classes(n, K, seed=0):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(K), n)
+    return np.array([rng.choice(K, p=row) for row in P]), P
+
+
+def several(n=120, K=4, k=2, bins=3, **options):
+    return Outcomes(of_matrix(accept(*classes(n, K), **options), k, bins))
+
+
+def by_pairs(u, place):
+    """The double sum over pairs of rows of one bin."""
+    total = 0.0
+    for b in set(place):
+        rows = [row for row, where in zip(u, place, strict=True) if where == b]
+        pairs = sum(float(a @ c) for i, a in enumerate(rows) for j, c in enumerate(rows) if i != j)
+        total += pairs / max(1, len(rows) - 1)
+    return total / len(u)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_a_resample_of_several_scores_is_the_double_sum_over_its_pairs(k):
+    outcomes = several(k=k)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, outcomes.n, (3, 50))
+    counts = np.stack([np.bincount(row, minlength=outcomes.n) for row in rows])
+    expected = [by_pairs(outcomes.u[row], outcomes.bin[row].tolist()) for row in rows]
+    assert outcomes.of_rows(rows) == pytest.approx(expected, abs=1e-12)
+    assert outcomes.of_counts(counts) == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_score_of_a_matrix_is_a_vector_of_scores():
+    """Rows of a matrix, k = 1, and the tally of their largest scores: the same kinds of rows, in another order."""
+    y, P = classes(150, 3)
+    P = np.round(P, 2) + (1 - np.round(P, 2).sum(axis=1, keepdims=True)) / 3
+    general = Outcomes(of_matrix(accept(y, P), 1, 6))
+    cells = tn.tally(y, P, kind="confidence").parts[0]
+    binary = Outcomes(of_cells(cells, tn.EqualWidth(6), 3))
+    assert general.estimate == pytest.approx(binary.estimate, abs=1e-12)
+    resamples = [bootstrap_squared_ece(rows, 3_000, np.random.default_rng(2)) for rows in (general, binary)]
+    assert ks_2samp(*resamples).pvalue > 0.001
+    parts = [subsamples(rows, 40, 3_000, np.random.default_rng(2), replace=False) for rows in (general, binary)]
+    assert ks_2samp(*parts).pvalue > 0.001
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weight_2_is_the_row_twice_for_several_scores(method):
+    y, P = classes(60, 3)
+    w = np.random.default_rng(1).integers(0, 3, 60)
+    weighted = Outcomes(of_matrix(accept(y, P, sample_weight=w), 2, 3))
+    repeated = Outcomes(of_matrix(accept(np.repeat(y, w), np.repeat(P, w, axis=0)), 2, 3))
+    assert weighted.n == repeated.n
+    assert weighted.estimate == pytest.approx(repeated.estimate, abs=1e-12)
+    low, high = method(weighted, level=0.9, resamples=50, rng=np.random.default_rng(3))
+    assert low <= high
 
 
 def test_the_percentile_interval_lies_above_a_calibrated_sample():
     """A row drawn twice makes a pair with itself, so that resamples err upwards; centring mends it."""
     y, p = some(500, power=1.0)
-    cells, estimate = cells_of(y, p), tn.squared_ece(y, p, bins=10)
-    drawn = bootstrap_squared_ece(cells, RULE, 2_000, np.random.default_rng(1))
+    estimate = tn.squared_ece(y, p, bins=10)
+    drawn = bootstrap_squared_ece(outcomes_of(y, p), 2_000, np.random.default_rng(1))
     assert drawn.mean() > estimate + 0.001
     low, high = centred_interval(estimate, drawn, 0.9)
     assert low < estimate < high
@@ -214,7 +280,7 @@ def test_bootstrap_intervals_cover_a_large_error(method):
     for _ in range(runs):
         p = rng.random(1_000)
         y = rng.random(1_000) < 0.5
-        low, high = method(cells_of(y, p), tn.EqualWidth(20), level=0.9, resamples=300, rng=rng)
+        low, high = method(outcomes_of(y, p, tn.EqualWidth(20)), level=0.9, resamples=300, rng=rng)
         # Within bins of width 1/20 the mean gap is what is estimated: 1/12 less the variance within a bin.
         covered += low <= 1 / 12 - 1 / (12 * 400) <= high
     assert abs(covered / runs - 0.9) < 0.06

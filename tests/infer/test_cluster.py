@@ -12,19 +12,26 @@ import trueness as tn
 from trueness.infer import calibration_test, ece_interval
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_score import label_variance, sign_variance
-from trueness.infer._wild import CLUSTERED, wild_pvalue
+from trueness.infer._wild import Wild, wild_pvalue
+from trueness.infer._wild_pairs import CLUSTERED, wild_pairs
 
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
 METHODS = tuple(CLUSTERED)
 LAWS = {"uniform": (1, 1), "near 1": (12, 0.25), "rare": (0.3, 20)}
 
 
-def draw(rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shift=0.0, most=10):
+def draw(rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shift=0.0, most=10, large=0.0):
     """Clusters of 1 to `most` rows; labels and scores of a cluster go together, by normal numbers that they share.
+
+    The first cluster has the share `large` of the rows, if that is said.
 
     The score of a row has the given law and its label the probability expit(slope · logit p + shift), whatever the
     other rows are.
     """
-    cluster = np.repeat(np.arange(clusters), rng.integers(1, most + 1, clusters))
+    sizes = rng.integers(1, most + 1, clusters)
+    if large:
+        sizes[0] = round(large / (1 - large) * sizes[1:].sum())
+    cluster = np.repeat(np.arange(clusters), sizes)
 
     def uniform(share):
         own = rng.normal(size=cluster.size)
@@ -139,7 +146,7 @@ def test_the_spread_under_signs_is_that_of_all_signs():
     y, p, cluster = draw(np.random.default_rng(4), 8, most=6)
     residuals = clustered_rows(y, p, cluster, {}).residuals(tn.EqualWidth(3))
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
-    every = residuals.redone((signs[:, clustered_rows(y, p, cluster, {}).cluster] * residuals.u).T)
+    every = wild_pairs(residuals, clustered_rows(y, p, cluster, {}).p).of_signs(signs.T.astype(float))
     assert every.mean() == pytest.approx(0, abs=1e-14)
     assert sign_variance(residuals) == pytest.approx(every.var(), rel=1e-9)
     assert every[-1] == pytest.approx(residuals.estimate)
@@ -152,7 +159,10 @@ def test_the_spread_of_independent_labels_is_that_of_all_labels():
     residuals = found.residuals(tn.EqualWidth(2))
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
     chance = np.where(labels == 1, found.p, 1 - found.p).prod(axis=1)
-    every = residuals.redone((labels - found.p).T)
+    statistic = wild_pairs(residuals, found.p)
+    order = np.argsort(residuals.entry, kind="stable")
+    assert statistic.p.tolist() == found.p[order].tolist()
+    every = statistic.of_labels(labels[:, order].T)
     assert chance @ every == pytest.approx(0, abs=1e-14)
     assert label_variance(residuals, found.p) == pytest.approx(chance @ every**2, rel=1e-9)
 
@@ -160,13 +170,18 @@ def test_the_spread_of_independent_labels_is_that_of_all_labels():
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
 def test_the_pvalue_is_the_larger_of_signs_and_labels():
     rows = clustered_rows([1, 1, 1, 1], [0.5] * 4, [0, 0, 1, 1], {})
-    observed, pvalue = wild_pvalue(lambda u: u.sum(axis=0), rows, 3_999, np.random.default_rng(0))
-    assert observed == 2
+    pvalue = wild_pvalue(total(rows), 2, 3_999, np.random.default_rng(0))
     assert pvalue == pytest.approx(1 / 4, abs=0.03)  # two signs; four labels would give 1/16
     rows = clustered_rows([1, 1], [0.9, 0.9], [0, 1], {})
-    _, pvalue = wild_pvalue(lambda u: u.sum(axis=0), rows, 3_999, np.random.default_rng(0))
-    assert pvalue == pytest.approx(0.81, abs=0.03)
-    assert wild_pvalue(lambda u: u[0] * 0, rows, 19, np.random.default_rng(0)) == (0.0, 1.0)
+    assert wild_pvalue(total(rows), 2, 3_999, np.random.default_rng(0)) == pytest.approx(0.81, abs=0.03)
+    nothing = Wild(0.0, rows.p, lambda signs: signs[0] * 0, lambda labels: labels[0] * 0.0)
+    assert wild_pvalue(nothing, 2, 19, np.random.default_rng(0)) == 1
+
+
+def total(rows):
+    """The sum of the residuals."""
+    sums = np.bincount(rows.cluster, rows.u)
+    return Wild(rows.u.sum(), rows.p, lambda signs: sums @ signs, lambda labels: (labels - rows.p[:, None]).sum(axis=0))
 
 
 def test_draws_come_in_batches(monkeypatch):
@@ -174,8 +189,24 @@ def test_draws_come_in_batches(monkeypatch):
     monkeypatch.setattr("trueness.infer._wild._LEAST", 1)
     seen = []
     rows = clustered_rows([0, 1], [0.9, 0.9], [0, 1], {})
-    wild_pvalue(lambda u: (seen.append(u.shape[1]), u[0])[1], rows, 10, np.random.default_rng(0))
-    assert seen == [1, 4, 4, 2, 4, 4, 2]
+
+    def noted(drawn):
+        seen.append(drawn.shape[1])
+        return drawn[0].astype(float)
+
+    wild_pvalue(Wild(0.0, rows.p, noted, noted), rows.clusters, 10, np.random.default_rng(0))
+    assert seen == [4, 4, 2, 4, 4, 2]
+
+
+def test_every_statistic_is_that_of_unchanged_signs_and_of_the_labels_seen():
+    y, p, cluster = draw(np.random.default_rng(6), 30)
+    rows = clustered_rows(y, p, cluster, {})
+    residuals = rows.residuals(tn.EqualMass(4))
+    statistic = wild_pairs(residuals, rows.p)
+    order = np.argsort(residuals.entry, kind="stable")
+    seen = np.asarray(rows.top.y)[order, None]
+    assert statistic.of_signs(np.ones((30, 1)))[0] == pytest.approx(residuals.estimate, abs=1e-14)
+    assert statistic.of_labels(seen)[0] == pytest.approx(residuals.estimate, abs=1e-14)
 
 
 def test_statistics_are_those_of_independent_rows():
@@ -184,6 +215,26 @@ def test_statistics_are_those_of_independent_rows():
     for method in ("ks", "kuiper", "spiegelhalter"):
         plain = calibration_test(y, p, method=method).statistic
         assert calibration_test(y, p, method=method, cluster=cluster).statistic == pytest.approx(plain, abs=1e-12)
+
+
+@pytest.mark.parametrize("ask", [ece_interval, calibration_test])
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [([5] * 19, "19 clusters, in size worth 19.0"), ([60] + [1] * 60, r"61 clusters, in size worth 3\.9")],
+)
+def test_few_clusters_or_a_large_one_are_warned_of(ask, sizes, words):
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    p = rng.random(cluster.size)
+    with pytest.warns(tn.FewClustersWarning, match=words):
+        ask((rng.random(p.size) < p).astype(int), p, cluster=cluster)
+
+
+@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
+def test_twenty_clusters_of_one_size_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    ece_interval((rng.random(60) < p).astype(int), p, cluster=np.arange(60) % 20)
 
 
 def test_gross_errors_are_found():
@@ -371,3 +422,31 @@ def test_the_set_covers(law, slope, shift, alike, shared):
 def test_rows_taken_for_independent_are_covered_as_seldom_as_the_page_says(shift, share):
     runs = 150
     assert coverage(runs, shift=shift, cluster=False, seed=13) == pytest.approx(share, abs=slack(share, runs) + 0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize(("clusters", "large"), [(10, 0.0), (30, 0.0), (80, 0.2), (80, 0.5)])
+@pytest.mark.parametrize("method", METHODS)
+def test_few_clusters_or_a_large_one_keep_the_level_of_uniform_scores(method, clusters, large):
+    found = pvalues(method, 250, clusters=clusters, large=large, seed=14, resamples=99)
+    for alpha in (0.1, 0.05):
+        assert np.mean(found <= alpha) <= 1.2 * alpha + slack(alpha, 250, 3.5), alpha
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_rare_events_and_half_of_the_rows_in_one_cluster_break_the_level(method):
+    """What the warning speaks of."""
+    found = pvalues(method, 250, law="rare", alike=0.9, clusters=80, large=0.5, seed=15, resamples=99)
+    assert 0.1 < np.mean(found <= 0.1) < 0.35
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize(("clusters", "large"), [(10, 0.0), (30, 0.0), (80, 0.5)])
+@pytest.mark.parametrize("shift", [0.0, 0.8])
+def test_the_set_covers_with_few_clusters_or_a_large_one(clusters, large, shift):
+    runs = 200
+    assert coverage(runs, clusters=clusters, large=large, shift=shift, seed=16) >= 0.85 - slack(0.85, runs, 3)

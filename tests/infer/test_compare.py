@@ -13,7 +13,7 @@ import trueness as tn
 from trueness.infer import compare, ece_interval
 from trueness.infer._clusters import error_of_mean
 from trueness.infer._compare import holm
-from trueness.infer._influence import PairedResiduals
+from trueness.infer._influence import PairedResiduals, pair_variance
 
 RNG = np.random.default_rng(7)
 N = 300
@@ -398,6 +398,47 @@ def test_calibrated_models_are_told_apart_too_rarely_but_never_too_often():
     calibrated = {"sharp": lambda q, rng: q, "flat": lambda q, rng: np.full(q.size, 0.5)}
     assert rejections(runs, 1000, calibrated, seed=2) < 0.1
     assert rejections(100, 300, calibrated, seed=2, method="bootstrap", resamples=199) < 0.1 + 3 * 0.03
+
+
+CALIBRATED = {"sharp": lambda q, rng: q, "coarse": lambda q, rng: (np.floor(q * 4) + 0.5) / 4}
+
+
+@pytest.mark.parametrize(("n", "runs"), [(60, 300), pytest.param(1_000, 1_500, marks=pytest.mark.slow)])
+def test_the_variance_of_pairs_is_that_of_the_difference_of_calibrated_models(n, runs):
+    rng = np.random.default_rng(n)
+    differences, variances = [], []
+    for _ in range(runs):
+        q, y, _ = independent(rng, n)
+        a, b = (PairedResiduals(y - of(q, rng), np.minimum((q * 4).astype(int), 3)) for of in CALIBRATED.values())
+        differences.append(a.estimate - b.estimate)
+        variances.append(pair_variance(a, b))
+    # The relative deviation of a variance of such tails is about twice that of a normal one.
+    assert np.mean(variances) == pytest.approx(np.var(differences), rel=4 * 2 * np.sqrt(2 / runs))
+
+
+def test_the_variance_of_pairs_is_that_of_all_signs():
+    rng = np.random.default_rng(3)
+    u, v = rng.normal(size=(2, 9))
+    bins = np.array([[0, 0, 0, 0, 1, 1, 1, 1, 2], [0, 1, 0, 1, 0, 1, 0, 1, 0]])
+    for cluster in (None, np.array([0, 0, 1, 1, 2, 2, 3, 4, 4])):
+        a, b = (PairedResiduals(part, where, cluster) for part, where in zip((u, v), bins, strict=True))
+        x, z = a.deviations().toarray(), b.deviations().toarray()
+        kernel = x.T @ x - z.T @ z
+        np.fill_diagonal(kernel, 0)
+        every = [s @ kernel @ s for s in map(np.array, product([-1, 1], repeat=len(kernel)))]
+        assert pair_variance(a, b) == pytest.approx(np.var(every), rel=1e-9)
+        assert pair_variance(a, a) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_the_standard_error_of_calibrated_models_is_as_much_too_large_as_the_page_says():
+    rng = np.random.default_rng(8)
+    found = []
+    for _ in range(600):
+        q, y, _ = independent(rng, 400)
+        found.append(compare(y, {name: of(q, rng) for name, of in CALIBRATED.items()}).pairs[0])
+    ratio = np.sqrt(np.mean([one.standard_error**2 for one in found])) / np.std([one.difference for one in found])
+    assert 1.05 < ratio < 1.35
 
 
 @pytest.mark.parametrize("runs", [25, pytest.param(400, marks=pytest.mark.slow)])

@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import trueness as tn
+from trueness._tally.top_k import of_cells
 from trueness.infer._hulc import adaptive_hulc, hulc, number_of_splits, split_counts
 from trueness.infer._outcomes import Outcomes
 from trueness.infer._subsampling import subsamples
@@ -20,7 +21,11 @@ def missed(parts, bias):
 def some(n, seed=1):
     rng = np.random.default_rng(seed)
     p = rng.random(n)
-    return tn.tally(rng.random(n) < 0.5, p).parts[0]
+    return outcomes_of(rng.random(n) < 0.5, p)
+
+
+def outcomes_of(y, p, rule=RULE):
+    return Outcomes(of_cells(tn.tally(y, p).parts[0], rule, None))
 
 
 def test_the_number_of_parts_by_hand():
@@ -75,19 +80,18 @@ def test_rows_that_are_all_different_are_shuffled():
 
 
 def test_the_hull_of_parts():
-    cells = some(200)
-    outcomes = Outcomes(cells, RULE)
-    low, high = hulc(cells, RULE, level=0.9, resamples=0, rng=np.random.default_rng(4))
+    outcomes = some(200)
+    low, high = hulc(outcomes, level=0.9, resamples=0, rng=np.random.default_rng(4))
     rng = np.random.default_rng(4)
     values = outcomes.of_counts(split_counts(outcomes.count, number_of_splits(0.9, 0.0, rng), rng))
     assert (low, high) == (values.min(), values.max())
-    assert (low, high) == hulc(cells, RULE, level=0.9, resamples=0, rng=np.random.default_rng(4))
+    assert (low, high) == hulc(outcomes, level=0.9, resamples=0, rng=np.random.default_rng(4))
 
 
 def test_the_adaptive_hull_takes_more_parts_where_the_estimate_is_biased():
     """Pairs of rows that share a score: a subsample hardly ever holds one, so that its error is nearly always less."""
     p = np.repeat(np.arange(50) / 100, 2)
-    outcomes = Outcomes(tn.tally(np.ones(100), p).parts[0], tn.Distinct())
+    outcomes = outcomes_of(np.ones(100), p, tn.Distinct())
     drawn = subsamples(outcomes, 10, 200, np.random.default_rng(1), replace=False)
     bias = abs(np.mean(drawn < outcomes.of_counts(outcomes.count)) - 0.5)
     assert bias > 0.4
@@ -96,16 +100,15 @@ def test_the_adaptive_hull_takes_more_parts_where_the_estimate_is_biased():
     parts = min(number_of_splits(0.9, bias, rng, most=50), 50)
     assert parts > 15
     values = outcomes.of_counts(split_counts(outcomes.count, parts, rng))
-    cells = tn.tally(np.ones(100), p).parts[0]
-    found = adaptive_hulc(cells, tn.Distinct(), level=0.9, resamples=200, rng=np.random.default_rng(1))
+    found = adaptive_hulc(outcomes, level=0.9, resamples=200, rng=np.random.default_rng(1))
     assert found == (values.min(), values.max())
 
 
 def test_too_few_rows_are_an_error():
     with pytest.raises(tn.InputError, match=r"HulC at level 0.9 needs at least (8|10) rows"):
-        hulc(some(6), RULE, level=0.9, resamples=0, rng=np.random.default_rng(1))
+        hulc(some(6), level=0.9, resamples=0, rng=np.random.default_rng(1))
     with pytest.raises(tn.InputError, match="Adaptive HulC needs at least 4 rows; got 3"):
-        adaptive_hulc(some(3), RULE, level=0.9, resamples=10, rng=np.random.default_rng(1))
+        adaptive_hulc(some(3), level=0.9, resamples=10, rng=np.random.default_rng(1))
 
 
 @pytest.mark.slow
@@ -118,8 +121,8 @@ def test_the_hull_keeps_its_level_where_the_estimate_has_no_bias(level):
     covered = 0
     for _ in range(runs):
         p = rng.random(1_000)
-        cells = tn.tally(rng.random(1_000) < 0.5, p).parts[0]
-        low, high = hulc(cells, rule, level=level, resamples=0, rng=rng)
+        rows = outcomes_of(rng.random(1_000) < 0.5, p, rule)
+        low, high = hulc(rows, level=level, resamples=0, rng=rng)
         covered += low <= truth <= high
     assert abs(covered / runs - level) < 4 * np.sqrt(level * (1 - level) / runs)
 
@@ -132,7 +135,7 @@ def test_the_adaptive_hull_covers_no_less():
     covered = 0
     for _ in range(runs):
         p = rng.random(1_000)
-        cells = tn.tally(rng.random(1_000) < 0.5, p).parts[0]
-        low, high = adaptive_hulc(cells, rule, level=0.9, resamples=200, rng=rng)
+        rows = outcomes_of(rng.random(1_000) < 0.5, p, rule)
+        low, high = adaptive_hulc(rows, level=0.9, resamples=200, rng=rng)
         covered += low <= truth <= high
     assert covered / runs > 0.9 - 4 * np.sqrt(0.09 / runs)

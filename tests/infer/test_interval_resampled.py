@@ -5,7 +5,9 @@ import pytest
 
 import trueness as tn
 from trueness import simulate
-from trueness.infer._resampled import RESAMPLED
+from trueness._tally.top_k import of_cells
+from trueness.infer._outcomes import Outcomes
+from trueness.infer._resampled import BOOTSTRAPS, RESAMPLED
 
 every_method = pytest.mark.parametrize("method", RESAMPLED)
 
@@ -53,8 +55,56 @@ def test_the_interval_is_that_of_its_own_function(method, wrong):
     options = {} if method == "hulc" else {"resamples": 50}
     found = tn.ece_interval(tally, method=method, bins=8, level=0.8, squared=True, seed=2, **options)
     rng = np.random.default_rng(2)
-    low, high = RESAMPLED[method](tally.parts[0], tn.EqualWidth(8), level=0.8, resamples=50, rng=rng)
+    rows = Outcomes(of_cells(tally.parts[0], tn.EqualWidth(8), None))
+    low, high = RESAMPLED[method](rows, level=0.8, resamples=50, rng=rng)
     assert (found.low, found.high) == (max(0, low), max(0, high))
+
+
+@pytest.mark.parametrize("method", BOOTSTRAPS)
+@pytest.mark.parametrize("n", [2_000, 2_001])
+def test_rows_a_tally_and_weights_agree_on_either_side_of_2000_rows(method, n):
+    d = simulate.binary(n, distortion=simulate.Logit(slope=0.5), seed=1)
+    y, p = d.y_true, d.y_prob
+    options = {"method": method, "bins": 10, "resamples": 99, "seed": 2}
+    found = tn.ece_interval(y, p, **options)
+    assert tn.ece_interval(y[::-1], p[::-1], **options) == found
+    assert tn.ece_interval(tn.tally(y, p), **options) == found
+    assert tn.ece_interval(y, p, sample_weight=np.ones(n), **options) == found
+    twice = tn.ece_interval(y, p, sample_weight=np.full(n, 2), **options)
+    assert tn.ece_interval(np.repeat(y, 2), np.repeat(p, 2), **options) == twice
+
+
+@pytest.mark.parametrize("method", BOOTSTRAPS)
+def test_bins_serve_the_bootstrap(method):
+    d = simulate.binary(5_000, seed=1)
+    options = {"method": method, "bins": 10, "resamples": 99, "seed": 2}
+    binned = tn.binned(d.y_true, d.y_prob, bins=10)
+    assert tn.ece_interval(binned, **options) == tn.ece_interval(d.y_true, d.y_prob, **options)
+
+
+@pytest.mark.parametrize("method", [name for name in RESAMPLED if name not in BOOTSTRAPS])
+def test_bins_do_not_serve_where_rows_are_drawn(method, right):
+    with pytest.raises(tn.InputError, match="bins have lost them"):
+        tn.ece_interval(tn.binned(right.y_true, right.y_prob), method=method, bins=10)
+
+
+@pytest.mark.parametrize("n", [500, 3_000])
+def test_other_weights_are_refused(n):
+    d = simulate.binary(n, seed=1)
+    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers"):
+        tn.ece_interval(d.y_true, d.y_prob, method="bootstrap", sample_weight=np.full(n, 1.5))
+
+
+def test_fixed_bins_of_many_rows_are_not_sorted(monkeypatch):
+    d = simulate.binary(3_000, seed=1)
+
+    def refuse(*_args, **_options):
+        raise AssertionError("sorted")
+
+    monkeypatch.setattr("trueness._tally.accept.cells_of_rows", refuse)
+    tn.ece_interval(d.y_true, d.y_prob, method="bootstrap", seed=0)
+    with pytest.raises(AssertionError, match="sorted"):
+        tn.ece_interval(d.y_true[:2_000], d.y_prob[:2_000], method="bootstrap", seed=0)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +124,18 @@ def test_options_that_do_not_fit(options, message, right):
         tn.ece_interval(right.y_true, right.y_prob, **options)
 
 
-def test_several_scores_per_row_are_refused():
-    P = np.full((20, 3), 1 / 3)
-    with pytest.raises(tn.InputError, match="looks at one score per row"):
-        tn.ece_interval(np.arange(20) % 3, P, k=2, method="bootstrap")
+@every_method
+@pytest.mark.parametrize("k", [2, 3])
+def test_several_scores_per_row(method, k):
+    """Labels that do not depend on the scores: the error is far from zero."""
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(3, 0.3), 800)
+    y = rng.integers(0, 3, 800)
+    found = tn.ece_interval(y, P, k=k, bins=4, method=method, seed=1)
+    assert found.estimate == pytest.approx(tn.squared_ece(y, P, k=k, bins=4) ** 0.5)
+    assert 0 < found.low <= found.estimate <= found.high
+    assert "cubes" in found.bins or "simplices" in found.bins
+    assert tn.ece_interval(y, P, k=k, bins=4, method=method, seed=1) == found
 
 
 @pytest.mark.slow

@@ -12,9 +12,12 @@ from scipy import stats
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
+from trueness._tally.top_k import of_cells
 from trueness.infer import calibration_test
+from trueness.infer._exact import zero_pvalue
+from trueness.infer._pair_statistic import NestedPairs
 from trueness.infer._significance import _METHODS
-from trueness.infer._t_cal import resolutions
+from trueness.infer._t_cal import _partitions, resolutions
 
 METHODS = tuple(_METHODS)
 DRAWN = tuple(name for name, method in _METHODS.items() if method.draws)
@@ -220,6 +223,27 @@ def test_adaptive_t_cal_draws_enough_to_reach_a_hundredth():
     assert found.pvalue <= 0.01
 
 
+@given(pairs=rows)
+def test_every_resolution_of_adaptive_t_cal_is_the_sum_over_pairs(pairs):
+    y, p = arrays(pairs)
+    cells = tn.tally(y, p).parts[0]
+    depth, partitions = _partitions(cells, 8)
+    if not partitions:
+        return
+    found = NestedPairs(cells.score, cells.weight, partitions)(cells.events[:, None])
+    expected = [plain_t(y, p, np.minimum(np.floor(p * 2**b), 2**b - 1), True) for b in depth]
+    assert found[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_exact_test_is_that_of_the_score_interval():
+    rng = np.random.default_rng(3)
+    for p in (rng.random(300), rng.integers(1, 20, 300) / 20, rng.random(6_000)):
+        y = (rng.random(p.size) < p).astype(int)
+        scores = of_cells(tn.tally(y, p).parts[0], tn.EqualMass(9), None)
+        found = calibration_test(y, p, bins=tn.EqualMass(9), resamples=199, seed=5)
+        assert found.pvalue == zero_pvalue(scores, found.statistic, 199, np.random.default_rng(5))
+
+
 ENUMERATED = [
     ([1, 0, 1, 1, 0, 0, 1], [0.1, 0.2, 0.2, 0.4, 0.6, 0.8, 0.9]),
     ([1, 1, 0, 0, 1, 1, 0, 0], [0.05, 0.3, 0.3, 0.3, 0.5, 0.5, 0.9, 1.0]),
@@ -350,7 +374,7 @@ def test_bins_alone_are_refused():
 
 
 def test_the_same_seed_gives_the_same_record_and_a_generator_moves_on():
-    y, p = [0, 1, 1, 0, 1], [0.2, 0.7, 0.6, 0.4, 0.5]
+    y, p = [0, 1, 1, 0, 1, 1], [0.2, 0.7, 0.6, 0.4, 0.5, 0.25]
     assert calibration_test(y, p, seed=4) == calibration_test(y, p, seed=4)
     rng = np.random.default_rng(4)
     assert calibration_test(y, p, seed=rng) == calibration_test(y, p, seed=4)
@@ -368,6 +392,13 @@ def test_a_record_can_be_read_and_written(method, how):
     assert "independent" in text
 
 
+def test_the_record_says_where_near_ties_are_drawn_together():
+    p = np.linspace(0.01, 0.99, 4_097)
+    y = (np.arange(p.size) % 2).astype(int)
+    assert "exact within 0.001, near ties" in calibration_test(y, p, resamples=9, seed=0).assumptions
+    assert "exact at any n" in calibration_test(y[1:], p[1:], resamples=9, seed=0).assumptions
+
+
 def test_the_record_names_the_bins_and_draws_that_were_chosen():
     rng = np.random.default_rng(0)
     p = rng.random(1_000)
@@ -380,14 +411,26 @@ def test_the_record_names_the_bins_and_draws_that_were_chosen():
 
 @pytest.mark.parametrize("count", [1, 3, 9, 400])
 def test_redrawn_events_are_binomial(count):
-    from trueness.infer._null_draws import redrawn
+    from trueness.infer._null_draws import entries_of, redrawn
 
     p = np.array([0.0, 0.1, 0.5, 0.93, 1.0])
     cells = tn.tally(np.zeros(5, int), p, sample_weight=[count] * 5).parts[0]
-    drawn = np.concatenate(list(redrawn(cells, 20_000, np.random.default_rng(1))))
+    drawn = np.hstack([hits for (hits,) in redrawn(*entries_of(cells), 20_000, np.random.default_rng(1))]).T
     assert drawn.shape == (20_000, 5)
     deviation = np.sqrt(count * p * (1 - p))
     np.testing.assert_allclose(drawn.mean(axis=0), count * p, atol=(5 * deviation.max() / math.sqrt(20_000)))
     np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.05, atol=1e-12)
     assert (drawn[:, 0] == 0).all()
     assert (drawn[:, 4] == count).all()
+
+
+def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
+    """Two steps of 2⁻¹⁶ apart, and with a part that only the further bits can tell."""
+    from trueness.infer._null_draws import _trials
+
+    step = 2.0**-16
+    p = np.array([0.25 * step, 0.75 * step, 1.5 * step, 1 - 0.25 * step])
+    draws = 4_000_000
+    rng = np.random.default_rng(7)
+    hits = sum(_trials(p, draws // 20, rng).sum(axis=1, dtype=np.int64) for _ in range(20))
+    assert np.abs(hits - draws * p).max() < 5 * math.sqrt(draws * 1.5 * step)

@@ -22,7 +22,7 @@ def pair_mean(n: Numbers, s: Floats, q: Floats) -> Floats:
 
     Parameters
     ----------
-    n : array of shape (B,)
+    n : array of shape (..., B)
         N, the rows of each bin.
     s : array of shape (..., B, k)
         S = ΣU.
@@ -34,9 +34,8 @@ def pair_mean(n: Numbers, s: Floats, q: Floats) -> Floats:
     array of shape (...)
         T for each set of sums.
     """
-    pairs = n >= 2
-    inner = ((s * s).sum(axis=-1) - q)[..., pairs]
-    return np.asarray((inner / (n[pairs] - 1)).sum(axis=-1) / n.sum())
+    inner = np.einsum("...j,...j->...", s, s) - q
+    return np.asarray(np.where(n >= 2, inner / np.maximum(n - 1, 1), 0.0).sum(axis=-1) / n.sum(axis=-1))
 
 
 @dataclass(frozen=True)

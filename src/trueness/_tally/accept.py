@@ -21,6 +21,7 @@ from trueness.typing import ArrayLike, Kind, RowOptions
 __all__ = [
     "as_binned",
     "as_sample",
+    "as_sums",
     "as_tally",
     "binned",
     "sample_and_kind",
@@ -82,6 +83,37 @@ def as_binned(
         found = _binned_rows(sample, kind, rule, moments)
     _warn_about(found, rule.asked)
     return found
+
+
+def as_sums(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None,
+    bins: BinRule | BySize,
+    options: RowOptions,
+    *,
+    few: float,
+    kind: Kind = "classwise",
+) -> tuple[Tally | Binned, BinRule]:
+    """The sums per distinct score of up to `few` rows, and those per bin of more; and the rule of the bins.
+
+    More rows than `few`, without weights and in bins of fixed edges, are never sorted. Bins may be passed unless `few`
+    is infinite.
+    """
+    if isinstance(y_true, Tally | Binned):
+        rule = _rule(bins, y_true.weight)
+        if few == np.inf or (isinstance(y_true, Tally) and y_true.weight <= few):
+            return as_tally(y_true, y_prob, options, rule=rule), rule
+        return as_binned(y_true, y_prob, rule, options, moments=True), rule
+    sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind)
+    n = sample.y.size if sample.w is None else float(sample.w.sum())
+    rule = _rule(bins, n)
+    if n > few and sample.w is None:
+        found: Tally | Binned = _binned_rows(sample, kind, rule, True)
+    else:
+        found = tally_of(sample, kind, rule)
+        found = found if n <= few else found.coarsen(rule)
+    _warn_about(found, rule.asked)
+    return found, rule
 
 
 def _rule(bins: BinsLike | BySize, weight: float) -> BinRule:

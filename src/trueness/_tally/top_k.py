@@ -14,7 +14,16 @@ from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
 from trueness.errors import InputError
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["BinnedScores", "cells_per_axis", "checked_k", "default_cells", "near_ties", "of_cells", "of_matrix"]
+__all__ = [
+    "BinnedScores",
+    "bins_in_words",
+    "cells_per_axis",
+    "checked_k",
+    "default_cells",
+    "near_ties",
+    "of_cells",
+    "of_matrix",
+]
 
 _ENTRIES = 1 << 18
 _ROUNDS = 8  # up to so many of the largest are picked one by one
@@ -95,9 +104,13 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
         raise InputError("`sample_weight` must be whole numbers: weight 2 is the row twice.")
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
-    words = f"{rule!r}: {first.size:,} bins" if first.size == rule.asked else f"{rule!r}: {first.size:,} bins with rows"
     count, hits = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
-    return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, words)
+    return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, bins_in_words(rule, first.size))
+
+
+def bins_in_words(rule: BinRule, filled: int) -> str:
+    """What the bins are, and how many of them have rows."""
+    return f"{rule!r}: {filled:,} bins" + ("" if filled == rule.asked else " with rows")
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:

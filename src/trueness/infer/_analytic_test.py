@@ -5,11 +5,12 @@ import math
 from scipy.special import ndtr
 
 from trueness._numerics.null_spread import null_variance
+from trueness._numerics.pairs import pair_sums
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualWidth
+from trueness._tally.top_k import of_cells
 from trueness.errors import InputError
-from trueness.infer._finding import Ask, Finding, events_of, whole
-from trueness.infer._pair_statistic import PairStatistic, first_cells
+from trueness.infer._finding import Ask, Finding, whole
 
 __all__ = ["analytic"]
 
@@ -23,8 +24,9 @@ def analytic(cells: Cells, ask: Ask) -> Finding:
             f"`bins` must be of equal width for method='analytic', whose null deviation assumes it; got {rule!r}. "
             "method='exact' takes any bins that do not look at labels."
         )
-    ((estimate,),) = PairStatistic(cells, [first_cells(cells, rule)], "pairs")(events_of(cells))
-    z = n * float(estimate) / math.sqrt(rule.n * null_variance(ask.classes))
+    scores = of_cells(cells, rule, None)
+    estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
+    z = n * estimate / math.sqrt(rule.n * null_variance(ask.classes))
     assumed = (
         "Rows are independent; many rows in every cell of the whole range of scores, none of them empty: where "
         f"scores concentrate, the level is not kept. Bins: {rule!r}. Upper tail of the normal distribution."

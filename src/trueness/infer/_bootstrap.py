@@ -14,15 +14,15 @@ Barnett, Dobriban, "A confidence interval for the l2 expected calibration error"
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from trueness._numerics.pairs import pair_mean
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule
 from trueness.errors import InputError
-from trueness.infer._outcomes import Outcomes, squared_error
+from trueness.infer._analytic import sums_of_bins
+from trueness.infer._outcomes import Outcomes
 from trueness.typing import Floats, Ints
 
 __all__ = [
@@ -39,8 +39,6 @@ __all__ = [
 
 # Numbers drawn at a time, so that memory stays small.
 _BATCH = 1 << 19
-# Up to so many kinds of rows the bootstrap is drawn as it is; beyond, from the sums of the bins.
-_FEW = 2_000
 _HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
 
 
@@ -61,7 +59,7 @@ class BinSums(NamedTuple):
     def squared_ece(self) -> Floats:
         """The debiased squared error of each resample."""
         squares = self.events - 2 * self.sum_event_score + self.sum_square
-        return squared_error(self.n, self.events - self.sum_score, squares)
+        return pair_mean(self.n, (self.events - self.sum_score)[..., np.newaxis], squares)
 
     def ece(self, p: float = 1.0) -> Floats:
         """The calibration error of each resample: the power mean of exponent `p`, the largest gap if infinite."""
@@ -115,50 +113,37 @@ def resampled_bins(bins: Bins, resamples: int, rng: np.random.Generator) -> Iter
         yield BinSums(m.sum(axis=2), m[..., 1], score.sum(axis=2), square.sum(axis=2), score[..., 1])
 
 
-def bootstrap_squared_ece(
-    sums: Cells | Bins,
-    rule: BinRule | None,
-    resamples: int,
-    rng: np.random.Generator,
-    *,
-    draw: Literal["auto", "rows", "moments"] = "auto",
-) -> Floats:
+def bootstrap_squared_ece(sums: Outcomes | Bins, resamples: int, rng: np.random.Generator) -> Floats:
     """The debiased squared error of bootstrap resamples, in the bins of the whole sample.
 
     Parameters
     ----------
-    sums : Cells or Bins
-        Sums per distinct score, or per bin.
-    rule : BinRule or None
-        Cuts the scores of the whole sample; resamples keep these bins. For bins it may be None: as they are.
+    sums : Outcomes or Bins
+        Kinds of rows, which are drawn; or sums per bin, which are drawn for a cost that does not grow with n.
     resamples : int
         How many.
     rng : Generator
-    draw : {'auto', 'rows', 'moments'}
-        'rows': draws rows, which needs cells. 'moments': draws the sums of bins, for a cost that does not grow with n.
-        'auto': rows, if there are cells and they make at most 2,000 pairs of score and label.
 
     Returns
     -------
     array of shape (resamples,)
     """
-    if isinstance(sums, Cells):
-        assert rule is not None
-        if draw == "rows" or (draw == "auto" and sums.size <= _FEW):
-            outcomes = Outcomes(sums, rule)
-            if draw == "rows" or outcomes.count.size <= _FEW:
-                return _of_rows(outcomes, resamples, rng)
-        bins = Bins.from_cells(sums, rule.group(sums))
-    else:
-        bins = sums if rule is None else sums.coarsen(rule)
-    return np.concatenate([batch.squared_ece() for batch in resampled_bins(bins, resamples, rng)])
-
-
-def _of_rows(outcomes: Outcomes, resamples: int, rng: np.random.Generator) -> Floats:
-    share = outcomes.count / outcomes.n
-    size = max(1, _BATCH // share.size)
+    if isinstance(sums, Bins):
+        return np.concatenate([batch.squared_ece() for batch in resampled_bins(sums, resamples, rng)])
+    kinds = sums.count.size
+    size = max(1, _BATCH // kinds)
     sizes = (min(size, resamples - begin) for begin in range(0, resamples, size))
-    return np.concatenate([outcomes.of_counts(rng.multinomial(outcomes.n, share, batch)) for batch in sizes])
+    return np.concatenate([sums.of_counts(_counts(sums.count, batch, rng)) for batch in sizes])
+
+
+def _counts(count: Ints, resamples: int, rng: np.random.Generator) -> Ints:
+    """How often each kind is drawn, shape (resamples, kinds)."""
+    n = int(count.sum())
+    if n > count.size:
+        return rng.multinomial(n, count / n, resamples)
+    # Where every kind is one row, numbers of rows are many times faster to draw than a binomial number each.
+    row = rng.integers(0, n, (resamples, n)) + n * np.arange(resamples)[:, np.newaxis]
+    return np.bincount(row.ravel(), minlength=n * resamples).reshape(resamples, n)
 
 
 def percentile_interval(estimate: float, drawn: Floats, level: float) -> tuple[float, float]:  # noqa: ARG001
@@ -185,30 +170,27 @@ def _quantiles(drawn: Floats, level: float) -> tuple[float, float]:
 
 
 def percentile_bootstrap(
-    cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator
+    sums: Outcomes | Bins, *, level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Percentile interval for the squared error; ends may be negative."""
-    return percentile_interval(*_drawn(cells, rule, resamples, rng), level)
+    return percentile_interval(*_drawn(sums, resamples, rng), level)
 
 
 def basic_bootstrap(
-    cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator
+    sums: Outcomes | Bins, *, level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Basic interval for the squared error; ends may be negative."""
-    return basic_interval(*_drawn(cells, rule, resamples, rng), level)
+    return basic_interval(*_drawn(sums, resamples, rng), level)
 
 
 def centred_bootstrap(
-    cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator
+    sums: Outcomes | Bins, *, level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Percentile interval for the squared error, moved to the estimate; ends may be negative."""
-    return centred_interval(*_drawn(cells, rule, resamples, rng), level)
+    return centred_interval(*_drawn(sums, resamples, rng), level)
 
 
-def _drawn(cells: Cells, rule: BinRule, resamples: int, rng: np.random.Generator) -> tuple[float, Floats]:
+def _drawn(sums: Outcomes | Bins, resamples: int, rng: np.random.Generator) -> tuple[float, Floats]:
     """The squared error of the sample and of its resamples."""
-    bins = Bins.from_cells(cells, rule.group(cells))
-    squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
-    estimate = squared_error(bins.weight, bins.excess, squares)
-    many = cells.size > _FEW
-    return float(estimate), bootstrap_squared_ece(bins if many else cells, None if many else rule, resamples, rng)
+    estimate = sums.estimate if isinstance(sums, Outcomes) else sums_of_bins(sums).statistic
+    return estimate, bootstrap_squared_ece(sums, resamples, rng)

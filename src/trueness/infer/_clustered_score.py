@@ -10,6 +10,7 @@ from trueness.infer._influence import PairedResiduals
 from trueness.infer._region import Region
 from trueness.infer._score import score_ends
 from trueness.infer._wild import wild_pvalue
+from trueness.infer._wild_pairs import wild_pairs
 from trueness.typing import Floats, Ints
 
 __all__ = ["clustered_region", "label_variance", "sign_variance"]
@@ -18,7 +19,8 @@ __all__ = ["clustered_region", "label_variance", "sign_variance"]
 def clustered_region(rows: ClusteredRows, residuals: PairedResiduals, alpha: float, rng: np.random.Generator) -> Region:
     """The values of θ that T does not refute at their own spread, and zero if random signs do not refute it."""
     noise, unevenness = _noise(rows, residuals), _unevenness(rows, residuals)
-    statistic, pvalue = wild_pvalue(residuals.redone, rows, draws_for(alpha), rng)
+    statistic = residuals.estimate
+    pvalue = wild_pvalue(wild_pairs(residuals, rows.p), rows.clusters, draws_for(alpha), rng)
     null = max(sign_variance(residuals), label_variance(residuals, rows.p))
     low, high = score_ends(statistic, null, noise, unevenness, rows.n, upper_quantile(alpha / 2))
     zero = pvalue > alpha

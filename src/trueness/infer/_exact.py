@@ -1,28 +1,43 @@
 """The exact test of calibration: labels drawn from the scores show what the statistic does by chance."""
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trueness._numerics.pairs import pair_mean
-from trueness._tally.top_k import BinnedScores, near_ties
-from trueness.typing import Floats, Ints
+from trueness._tally.cells import Cells
+from trueness._tally.rules import EqualMass
+from trueness._tally.top_k import BinnedScores, near_ties, of_cells
+from trueness.infer._finding import Ask, Finding, whole
+from trueness.infer._null_draws import drawn_pvalue, redrawn
+from trueness.infer._pair_statistic import PairStatistic
+from trueness.typing import Floats
 
-__all__ = ["draws_for", "null_statistics", "zero_pvalue"]
+__all__ = ["draws_for", "exact", "null_statistics", "zero_pvalue"]
 
-_ENTRIES = 1 << 22
 # From so many entries on, scores closer than this angle are drawn together.
 _MANY, _ANGLE = 4096, 1 / 1024
 _MANY_ROWS, _WIDE_ANGLE = 1 << 15, 1 / 16
-_ROW_BY_ROW = 64
 
 
 def draws_for(alpha: float) -> int:
     """Draws for a test at level `alpha`: (R + 1) α is whole for the usual levels, so that the level is exact."""
     return max(1000, math.ceil(round(20 / alpha, 6))) - 1
+
+
+def exact(cells: Cells, ask: Ask) -> Finding:
+    """T with its Monte-Carlo p-value."""
+    n = int(whole(cells, "method='exact'").weight.sum())
+    rule = ask.rule or EqualMass(max(5, round(n**0.4)))
+    resamples = ask.resamples or 999
+    scores = of_cells(cells, rule, None)
+    statistic = float(PairStatistic(scores.z, scores.count, scores.first)([scores.hits])[0])
+    pvalue = zero_pvalue(scores, statistic, resamples, ask.rng)
+    exactly = "exact at any n" if cells.size <= _MANY else "exact within 0.001, near ties being drawn together"
+    assumed = (
+        f"Rows are independent; the level is {exactly}: {resamples:,} sets of labels were drawn from the scores. "
+        f"Bins: {rule!r}."
+    )
+    return Finding(statistic, pvalue, assumed, 1 / (resamples + 1))
 
 
 def zero_pvalue(scores: BinnedScores, statistic: float, draws: int, rng: np.random.Generator) -> float:
@@ -33,10 +48,7 @@ def zero_pvalue(scores: BinnedScores, statistic: float, draws: int, rng: np.rand
 
     See :func:`null_statistics` for how T* is drawn when there are very many different scores.
     """
-    drawn = null_statistics(scores, draws, rng)
-    # Equal statistics must compare as equal although they were added in another order.
-    slack = 1e-10 * max(abs(statistic), float(np.abs(drawn).max()))
-    return float(1 + np.count_nonzero(drawn >= statistic - slack)) / (draws + 1)
+    return float(drawn_pvalue(statistic, null_statistics(scores, draws, rng)))
 
 
 def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) -> Floats:
@@ -51,57 +63,14 @@ def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) 
     """
     total = scores.n
     size = np.add.reduceat(scores.count, scores.first)
+    if not (size >= 2).any():
+        return np.zeros(draws)
     if (size < 2).any():  # rows that are alone add nothing
         scores = scores.of_bins(size >= 2)
     if scores.k == 1 and len(scores.z) > _MANY:
         scores = near_ties(scores, _ANGLE)
     elif len(scores.z) > _MANY_ROWS:
         scores = near_ties(scores, _WIDE_ANGLE)
-    step = max(1, _ENTRIES // len(scores.z))
-    drawn = [_drawn(scores, min(step, draws - i), rng) for i in range(0, draws, step)]
+    statistic = PairStatistic(scores.z, scores.count, scores.first)
+    drawn = [statistic(hits) for hits in redrawn(scores.z, scores.count, draws, rng)]
     return np.concatenate(drawn) * (scores.n / total)
-
-
-def _drawn(scores: BinnedScores, draws: int, rng: np.random.Generator) -> Floats:
-    z, count, first = scores.z, scores.count, scores.first
-    n = np.add.reduceat(count, first)
-    expected = np.add.reduceat(count[:, None] * z, first, axis=0)
-    q = np.repeat(np.add.reduceat(count * (z * z).sum(axis=1), first)[:, None], draws, axis=1)
-    s = np.empty((scores.k, first.size, draws))
-    for j, hits in enumerate(_hits(z, count, draws, rng)):
-        s[j] = np.add.reduceat(hits, first, axis=0, dtype=np.float64) - expected[:, j, None]
-        q += np.add.reduceat(hits * (1 - 2 * z[:, j, None]), first, axis=0)
-    return pair_mean(n, s.transpose(2, 1, 0), q.T)
-
-
-def _hits(z: Floats, count: Ints, draws: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
-    """How many rows of each entry have the class of the j-th score, of shape (m, draws), for each j."""
-    above = np.minimum(np.cumsum(z, axis=1), 1.0)
-    if (count == 1).all():
-        u = rng.random((len(z), draws))
-        below = np.zeros(u.shape, dtype=bool)
-        for j in range(z.shape[1]):
-            reached = u < above[:, j, None]
-            yield reached & ~below
-            below = reached
-        return
-    left = np.repeat(count[:, None], draws, axis=1)
-    for j in range(z.shape[1]):
-        rest = 1 - (above[:, j - 1] if j else 0)
-        chance = np.clip(np.divide(z[:, j], rest, out=np.zeros(len(z)), where=rest > 0), 0, 1)
-        hits = _binomials(left, chance, rng) if j else _equal_binomials(count, chance, draws, rng)
-        left -= hits
-        yield hits
-
-
-def _binomials(n: Ints, p: Floats, rng: np.random.Generator) -> Ints:
-    return rng.binomial(n, p[:, None])
-
-
-def _equal_binomials(n: Ints, p: Floats, draws: int, rng: np.random.Generator) -> Ints:
-    if draws < _ROW_BY_ROW:
-        return rng.binomial(n[:, None], p[:, None], size=(n.size, draws))
-    hits = np.empty((n.size, draws), dtype=np.int64)
-    for i in range(n.size):  # the generator prepares itself once for each pair (n, p)
-        hits[i] = rng.binomial(n[i], p[i], size=draws)
-    return hits

@@ -11,8 +11,6 @@ import math
 
 import numpy as np
 
-from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule
 from trueness.errors import InputError
 from trueness.infer._outcomes import Outcomes
 from trueness.infer._subsampling import subsamples
@@ -24,34 +22,30 @@ __all__ = ["adaptive_hulc", "hulc", "number_of_splits", "split_counts"]
 _MOST_ROWS = 10**9
 
 
-def hulc(cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001
+def hulc(rows: Outcomes, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001
     """The hull of the squared errors of a few parts; ends may be negative.
 
     The parts have nearly equal sizes and keep the bins of the whole sample. Near zero the estimate of a part is
     skewed: its median lies below its mean, and the hull covers less often than `level`. `resamples` is not used.
     """
-    outcomes = Outcomes(cells, rule)
     parts = number_of_splits(level, 0.0, rng)
-    if outcomes.n < 2 * parts:
-        raise InputError(f"HulC at level {level:g} needs at least {2 * parts} rows, 2 in each part; got {outcomes.n}.")
-    return _hull(outcomes, parts, rng)
+    if rows.n < 2 * parts:
+        raise InputError(f"HulC at level {level:g} needs at least {2 * parts} rows, 2 in each part; got {rows.n}.")
+    return _hull(rows, parts, rng)
 
 
-def adaptive_hulc(
-    cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def adaptive_hulc(rows: Outcomes, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:
     """The hull of as many parts as the median bias of the estimate asks for; ends may be negative.
 
     The bias is read off `resamples` subsamples of ⌊√n⌋ rows: how far from 1/2 is the share of them below the
     estimate. There are never more parts than leave 2 rows for each; if the bias asks for more, the level is not kept.
     """
-    outcomes = Outcomes(cells, rule)
-    n = outcomes.n
+    n = rows.n
     if n < 4:
         raise InputError(f"Adaptive HulC needs at least 4 rows; got {n}.")
-    drawn = subsamples(outcomes, math.isqrt(n), resamples, rng, replace=False)
-    bias = abs(float((drawn < outcomes.of_counts(outcomes.count)).mean()) - 0.5)
-    return _hull(outcomes, min(number_of_splits(level, bias, rng, most=n // 2), n // 2), rng)
+    drawn = subsamples(rows, math.isqrt(n), resamples, rng, replace=False)
+    bias = abs(float((drawn < rows.estimate).mean()) - 0.5)
+    return _hull(rows, min(number_of_splits(level, bias, rng, most=n // 2), n // 2), rng)
 
 
 def number_of_splits(level: float, bias: float, rng: np.random.Generator, *, most: int = 10**9) -> int:
@@ -104,6 +98,6 @@ def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
     return np.stack([*dealt, left])
 
 
-def _hull(outcomes: Outcomes, parts: int, rng: np.random.Generator) -> tuple[float, float]:
-    found: Floats = outcomes.of_counts(split_counts(outcomes.count, parts, rng))
+def _hull(rows: Outcomes, parts: int, rng: np.random.Generator) -> tuple[float, float]:
+    found: Floats = rows.of_counts(split_counts(rows.count, parts, rng))
     return float(found.min()), float(found.max())

@@ -9,12 +9,13 @@ Statistics, 1948; Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for 
 """
 
 import numpy as np
+from scipy import sparse
 
 from trueness._numerics.pairs import influence
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["PairedResiduals"]
+__all__ = ["PairedResiduals", "pair_variance"]
 
 
 class PairedResiduals:
@@ -67,14 +68,6 @@ class PairedResiduals:
         drawn = count[self.unit]
         return self._of(drawn * self.n if self.clustered else drawn.astype(np.float64), drawn * self.s)
 
-    def redone(self, u: Floats) -> Floats:
-        """T of other residuals of the same rows in clusters; `u` is (n, draws)."""
-        entry = self.entry
-        order = np.argsort(entry, kind="stable")
-        s = np.add.reduceat(u[order], np.flatnonzero(np.diff(entry[order], prepend=-1)), axis=0)
-        excess, squares = (np.add.reduceat(part, self.first, axis=0) for part in (s, s * s))
-        return np.asarray(self.coefficient @ (excess * excess - squares))
-
     @property
     def coefficient(self) -> Floats:
         r"""What :math:`S^2 - \sum_e S_e^2` of each bin is multiplied by in T: 0 if it has one entry."""
@@ -114,6 +107,20 @@ class PairedResiduals:
             values = 2 * self.u * rest_s / rest_n - np.where(rest_pairs > 0, others, whole)
         return np.where(rest_n > 0, values, 0.0)
 
+    def deviations(self) -> sparse.csr_array:
+        r"""The sums of u − ū of entries, times √c of their bin, of shape (bins, units), c the coefficients of T.
+
+        The mean of a bin lies too near its own rows: of entry e with :math:`N_e` of N rows, the sum has
+        :math:`1 - N_e/N` of the variance of that around the true mean, and is divided by the root of this.
+        """
+        entries = np.diff(np.append(self.first, self.s.size))
+        size, excess = (np.repeat(np.add.reduceat(part, self.first), entries) for part in (self.n, self.s))
+        rest = 1 - self.n / size
+        spread = (self.s - self.n * excess / size) / np.sqrt(np.where(rest > 0, rest, 1.0))
+        values = np.sqrt(np.repeat(self.coefficient, entries)) * spread
+        shape = self.first.size, int(self.unit.max()) + 1
+        return sparse.csr_array((values, self.unit, np.append(self.first, self.s.size)), shape=shape)
+
     def check(self) -> None:
         """Raise if there is no pair at all; warn if most rows have none."""
         entries = np.diff(np.append(self.first, self.n.size))
@@ -128,3 +135,21 @@ class PairedResiduals:
                 "which is then too low. Use fewer `bins`.",
                 FewRowsWarning,
             )
+
+
+def pair_variance(first: PairedResiduals, second: PairedResiduals) -> float:
+    r"""The variance that the difference of two T would have if both models were right on average in every bin.
+
+    Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`; so the difference is
+    :math:`\sum_{g \ne h} K_{gh}` with uncorrelated terms of mean zero, and has the variance
+    :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, here from products of bins:
+    :math:`\|K\|^2 = \|X X^\top\|^2 - 2 \|X Z^\top\|^2 + \|Z Z^\top\|^2`, less the diagonal.
+    """
+    x, z = first.deviations(), second.deviations()
+    whole = _norm(x @ x.T) - 2 * _norm(x @ z.T) + _norm(z @ z.T)
+    own = np.bincount(x.indices, x.data**2, x.shape[1]) - np.bincount(z.indices, z.data**2, x.shape[1])
+    return max(0.0, 2 * (whole - float(own @ own)))
+
+
+def _norm(products: sparse.csr_array) -> float:
+    return float(products.data @ products.data)

@@ -2,76 +2,62 @@
 
 import numpy as np
 
-from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule
-from trueness.errors import InputError
-from trueness.typing import Floats, Ints, Numbers
+from trueness._numerics.pairs import pair_mean
+from trueness._tally.top_k import BinnedScores
+from trueness.typing import Floats, Ints
 
-__all__ = ["Outcomes", "squared_error"]
+__all__ = ["Outcomes"]
 
 
 class Outcomes:
-    """The kinds of rows in a sample, in the order of their scores, and the bin of each.
+    """The kinds of rows in a sample, in the order of their bins.
 
     Parameters
     ----------
-    cells : Cells
-        Scores, rows and events; weights must be whole numbers, weight 2 being the row twice.
-    rule : BinRule
-        Cuts the scores of the whole sample; draws from it keep these bins.
+    scores : BinnedScores
+        The bins of the whole sample; draws from it keep these bins.
     """
 
-    def __init__(self, cells: Cells, rule: BinRule) -> None:
-        if not cells.exact:
-            raise InputError("`sample_weight` must be whole numbers to resample rows: weight 2 is the row twice.")
-        both = np.column_stack([cells.weight - cells.events, cells.events]).ravel().astype(np.int64)
-        there = np.flatnonzero(both)
-        cell, label = there // 2, there % 2
-        self.count: Ints = both[there]
+    def __init__(self, scores: BinnedScores) -> None:
+        none = scores.count - scores.hits.sum(axis=1)
+        every = np.column_stack([none, scores.hits]).ravel()
+        there = np.flatnonzero(every)
+        entry, label = np.divmod(there, scores.k + 1)
+        self.count: Ints = every[there]
         """Rows of each kind."""
-        self.u: Floats = label - cells.score[cell]
-        """Label − score."""
-        start = rule.group(cells).start
-        start = start[:-1][start[1:] > start[:-1]]
-        self.first: Ints = np.searchsorted(cell, start)
-        """The kinds at which the bins that are not empty begin."""
-        self.bin: Ints = np.searchsorted(start, cell, side="right") - 1
+        self.u: Floats = (label[:, np.newaxis] == np.arange(1, scores.k + 1)) - scores.z[entry]
+        """Indicators of the k classes minus their scores, of shape (kinds, k)."""
+        self.square: Floats = (self.u**2).sum(axis=1)
+        self.first: Ints = np.searchsorted(entry, scores.first)
+        """The kinds at which the bins begin; none is empty."""
+        self.bin: Ints = np.searchsorted(scores.first, entry, side="right") - 1
 
     @property
     def n(self) -> int:
         """Rows."""
         return int(self.count.sum())
 
+    @property
+    def estimate(self) -> float:
+        """The debiased squared error of the sample."""
+        return float(self.of_counts(self.count))
+
     def of_counts(self, count: Ints) -> Floats:
         """The squared error of samples given by their rows of each kind, shape (..., kinds)."""
-        sums = (np.add.reduceat(part, self.first, axis=-1) for part in (count, count * self.u, count * self.u**2))
-        return squared_error(*sums)
+        s = np.stack([np.add.reduceat(count * u, self.first, axis=-1) for u in self.u.T], axis=-1)
+        n, q = (np.add.reduceat(part, self.first, axis=-1) for part in (count, count * self.square))
+        return pair_mean(n, s, q)
 
     def of_rows(self, row: Ints) -> Floats:
         """The squared error of samples given by the numbers of their rows, shape (samples, size)."""
-        kind = np.searchsorted(np.cumsum(self.count), row, side="right")
+        # Where every kind is one row, its number is that of the row.
+        kind = row if self.count.size == self.n else np.searchsorted(np.cumsum(self.count), row, side="right")
         bins = self.first.size
         at = (self.bin[kind] + bins * np.arange(len(row))[:, np.newaxis]).ravel()
-        u = self.u[kind].ravel()
-        n = np.bincount(at, minlength=bins * len(row))
-        shape = len(row), bins
-        excess: Floats = np.asarray(np.bincount(at, u, n.size), dtype=np.float64)
-        squares: Floats = np.asarray(np.bincount(at, u * u, n.size), dtype=np.float64)
-        return squared_error(n.reshape(shape), excess.reshape(shape), squares.reshape(shape))
+        kind = kind.ravel()
 
+        def added(values: Floats) -> Floats:
+            return np.bincount(at, values[kind], bins * len(row)).astype(np.float64).reshape(-1, bins)
 
-def squared_error(n: Numbers, excess: Floats, squares: Floats) -> Floats:
-    r"""The debiased squared calibration error from sums over bins, the last axis.
-
-    Parameters
-    ----------
-    n, excess, squares : arrays of shape (..., bins)
-        Rows, Σu and Σu², u = y − p.
-
-    Returns
-    -------
-    array of shape (...)
-        As :func:`trueness.squared_ece`: bins with fewer than two rows have no pair and add nothing.
-    """
-    pairs = np.where(n >= 2, (excess**2 - squares) / np.maximum(n - 1, 1), 0.0)
-    return np.asarray(pairs.sum(axis=-1) / n.sum(axis=-1))
+        n = np.bincount(at, minlength=bins * len(row)).reshape(-1, bins)
+        return pair_mean(n, np.stack([added(u) for u in self.u.T], axis=-1), added(self.square))

@@ -11,8 +11,6 @@ import math
 
 import numpy as np
 
-from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule
 from trueness.infer._outcomes import Outcomes
 from trueness.typing import Floats
 
@@ -21,47 +19,41 @@ __all__ = ["politis_romano", "subsamples", "subsampling"]
 _BATCH = 1 << 19
 
 
-def subsampling(
-    cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def subsampling(rows: Outcomes, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:
     r"""The interval that Sun et al. compare with, as their code has it.
 
     ⌊√n⌋ rows are drawn *with* replacement, and the ends are :math:`T + \sqrt{b/n}\,(q - T)` with the quantiles q of the
     subsamples, tails *not* exchanged. Ends may be negative.
     """
-    estimate, drawn, scale = _spread(cells, rule, resamples, rng, replace=True)
+    estimate, drawn, scale = _spread(rows, resamples, rng, replace=True)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return estimate + scale * float(low - estimate), estimate + scale * float(high - estimate)
 
 
-def politis_romano(
-    cells: Cells, rule: BinRule, *, level: float, resamples: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def politis_romano(rows: Outcomes, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:
     r"""The interval of Politis and Romano.
 
     ⌊√n⌋ rows are drawn without replacement, and the ends are :math:`T - \sqrt{b/n}\,(q - T)`, the upper quantile
     giving the lower end. Ends may be negative.
     """
-    estimate, drawn, scale = _spread(cells, rule, resamples, rng, replace=False)
+    estimate, drawn, scale = _spread(rows, resamples, rng, replace=False)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return estimate - scale * float(high - estimate), estimate - scale * float(low - estimate)
 
 
-def _spread(
-    cells: Cells, rule: BinRule, resamples: int, rng: np.random.Generator, *, replace: bool
-) -> tuple[float, Floats, float]:
-    outcomes = Outcomes(cells, rule)
-    size = math.isqrt(outcomes.n)
-    drawn = subsamples(outcomes, size, resamples, rng, replace=replace)
-    return float(outcomes.of_counts(outcomes.count)), drawn, math.sqrt(size / outcomes.n)
+def _spread(rows: Outcomes, resamples: int, rng: np.random.Generator, *, replace: bool) -> tuple[float, Floats, float]:
+    size = math.isqrt(rows.n)
+    drawn = subsamples(rows, size, resamples, rng, replace=replace)
+    return rows.estimate, drawn, math.sqrt(size / rows.n)
 
 
 def subsamples(outcomes: Outcomes, size: int, resamples: int, rng: np.random.Generator, *, replace: bool) -> Floats:
     """The squared error of `resamples` samples of `size` rows each."""
     n = outcomes.n
     batches = []
-    for begin in range(0, resamples, max(1, _BATCH // size)):
-        batch = min(max(1, _BATCH // size), resamples - begin)
+    step = max(1, _BATCH // max(size, outcomes.first.size))
+    for begin in range(0, resamples, step):
+        batch = min(step, resamples - begin)
         if replace:
             rows = rng.integers(0, n, (batch, size))
         else:

@@ -7,8 +7,8 @@ import numpy as np
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualWidth
 from trueness.infer._finding import Ask, Finding, whole
-from trueness.infer._null_draws import monte_carlo
-from trueness.infer._pair_statistic import PairStatistic, first_cells
+from trueness.infer._null_draws import drawn_pvalue, entries_of, redrawn
+from trueness.infer._pair_statistic import NestedPairs, PairStatistic, first_cells
 from trueness.typing import Ints
 
 __all__ = ["adaptive_t_cal", "resolutions", "t_cal"]
@@ -19,9 +19,10 @@ def t_cal(cells: Cells, ask: Ask) -> Finding:
     n = int(whole(cells, "T-Cal").weight.sum())
     rule = ask.rule or EqualWidth(max(2, round(n**0.4)))
     resamples = ask.resamples or 999
-    (statistic,), (pvalue,) = monte_carlo(
-        PairStatistic(cells, [first_cells(cells, rule)], "rows"), cells, resamples, ask.rng
-    )
+    z, count = entries_of(cells)
+    of_hits = PairStatistic(z, count, first_cells(cells, rule), "rows")
+    (statistic,) = of_hits([cells.events[:, np.newaxis]])
+    pvalue = drawn_pvalue(statistic, np.concatenate([of_hits(hits) for hits in redrawn(z, count, resamples, ask.rng)]))
     assumed = (
         f"Rows are independent; the level is exact at any n: {resamples:,} sets of labels were drawn from the "
         f"scores. Bins: {rule!r}."
@@ -38,7 +39,11 @@ def adaptive_t_cal(cells: Cells, ask: Ask) -> Finding:
     if not partitions:
         silent = f"No two rows share a bin at any of {levels} resolutions: nothing can be said."
         return Finding(0.0, 1.0, silent, least)
-    statistics, pvalues = monte_carlo(PairStatistic(cells, partitions, "rows"), cells, resamples, ask.rng)
+    z, count = entries_of(cells)
+    of_events = NestedPairs(z[:, 0], count, partitions)
+    (statistics,) = of_events(cells.events[:, np.newaxis])
+    drawn = np.concatenate([of_events(events) for (events,) in redrawn(z, count, resamples, ask.rng)])
+    pvalues = drawn_pvalue(statistics, drawn)
     best = int(pvalues.argmin())
     assumed = (
         f"Rows are independent; the level holds at any n: {resamples:,} sets of labels were drawn from the scores. "

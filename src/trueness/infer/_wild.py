@@ -11,96 +11,91 @@ Statistics, 2008.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trueness._tally.rules import EqualMass
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._finding import Ask, Finding
-from trueness.infer._null_draws import EQUAL, weighted_sums
+from trueness.infer._null_draws import drawn_hits, drawn_pvalue
 from trueness.typing import Floats
 
-__all__ = ["CLUSTERED", "wild_pvalue"]
+__all__ = ["WILD", "Wild", "in_words", "wild_pvalue"]
 
 # Numbers drawn at a time, so that they stay in the processor's cache; but not fewer than so many draws.
-_BATCH, _LEAST = 1 << 15, 16
+_BATCH, _LEAST = 1 << 18, 16
 
 
-def wild_pvalue(
-    statistic: Callable[[Floats], Floats], rows: ClusteredRows, draws: int, rng: np.random.Generator
-) -> tuple[float, float]:
-    """The statistic and its p-value, the larger of two: by random signs of the clusters and by independent labels.
+class Wild(NamedTuple):
+    """A statistic of rows in clusters, large values speaking against calibration, and what it would be by chance."""
 
-    Parameters
-    ----------
-    statistic : callable
-        From residuals of shape (n, draws) to values of shape (draws,), large ones speaking against calibration.
-    rows : ClusteredRows
-    draws : int
-        R, for each of the two: a p-value is (1 + #{drawn ≥ observed}) / (R + 1).
-    rng : Generator
+    observed: float
+    p: Floats
+    """The scores of the rows, in the order in which their labels are drawn."""
+    of_signs: Callable[[Floats], Floats]
+    """From signs of the clusters, of shape (clusters, draws), to values of shape (draws,)."""
+    of_labels: Callable[[NDArray[Any]], Floats]
+    """From labels of the rows, of shape (n, draws), to values of shape (draws,)."""
 
-    Returns
-    -------
-    statistic, pvalue : float
-        Signs alone make the test valid for many clusters; labels, if rows are in truth independent, for any number.
+
+def wild_pvalue(statistic: Wild, clusters: int, draws: int, rng: np.random.Generator) -> float:
+    """The larger of two p-values: by random signs of the clusters and by labels as if rows were independent.
+
+    Signs alone make the test valid for many clusters; labels, if rows are in truth independent, for any number.
     """
-    u = rows.u
-    (observed,) = statistic(u[:, np.newaxis])
-    size = max(_LEAST, _BATCH // rows.n)
-    reached = []
-    for residuals in (_signed, _independent):
-        batches = [min(size, draws - i) for i in range(0, draws, size)]
-        drawn = np.concatenate([statistic(residuals(rows, u, batch, rng)) for batch in batches])
-        slack = EQUAL * max(abs(observed), float(drawn.std()))
-        reached.append(np.count_nonzero(drawn >= observed - slack))
-    return float(observed), float(1 + max(reached)) / (draws + 1)
+    size = max(_LEAST, _BATCH // statistic.p.size)
+    batches = [min(size, draws - i) for i in range(0, draws, size)]
+    rows = statistic.p[:, np.newaxis], np.ones(statistic.p.size, dtype=np.int64)
+    by_signs = [statistic.of_signs(_signs(clusters, batch, rng)) for batch in batches]
+    by_labels = [statistic.of_labels(drawn_hits(*rows, batch, rng)[0]) for batch in batches]
+    return max(float(drawn_pvalue(statistic.observed, np.concatenate(drawn))) for drawn in (by_signs, by_labels))
 
 
-def _signed(rows: ClusteredRows, u: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    signs = 2 * rng.integers(0, 2, (rows.clusters, draws), dtype=np.int8).astype(np.float64) - 1
-    return np.asarray(signs[rows.cluster] * u[:, np.newaxis])
-
-
-def _independent(rows: ClusteredRows, u: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    p = rows.p[:, np.newaxis]
-    return np.asarray((rng.random((u.size, draws)) < p) - p)
-
-
-def _exact(rows: ClusteredRows, ask: Ask, draws: int) -> Finding:
-    """T without pairs of one cluster."""
-    rule = ask.rule or EqualMass(max(5, round(rows.n**0.4)))
-    statistic, pvalue = wild_pvalue(rows.residuals(rule).redone, rows, draws, ask.rng)
-    said = f"{_words(rows, draws)} No pair of rows of one cluster is counted. Bins: {rule!r}."
-    return Finding(statistic, pvalue, said, 1 / (draws + 1))
+def _signs(clusters: int, draws: int, rng: np.random.Generator) -> Floats:
+    return 2 * rng.integers(0, 2, (clusters, draws), dtype=np.int8).astype(np.float64) - 1
 
 
 def _spiegelhalter(rows: ClusteredRows, ask: Ask, draws: int) -> Finding:
     slope = 1 - 2 * rows.p
     spread = float(np.sqrt((slope**2 * rows.p * (1 - rows.p)).sum()))
-    excess, pvalue = wild_pvalue(lambda u: np.abs(weighted_sums(u.T, slope)), rows, draws, ask.rng)
-    signed = float(np.copysign(excess, rows.u @ slope))
-    z = signed / spread if spread > 0 else (0.0 if excess == 0 else float(np.copysign(np.inf, signed)))
+    sums = np.bincount(rows.cluster, rows.u * slope)
+    signed, expected = float(sums.sum()), float(slope @ rows.p)
+    statistic = Wild(
+        abs(signed),
+        rows.p,
+        lambda signs: np.abs(np.einsum("i,ij->j", sums, signs)),
+        lambda labels: np.abs(np.einsum("i,ij->j", slope, labels.astype(np.float64)) - expected),
+    )
+    z = signed / spread if spread > 0 else (0.0 if signed == 0 else float(np.copysign(np.inf, signed)))
     return Finding(
         z,
-        pvalue,
-        f"{_words(rows, draws)} Two-sided; z is divided by the deviation that independent rows would have, the p-value "
-        "is not. Only departures that move the Brier score are seen.",
+        wild_pvalue(statistic, rows.clusters, draws, ask.rng),
+        f"{in_words(rows, draws)} Two-sided; z is divided by the deviation that independent rows would have, the "
+        "p-value is not. Only departures that move the Brier score are seen.",
         1 / (draws + 1),
     )
 
 
 def _cumulative(rows: ClusteredRows, ask: Ask, draws: int, of: Callable[[Floats, Floats], Floats]) -> Finding:
     order = np.argsort(rows.p, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(rows.p[order])), rows.n - 1)
+    p, u, cluster = rows.p[order], rows.u[order], rows.cluster[order]
+    last = np.append(np.flatnonzero(np.diff(p)), rows.n - 1)
 
-    def statistic(u: Floats) -> Floats:
-        path = np.cumsum(u[order], axis=0)[last]
+    def largest(residuals: Floats) -> Floats:
+        path = np.cumsum(residuals, axis=1, out=residuals)
+        path = path if last.size == rows.n else path[:, last]
         # The path starts at 0.
-        return of(np.maximum(path.max(axis=0), 0), np.minimum(path.min(axis=0), 0)) / rows.n
+        return of(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
 
-    observed, pvalue = wild_pvalue(statistic, rows, draws, ask.rng)
-    return Finding(observed, pvalue, _words(rows, draws), 1 / (draws + 1))
+    statistic = Wild(
+        float(largest(u[np.newaxis].copy())[0]),
+        p,
+        lambda signs: largest(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u),
+        lambda labels: largest(labels.T - p),
+    )
+    pvalue = wild_pvalue(statistic, rows.clusters, draws, ask.rng)
+    return Finding(statistic.observed, pvalue, in_words(rows, draws), 1 / (draws + 1))
 
 
 def _ks(rows: ClusteredRows, ask: Ask, draws: int) -> Finding:
@@ -111,7 +106,8 @@ def _kuiper(rows: ClusteredRows, ask: Ask, draws: int) -> Finding:
     return _cumulative(rows, ask, draws, lambda high, low: high - low)
 
 
-def _words(rows: ClusteredRows, draws: int) -> str:
+def in_words(rows: ClusteredRows, draws: int) -> str:
+    """What the p-value rests on."""
     return (
         f"Clusters are independent, rows of one cluster need not be; the level holds for many clusters, and is not "
         f"exact for few ({rows.clusters:,} here): {draws:,} times a random sign was given to the residuals of each "
@@ -119,10 +115,9 @@ def _words(rows: ClusteredRows, draws: int) -> str:
     )
 
 
-CLUSTERED: Mapping[str, Callable[[ClusteredRows, Ask, int], Finding]] = {
-    "exact": _exact,
+WILD: Mapping[str, Callable[[ClusteredRows, Ask, int], Finding]] = {
     "ks": _ks,
     "kuiper": _kuiper,
     "spiegelhalter": _spiegelhalter,
 }
-"""The tests that take clusters: rows, options and the number of draws."""
+"""Tests of rows in clusters without bins: rows, options and the number of draws."""
