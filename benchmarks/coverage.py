@@ -6,11 +6,11 @@
 
 Two grids. The settings 1, 2 and 3 of Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected
 calibration error" (2025), with its bins and the methods it compares with; setting 3 looks at two scores of a row
-(k = 2), which only 'score' and 'analytic' do. And harder scenarios, from 50 to 10,000 rows: calibrated
-and not, a local bump, oscillations, rare events, confident models, tied scores, several classes. Half of the harder
-ones are marked "chosen": whoever changes a constant of a method looks at these; the other half, "reported", says
-how good it is. Lengths are of the hull, for the squared error. Power is how often zero is not in the set; for
-calibrated scores that is the level of the test of zero.
+(k = 2). And harder scenarios, from 50 to 10,000 rows: calibrated and not, a local bump, oscillations, rare events,
+confident models, tied scores, several classes, unequal weights, rows in clusters (the last two for 'score' alone: no
+other method takes them). Half of the harder ones are marked "chosen": whoever changes a constant of a method looks at
+these; the other half, "reported", says how good it is. Lengths are of the hull, for the squared error. Power is how
+often zero is not in the set; for calibrated scores that is the level of the test of zero.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 # Two workers with as many threads each as there are cores would fight.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -37,9 +37,14 @@ from trueness import simulate
 from trueness.infer import ece_interval
 
 LEVEL = 0.9
+ALIKE = 0.3  # correlation of the normal numbers behind the labels of a cluster
 GOOD = (0.88, 0.97)
 METHODS = ("score", "analytic")
 COMPETITORS = ("bootstrap", "centred-bootstrap", "subsampling", "hulc", "adaptive-hulc")
+
+
+# Labels, scores, and options of the interval.
+Rows: TypeAlias = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class Scenario:
     bins: dict[str, Any] = field(default_factory=dict)
     """Bins of a method that does not use its default."""
     methods: tuple[str, ...] = METHODS
+    rows: Callable[[simulate.Simulated, int, np.random.Generator], Rows] | None = None
+    """What becomes of the rows that `make` draws, where they are not taken as they are."""
 
     @property
     def label(self) -> str:
@@ -77,7 +84,7 @@ def paper(step: int) -> list[Scenario]:
         (2, np.arange(0, 1.001, 0.05), 1, {100: 20, 1000: 50}),
         (3, np.arange(0, 0.1001, 0.005), 2, {100: 10, 1000: 20}),
     ):
-        methods = METHODS + COMPETITORS if k == 1 else METHODS
+        methods = METHODS + COMPETITORS
         for n, m in cells.items():
             bins = dict.fromkeys(methods[1:], m)
             for beta in betas[::step].round(3).tolist():
@@ -125,6 +132,36 @@ SEVERAL: dict[str, tuple[int, Callable[..., Callable[..., simulate.Simulated]]]]
 }
 
 
+def weighed(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
+    """Weights that have nothing to do with the rows; the effective number of rows is n / 2.7, about."""
+    return d.y_true, d.y_prob, {"sample_weight": rng.lognormal(0, 1, n), "weight_type": "importance"}
+
+
+def sampled(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
+    """Rows of high scores are sampled more often, and weigh the less: the error is that of all rows."""
+    chance = 0.2 + 0.8 * d.y_prob
+    kept = np.flatnonzero(rng.random(chance.size) < chance)[:n]
+    return d.y_true[kept], d.y_prob[kept], {"sample_weight": 1 / chance[kept], "weight_type": "importance"}
+
+
+def clustered(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
+    """Four rows to a cluster, with labels that go together and are right on average."""
+    cluster = np.arange(n) // 4
+    shared = rng.normal(size=n // 4 + 1)[cluster]
+    behind = ALIKE**0.5 * shared + (1 - ALIKE) ** 0.5 * rng.normal(size=n)
+    return (stats.norm.cdf(behind) < d.truth).astype(int), d.y_prob, {"cluster": cluster}
+
+
+OF_ROWS = {"weights": (weighed, 1), "sampled by score": (sampled, 6), "clusters of 4": (clustered, 1)}
+"""What becomes of the rows, and how many times n must be drawn for it."""
+OF_ROWS_ON = (
+    "uniform, calibrated",
+    "uniform, over-confident",
+    "rare Beta(.3, 60), too low",
+    "confident Beta(12, .25), over-confident",
+)
+
+
 def harder(most: int) -> list[Scenario]:
     sizes = (50, 200, 1000, 10_000)
     cases: list[tuple[str, int, int, Any]] = [
@@ -134,6 +171,11 @@ def harder(most: int) -> list[Scenario]:
     # Turned by one from case to case, so that both halves have every size.
     half = [("chosen", "reported")[(i + i // len(sizes)) % 2] for i in range(len(cases))]
     every = [Scenario(name, n, make, group, k) for (name, k, n, make), group in zip(cases, half, strict=True)]
+    made = [(what, law, n) for what in OF_ROWS for law in OF_ROWS_ON for n in (200, 1000, 10_000)]
+    for i, (what, law, n) in enumerate(made):
+        how, times = OF_ROWS[what]
+        make, group = partial(simulate.binary, n * times, **BINARY[law]), ("chosen", "reported")[(i + i // 3) % 2]
+        every.append(Scenario(f"{what}: {law}", n, make, group, methods=("score",), rows=how))
     return [scenario for scenario in every if scenario.n <= most]
 
 
@@ -148,16 +190,18 @@ def run(scenario: Scenario, runs: int) -> Outcome:
         for i in range(runs):
             rng = np.random.default_rng([start, i])
             d = scenario.make(seed=rng)
+            y, p, more = scenario.rows(d, scenario.n, rng) if scenario.rows else (d.y_true, d.y_prob, {})
             for name in scenario.methods:
                 found = ece_interval(
-                    d.y_true,
-                    d.y_prob,
+                    y,
+                    p,
                     k=None if scenario.k == 1 else scenario.k,
                     bins=scenario.bins.get(name),
                     level=LEVEL,
                     squared=True,
                     seed=rng,
                     method=name,
+                    **more,
                 )
                 low, high = found.hull
                 sums[name] += (truth in found, high - low, not found.includes_zero)
@@ -190,6 +234,9 @@ def table(outcomes: list[Outcome]) -> str:
     for o in outcomes:
         cells = [o.scenario.label, o.scenario.group, f"{o.truth**0.5:.4f}", str(o.runs)]
         for name in names:
+            if name not in o.found:
+                cells += ["–"] * 4
+                continue
             coverage, length, power = o.found[name]
             cells += [shown(coverage), error(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
         rows.append(cells)

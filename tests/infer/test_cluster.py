@@ -220,7 +220,7 @@ def test_statistics_are_those_of_independent_rows():
 @pytest.mark.parametrize("ask", [ece_interval, calibration_test])
 @pytest.mark.parametrize(
     ("sizes", "words"),
-    [([5] * 19, "19 clusters, in size worth 19.0"), ([60] + [1] * 60, r"61 clusters, in size worth 3\.9")],
+    [([5] * 19, "19 clusters, worth 19.0"), ([60] + [1] * 60, r"61 clusters, worth 3\.9")],
 )
 def test_few_clusters_or_a_large_one_are_warned_of(ask, sizes, words):
     rng = np.random.default_rng(0)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._input.columns import column
 from trueness._input.sample import Sample
 from trueness._tally import accept
 from trueness._tally.cells import Cells
@@ -32,6 +33,8 @@ class ClusteredRows:
     """The cluster of each row, numbered from 0."""
     classes: int | None
     """Columns of the matrix of which `top` is the largest score; None for a vector."""
+    weight: Floats | None = None
+    """How much each row matters, if not all the same."""
 
     @property
     def n(self) -> int:
@@ -45,8 +48,8 @@ class ClusteredRows:
 
     @property
     def effective_clusters(self) -> float:
-        r"""How many clusters of equal size would be as uneven: :math:`(\sum n_g)^2 / \sum n_g^2`."""
-        sizes = np.bincount(self.cluster).astype(np.float64)
+        r"""How many clusters of equal size, or weight, would be as uneven: :math:`(\sum n_g)^2 / \sum n_g^2`."""
+        sizes = np.bincount(self.cluster, self.weight).astype(np.float64)
         return float(sizes.sum() ** 2 / (sizes @ sizes))
 
     @property
@@ -62,25 +65,34 @@ class ClusteredRows:
     @property
     def cells(self) -> Cells:
         """The sums of each distinct score."""
-        return cells_of_rows(self.top)
+        return cells_of_rows(self._weighted)
+
+    @property
+    def _weighted(self) -> Sample:
+        return Sample(self.top.y, self.top.p, self.weight, self.top.classes, self.top.tolerance)
 
     def residuals(self, rule: BinRule) -> PairedResiduals:
         """The residuals in the bins of a rule."""
         if rule.asked > self.n:
             warn(f"There are fewer rows ({self.n:,}) than bins ({rule.asked:,}).", FewRowsWarning)
-        found = PairedResiduals(self.u, bin_numbers(self.top, rule), self.cluster)
+        found = PairedResiduals(self.u, bin_numbers(self._weighted, rule), self.cluster, self.weight)
         found.check()
         return found
 
 
-def clustered_rows(y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions) -> ClusteredRows:
-    """Read labels, scores and clusters."""
+def clustered_rows(
+    y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions, *, importance: bool = False
+) -> ClusteredRows:
+    """Read labels, scores and clusters; rows of any weight, each a cluster of its own unless told otherwise."""
     if isinstance(y_true, Tally | Binned):
-        raise InputError(
-            f"`cluster` names the rows that belong together, and a {type(y_true).__name__} holds only sums of rows; "
-            "pass labels and scores."
-        )
-    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence")
+        what = "`weight_type='importance'` looks at the weight of each row"
+        if cluster is not None:
+            what = "`cluster` names the rows that belong together"
+        raise InputError(f"{what}, and a {type(y_true).__name__} holds only sums of rows; pass labels and scores.")
+    alone = importance and cluster is None
+    if alone:
+        cluster = np.arange(column(y_true, "y_true").values.shape[0])
+    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=importance)
     sample = paired.samples[""]
     if sample.p.ndim == 2 and paired.kind != "confidence":
         raise InputError(
@@ -92,15 +104,17 @@ def clustered_rows(y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions) -> 
     top = top_scores(sample)
     cells_of_rows(top)  # looks at every value
     codes = _by_content(top, paired.cluster)
-    order = np.lexsort((top.y, top.p, codes))
+    w = top.w
+    order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
     classes = None if sample.p.ndim == 1 else sample.p.shape[1]
     sorted_rows = Sample(top.y[order], top.p[order], None, top.classes, top.tolerance)
-    found = ClusteredRows(sorted_rows, codes[order], classes)
+    found = ClusteredRows(sorted_rows, codes[order], classes, None if w is None else w[order])
     if found.effective_clusters < _ENOUGH:
+        worth = f"{found.effective_clusters:.1f} of equal {'size' if w is None else 'weight'}"
+        what = "rows by `sample_weight`" if alone else "clusters"
         warn(
-            f"`cluster` names {found.clusters:,} clusters, in size worth {found.effective_clusters:.1f} of equal size. "
-            f"Below {_ENOUGH} the level may not be kept: where events are rare, tests at 0.1 were seen to refute 0.22 "
-            "of calibrated data sets.",
+            f"There are {found.clusters:,} {what}, worth {worth}. Below {_ENOUGH} the level may not be kept: where "
+            "events are rare, tests at 0.1 were seen to refute 0.22 of calibrated data sets.",
             FewClustersWarning,
         )
     return found
@@ -112,6 +126,8 @@ def _by_content(top: Sample, cluster: Ints) -> Ints:
     Whole numbers of 64 bits are mixed and added without regard to order; clusters of equal content may be swapped.
     """
     bits = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ (np.asarray(top.y).astype(np.uint64) << 63)
+    if top.w is not None:
+        bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ top.w.view(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     sums = np.zeros(int(cluster.max()) + 1, dtype=np.uint64)

@@ -50,9 +50,10 @@ def sign_variance(residuals: PairedResiduals) -> float:
 def label_variance(residuals: PairedResiduals, p: Floats) -> float:
     r"""The variance of T for labels drawn from the scores, independent of each other.
 
-    :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of p(1 − p).
+    :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of w² p(1 − p).
     """
-    own = np.bincount(residuals.entry, p * (1 - p), minlength=residuals.s.size).astype(np.float64)
+    v = p * (1 - p) * _weights(residuals) ** 2
+    own = np.bincount(residuals.entry, v, minlength=residuals.s.size).astype(np.float64)
     every, squares = (np.add.reduceat(part, residuals.first) for part in (own, own * own))
     return max(0.0, 2 * float(((every * every - squares) * residuals.coefficient**2).sum()))
 
@@ -63,24 +64,33 @@ def _noise(rows: ClusteredRows, residuals: PairedResiduals) -> float:
     With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
     :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
     :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster draws the mean of its bin towards
-    itself; without it, the rest is not too small.
+    itself; without it, the rest is not too small. With weights of mean 1, sums are weighted sums.
     """
+    w = _weights(residuals)
+    w = w / w.mean()
     error = _bin_means(residuals)[residuals.bin_of]
-    rest = residuals.u - _means_of_others(residuals)
-    weight = float((error * error).sum())
+    rest = w * (residuals.u - _means_of_others(residuals))
+    weight = float((w * error * error).sum())
     along = _squared_sums(rows.cluster, error * rest) / weight if weight > 0 else 0.0
     return max(along, _squared_sums(residuals.entry, rest) / rows.n)
 
 
 def _unevenness(rows: ClusteredRows, residuals: PairedResiduals) -> float:
     """R₂: n times the relative variance of the mean over rows of the squared error."""
+    w = _weights(residuals)
+    w = w / w.mean()
     square = _bin_means(residuals)[residuals.bin_of] ** 2
-    mean = float(square.mean())
-    return _squared_sums(rows.cluster, square - mean) / (rows.n * mean**2) if mean > 0 else 0.0
+    mean = float((w * square).mean())
+    return _squared_sums(rows.cluster, w * (square - mean)) / (rows.n * mean**2) if mean > 0 else 0.0
+
+
+def _weights(residuals: PairedResiduals) -> Floats:
+    return np.ones(residuals.u.size) if residuals.weight is None else residuals.weight
 
 
 def _bin_means(residuals: PairedResiduals) -> Floats:
-    return np.asarray(np.bincount(residuals.bin_of, residuals.u) / np.bincount(residuals.bin_of))
+    size, excess = (np.add.reduceat(part, residuals.first) for part in (residuals.n, residuals.s))
+    return np.asarray(excess / size)
 
 
 def _means_of_others(residuals: PairedResiduals) -> Floats:

@@ -29,10 +29,12 @@ class PairedResiduals:
         The bin of each row, numbered from 0; none is empty.
     cluster : int array of shape (n,), optional
         The cluster of each row, numbered from 0.
+    weight : array of shape (n,), optional
+        How much each row matters, where there are clusters; what is called rows below is then weight.
     """
 
-    def __init__(self, u: Floats, bin_of: Ints, cluster: Ints | None = None) -> None:
-        self.u, self.bin_of = u, bin_of
+    def __init__(self, u: Floats, bin_of: Ints, cluster: Ints | None = None, weight: Floats | None = None) -> None:
+        self.u, self.bin_of, self.weight = u, bin_of, weight
         self.clustered = cluster is not None
         if cluster is None:
             # Numbers of 16 bits are sorted by counting, in one pass.
@@ -50,8 +52,8 @@ class PairedResiduals:
             self.entry: Ints = entry.reshape(-1)
             """The entry of each row, where there are clusters."""
             bins, self.unit = np.divmod(pair, units)
-            self.n = np.bincount(self.entry).astype(np.float64)
-            self.s = np.bincount(self.entry, u).astype(np.float64)
+            self.n = np.bincount(self.entry, weight).astype(np.float64)
+            self.s = np.bincount(self.entry, u if weight is None else weight * u).astype(np.float64)
         self.first: Ints = np.flatnonzero(np.diff(bins, prepend=-1))
         """The entries at which the bins begin."""
 
@@ -125,7 +127,8 @@ class PairedResiduals:
         """Raise if there is no pair at all; warn if most rows have none."""
         entries = np.diff(np.append(self.first, self.n.size))
         alone: Bools = np.repeat(entries == 1, entries)
-        rows, total = int(self.n[alone].sum()), int(self.n.sum())
+        of_entry = self.n if self.weight is None else np.bincount(self.entry)
+        rows, total = int(of_entry[alone].sum()), int(of_entry.sum())
         of_what = "rows of two clusters" if self.clustered else "two rows"
         if rows == total:
             raise InputError(f"No bin holds {of_what}, so that nothing is known of the error. Use fewer `bins`.")

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_word
 from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import PairSums, pair_sums
 from trueness._tally.accept import as_binned, as_sample, as_sums, as_tally, takes_rows
@@ -63,6 +64,7 @@ def ece_interval(
     method: Method = "score",
     squared: bool = False,
     cluster: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int | None = None,
     seed: int | np.random.Generator | None = None,
     support: Support = "published",
@@ -97,6 +99,9 @@ def ece_interval(
     cluster : array-like of shape (n,), optional
         A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient),
         and different clusters are independent. For 'score' with k = 1, from labels and scores; see Notes.
+    weight_type : {'frequency', 'importance'}, default 'frequency'
+        'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance': a row of any weight is one
+        row, and weights say how much it matters: sampling weights, for 'score' with k = 1; see Notes.
     resamples : int, optional
         How many resamples the bootstraps, the subsamplings and 'adaptive-hulc' draw, 500 by default; the other
         methods take none.
@@ -107,7 +112,8 @@ def ece_interval(
         For 'analytic' with 1 < k < K: over which scores the spread under calibration is computed,
         see Notes.
     **rows
-        As for :func:`ece`; `sample_weight` must be whole numbers. For a matrix with k = 1, `kind` is 'confidence'.
+        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is 'importance'. For a matrix
+        with k = 1, `kind` is 'confidence'.
 
     Returns
     -------
@@ -161,6 +167,10 @@ def ece_interval(
     law with the mean and the variance that drawn rows have. Beside the labels that sum hardly varies, and the rows are
     passed over once, without sorting.
 
+    **Importance.** Weights that say how much rows matter give the error of the population that the weights restore, by
+    the weighted :math:`T` of :func:`squared_ece`. Rows are then treated as clusters of their own: zero must withstand
+    random signs too, because weights that depend on the label leave no labels to be drawn from the scores.
+
     The competitors do not keep their level close to zero: with Sun et al.'s setting 1, 1,000 rows and a calibrated
     model, at level 0.9 the percentile bootstrap covers about 0.1, the centred bootstrap and subsampling
     nearly always; HulC keeps near its level by splitting the rows at random, which makes its sets long.
@@ -192,9 +202,10 @@ def ece_interval(
         raise InputError(f"`squared` must be True or False; got {squared!r}.")
     drawn = _checked_draws(method, resamples)
     rng = generator(seed)
-    if cluster is not None:
-        _check_clustered(method, asked)
-        estimate, n, region, words = _clustered(y_true, y_prob, cluster, bins, alpha, rng, rows)
+    importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
+    if cluster is not None or importance:
+        _check_clustered(method, asked, "cluster" if cluster is not None else "weight_type='importance'")
+        estimate, n, region, words = _clustered(y_true, y_prob, cluster, bins, alpha, rng, rows, importance)
         return _interval(estimate, region, level, method, n, words, squared)
     if method == "analytic":
         sums, region, words = _analytic(y_true, y_prob, asked, bins, alpha, support, rows)
@@ -239,27 +250,30 @@ def _checked_draws(method: str, resamples: int | None) -> int:
     return _RESAMPLES if resamples is None else checked_resamples(resamples)
 
 
-def _check_clustered(method: str, k: int) -> None:
+def _check_clustered(method: str, k: int, what: str) -> None:
     if method != "score":
-        raise InputError(f"`cluster` is taken by `method='score'`; {method!r} needs rows that are independent.")
+        raise InputError(
+            f"`{what}` is taken by `method='score'`; {method!r} needs rows that are independent and alike."
+        )
     if k > 1:
-        raise InputError(f"`cluster` is taken where one score per row is looked at; `k` must be 1; got {k}.")
+        raise InputError(f"`{what}` is taken where one score per row is looked at; `k` must be 1; got {k}.")
 
 
 def _clustered(
     y_true: Any,
     y_prob: Any,
-    cluster: ArrayLike,
+    cluster: ArrayLike | None,
     bins: BinsLike | None,
     alpha: float,
     rng: np.random.Generator,
     rows: RowOptions,
+    importance: bool,
 ) -> tuple[float, int, Region, str]:
     rule = None if bins is None else blind_to_labels(as_rule(bins))
-    found = clustered_rows(y_true, y_prob, cluster, rows)
+    found = clustered_rows(y_true, y_prob, cluster, rows, importance=importance)
     chosen = rule or equal_mass_by_size(found.n)
     residuals = found.residuals(chosen)
-    words = of_cells(found.cells, chosen, found.classes).bins
+    words = bins_in_words(chosen, residuals.first.size)
     return residuals.estimate, found.n, clustered_region(found, residuals, alpha, rng), words
 
 

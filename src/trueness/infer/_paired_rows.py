@@ -65,9 +65,18 @@ def paired_rows(
 
 
 def read_rows(
-    y_true: ArrayLike, models: Mapping[str, ArrayLike], cluster: ArrayLike | None, rows: RowOptions, *, kind: Kind
+    y_true: ArrayLike,
+    models: Mapping[str, ArrayLike],
+    cluster: ArrayLike | None,
+    rows: RowOptions,
+    *,
+    kind: Kind,
+    importance: bool = False,
 ) -> PairedRows:
-    """Read the rows of every model; with ``missing="drop"`` only those that miss a value in none of them."""
+    """Read the rows of every model; with ``missing="drop"`` only those that miss a value in none of them.
+
+    A row of weight 2 is there twice, unless weights say how much a row matters (`importance`): then they are kept.
+    """
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     n = column(y_true, "y_true").values.shape[0]
     names = None
@@ -94,7 +103,8 @@ def read_rows(
         if names is None
         else cluster_codes(names._replace(values=names.values[kept], missing=_some(names.missing, kept)))
     )
-    return _repeated(samples, kind, codes, np.flatnonzero(kept))
+    at = np.flatnonzero(kept)
+    return _weighed(samples, kind, codes, at) if importance else _repeated(samples, kind, codes, at)
 
 
 def _check_models(models: Any) -> None:
@@ -187,6 +197,20 @@ def _repeated(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row:
     }
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
     return PairedRows(repeated, kind, codes, row[at])
+
+
+def _weighed(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row: Ints) -> PairedRows:
+    """Every row of positive weight, with its weight."""
+    w = next(iter(samples.values())).w
+    if w is None or w.all():
+        return PairedRows(samples, kind, cluster, row)
+    at = np.flatnonzero(w)
+    left = {
+        name: Sample(sample.y[at], sample.p[at], w[at], sample.classes, sample.tolerance)
+        for name, sample in samples.items()
+    }
+    codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
+    return PairedRows(left, kind, codes, row[at])
 
 
 def top_scores(sample: Sample) -> Sample:

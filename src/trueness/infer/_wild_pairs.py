@@ -28,15 +28,17 @@ def wild_pairs(residuals: PairedResiduals, p: Floats) -> Wild:
     own = float(share @ residuals.s**2)
     first = np.flatnonzero(np.diff(residuals.entry[order], prepend=-1))
     runs = NestedRuns(order.size, [first[residuals.first], first])
-    dtype = np.min_scalar_type(order.size)
-    of_bins, of_entries = (_sums(runs, p[order, np.newaxis], np.float64, i) for i in range(2))
+    w = None if residuals.weight is None else residuals.weight[order, np.newaxis]
+    dtype = np.min_scalar_type(order.size) if w is None else np.float64
+    expected = p[order, np.newaxis] if w is None else w * p[order, np.newaxis]
+    of_bins, of_entries = (_sums(runs, expected, np.float64, i) for i in range(2))
 
     def of_signs(signs: Floats) -> Floats:
         excess = sums @ signs
         return np.asarray(np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess) - own)
 
     def of_labels(labels: NDArray[Any]) -> Floats:
-        events = runs.sums(labels, dtype)
+        events = runs.sums(labels if w is None else w * labels, dtype)
         excess, alone = events.take(runs.rows[0], axis=0) - of_bins, events.take(runs.rows[1], axis=0) - of_entries
         whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
         return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))

@@ -1,0 +1,125 @@
+"""Weights that say how much a row matters: intervals for the error of the population that they restore."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import trueness as tn
+from trueness import FewClustersWarning, InputError, simulate
+from trueness.infer import ece_interval
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._clustered_score import label_variance
+from trueness.infer._wild_pairs import wild_pairs
+
+
+def ask(y, p, w, **options):
+    return ece_interval(
+        y, p, sample_weight=w, weight_type="importance", squared=True, **({"seed": 3, "bins": 5} | options)
+    )
+
+
+def rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    d = simulate.binary(n, distortion=simulate.Logit(slope=0.5), seed=rng)
+    return d.y_true, d.y_prob, rng.lognormal(0, 1, n)
+
+
+def test_the_estimate_is_the_weighted_mean_over_pairs():
+    y, p, w = rows(40)
+    u, b = y - p, np.minimum((p * 4).astype(int), 3)
+    total = 0.0
+    for bin_ in range(4):
+        at = np.flatnonzero(b == bin_)
+        pairs = [(i, j) for i in at for j in at if i != j]
+        products = sum(w[i] * w[j] * u[i] * u[j] for i, j in pairs)
+        total += w[at].sum() * products / sum(w[i] * w[j] for i, j in pairs)
+    found = ask(y, p, w, bins=4).estimate
+    assert found == pytest.approx(total / w.sum(), abs=1e-14)
+    assert found == pytest.approx(tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=4), abs=1e-14)
+
+
+def test_what_labels_would_show_is_what_all_labels_show():
+    y, p, w = rows(8)
+    with pytest.warns(FewClustersWarning, match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight"):
+        found = clustered_rows(y, p, None, {"sample_weight": w}, importance=True)
+    residuals = found.residuals(tn.EqualWidth(2))
+    every = np.array(list(itertools.product([0, 1], repeat=8))).T
+    wild = wild_pairs(residuals, found.p)
+    chance = np.prod(np.where(every == 1, wild.p[:, None], 1 - wild.p[:, None]), axis=0)
+    values = wild.of_labels(every)
+    assert chance @ values == pytest.approx(0, abs=1e-15)
+    assert chance @ values**2 == pytest.approx(label_variance(residuals, found.p), rel=1e-10)
+
+
+def test_the_unit_of_the_weights_and_the_order_of_rows_change_nothing():
+    y, p, w = rows()
+    order = np.random.default_rng(1).permutation(y.size)
+    assert ask(y[order], p[order], w[order]) == ask(y, p, w)
+    scaled, found = ask(y, p, 3 * w), ask(y, p, w)
+    assert scaled.includes_zero == found.includes_zero
+    assert (scaled.estimate, scaled.low, scaled.high) == pytest.approx((found.estimate, found.low, found.high))
+
+
+def test_a_row_of_weight_zero_is_left_out():
+    y, p, w = rows()
+    w[::3] = 0
+    kept = w > 0
+    assert ask(y, p, w) == ask(y[kept], p[kept], w[kept])
+
+
+def test_equal_weights_are_rows_in_clusters_of_their_own():
+    y, p, _ = rows()
+    plain = ece_interval(y, p, cluster=np.arange(y.size), squared=True, seed=3, bins=5)
+    found = ask(y, p, np.full(y.size, 0.5))
+    assert (found.estimate, found.low, found.high) == pytest.approx((plain.estimate, plain.low, plain.high), rel=1e-12)
+
+
+def test_clusters_may_have_weights():
+    y, p, w = rows()
+    alone = ask(y, p, w, cluster=np.arange(y.size))
+    assert alone == ask(y, p, w)
+    assert ask(y, p, w, cluster=np.arange(y.size) // 3).high != alone.high
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "analytic"}, "`weight_type='importance'` is taken by `method='score'`; 'analytic' needs"),
+        ({"weight_type": "survey"}, "`weight_type` must be 'frequency' or 'importance'; got 'survey'"),
+        ({"k": 2}, "`k` must be 1; got 2"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(options, message):
+    y, p, w = rows()
+    with pytest.raises(InputError, match=message):
+        ece_interval(y, p, **({"sample_weight": w, "weight_type": "importance"} | options))
+
+
+def test_sums_have_no_rows():
+    with pytest.raises(InputError, match="looks at the weight of each row, and a Tally holds only sums"):
+        ece_interval(tn.tally([0, 1], [0.2, 0.6]), weight_type="importance")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", [1.0, 0.5])
+@pytest.mark.parametrize("how", ["chance", "score", "label"])
+def test_the_set_covers_the_error_of_the_population(how, slope):
+    """Weights by chance, or one over a chance to be sampled that depends on the score, or on the label."""
+    rng = np.random.default_rng(7)
+    runs, n, hits = 120, 1000, 0
+    for _ in range(runs):
+        d = simulate.binary(4 * n, distortion=simulate.Logit(slope=slope), seed=rng)
+        chance = {
+            "chance": np.full(4 * n, 0.25),
+            "score": 0.1 + 0.3 * d.y_prob,
+            "label": np.where(d.y_true == 1, 0.4, 0.1),
+        }[how]
+        kept = rng.random(4 * n) < chance
+        w = rng.lognormal(0, 0.7, kept.sum()) if how == "chance" else 1 / chance[kept]
+        found = ask(d.y_true[kept], d.y_prob[kept], w, seed=rng, bins=None)
+        hits += d.true_squared_ece() in found
+    # A method that covered 0.87 would fail in one of some thousand such tests.
+    assert hits >= binom.ppf(2e-4, runs, 0.87)
+    assert hits <= binom.isf(2e-4, runs, 0.97)
