@@ -4,8 +4,10 @@ from trueness.results._bands import Bands
 from trueness.results._bin import Bin
 from trueness.results._bin_table import BinTable
 from trueness.results._comparison import Comparison, Difference
+from trueness.results._curve import Curve
 from trueness.results._decomposition import Decomposition
 from trueness.results._estimation_error import EstimationError
+from trueness.results._histogram import Histogram
 from trueness.results._interval import Interval
 from trueness.results._noise_floor import NoiseFloor
 from trueness.results._significance import Significance
@@ -15,9 +17,11 @@ __all__ = [
     "Bin",
     "BinTable",
     "Comparison",
+    "Curve",
     "Decomposition",
     "Difference",
     "EstimationError",
+    "Histogram",
     "Interval",
     "NoiseFloor",
     "Significance",
