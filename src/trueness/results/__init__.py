@@ -5,11 +5,13 @@ from trueness.results._bin import Bin
 from trueness.results._bin_table import BinTable
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curve import Curve
+from trueness.results._curve_band import CurveBand
 from trueness.results._decomposition import Decomposition
 from trueness.results._estimation_error import EstimationError
 from trueness.results._histogram import Histogram
 from trueness.results._interval import Interval
 from trueness.results._noise_floor import NoiseFloor
+from trueness.results._reliability import Reliability
 from trueness.results._significance import Significance
 
 __all__ = [
@@ -18,11 +20,13 @@ __all__ = [
     "BinTable",
     "Comparison",
     "Curve",
+    "CurveBand",
     "Decomposition",
     "Difference",
     "EstimationError",
     "Histogram",
     "Interval",
     "NoiseFloor",
+    "Reliability",
     "Significance",
 ]
