@@ -5,18 +5,37 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.plot._bins import BinsDisplay
+    from trueness.plot._coverage import Behaviour, CoverageDisplay
+    from trueness.plot._cumulative import CumulativeDisplay
+    from trueness.plot._interval import IntervalDisplay
     from trueness.plot._reliability import ReliabilityDisplay
+    from trueness.plot._tested import TestReliabilityDisplay
     from trueness.plot._text import unicode_diagram
 
 __all__ = [
+    "Behaviour",
+    "BinsDisplay",
+    "CoverageDisplay",
+    "CumulativeDisplay",
+    "IntervalDisplay",
     "ReliabilityDisplay",
+    "TestReliabilityDisplay",
     "unicode_diagram",
 ]
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "_bins": ("BinsDisplay",),
+        "_coverage": (
+            "Behaviour",
+            "CoverageDisplay",
+        ),
+        "_cumulative": ("CumulativeDisplay",),
+        "_interval": ("IntervalDisplay",),
         "_reliability": ("ReliabilityDisplay",),
+        "_tested": ("TestReliabilityDisplay",),
         "_text": ("unicode_diagram",),
     },
 )

@@ -23,11 +23,11 @@ __all__ = [
     "Style",
     "axes_for",
     "below",
-    "beside",
     "compact",
     "emptiest_corner",
     "figure_of",
     "need_matplotlib",
+    "quartered",
     "scaled",
     "short",
     "style_of",
@@ -51,6 +51,7 @@ _DASHES: tuple[Any, ...] = (
     (0, (3, 1, 1, 1, 1, 1)),
     (0, (9, 2)),
 )
+_OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
 _TICKS = np.array([0.5, *(10.0**-k for k in range(1, 16))])
 
 
@@ -114,31 +115,30 @@ def figure_of(ax: Axes) -> Figure | SubFigure:
 
 def below(ax: Axes, share: float) -> Axes:
     """New axes under another, with the same scores, out of its lower `share`."""
-    return _split(ax, (1 - share, share), vertical=True)
-
-
-def beside(ax: Axes, share: float) -> Axes:
-    """New axes to the right of another, out of its right `share`."""
-    return _split(ax, (1 - share, share), vertical=False)
-
-
-def _split(ax: Axes, ratio: tuple[float, float], *, vertical: bool) -> Axes:
     figure, spec = figure_of(ax), ax.get_subplotspec()
-    shared: dict[str, Any] = {"sharex": ax} if vertical else {"sharey": ax}
     if spec is not None:
-        if vertical:
-            grid = spec.subgridspec(2, 1, height_ratios=ratio, hspace=0.06)
-        else:
-            grid = spec.subgridspec(1, 2, width_ratios=ratio, wspace=0.04)
+        grid = spec.subgridspec(2, 1, height_ratios=(1 - share, share), hspace=0.06)
         ax.set_subplotspec(grid[0])
-        below_or_beside: Axes = figure.add_subplot(grid[1], **shared)
-        return below_or_beside
+        under: Axes = figure.add_subplot(grid[1], sharex=ax)
+        return under
     box = ax.get_position()
-    if vertical:
-        ax.set_position((box.x0, box.y0 + ratio[1] * box.height, box.width, 0.96 * ratio[0] * box.height))
-        return figure.add_axes((box.x0, box.y0, box.width, ratio[1] * box.height), **shared)
-    ax.set_position((box.x0, box.y0, 0.96 * ratio[0] * box.width, box.height))
-    return figure.add_axes((box.x0 + ratio[0] * box.width, box.y0, ratio[1] * box.width, box.height), **shared)
+    ax.set_position((box.x0, box.y0 + share * box.height, box.width, 0.96 * (1 - share) * box.height))
+    return figure.add_axes((box.x0, box.y0, box.width, share * box.height), sharex=ax)
+
+
+def quartered(ax: Axes, right: float, bottom: float) -> tuple[Axes, Axes]:
+    """New axes to the right of another and under it, out of its right and its lower share."""
+    figure, spec = figure_of(ax), ax.get_subplotspec()
+    if spec is not None:
+        ratios = {"width_ratios": (1 - right, right), "height_ratios": (1 - bottom, bottom)}
+        grid = spec.subgridspec(2, 2, hspace=0.06, wspace=0.04, **ratios)
+        ax.set_subplotspec(grid[0, 0])
+        return figure.add_subplot(grid[0, 1], sharey=ax), figure.add_subplot(grid[1, 0], sharex=ax)
+    box = ax.get_position()
+    wide, high = (1 - right) * box.width, (1 - bottom) * box.height
+    ax.set_position((box.x0, box.y0 + bottom * box.height, 0.96 * wide, 0.96 * high))
+    above = figure.add_axes((box.x0 + wide, box.y0 + bottom * box.height, right * box.width, 0.96 * high), sharey=ax)
+    return above, figure.add_axes((box.x0, box.y0, 0.96 * wide, 0.9 * bottom * box.height), sharex=ax)
 
 
 def scaled(axis: Any, scale: Scale, low: float, high: float) -> None:
@@ -172,16 +172,21 @@ def short(name: str, width: int = 44, lines: int = 3) -> str:
     )
 
 
-def emptiest_corner(ax: Axes, points: Sequence[tuple[Floats, Floats]]) -> tuple[float, float]:
-    """The corner, in shares of the axes, that has fewest points near it: upper left, if it is as good as any."""
-    corners = {(0.03, 0.97): 0.0, (0.97, 0.03): 0.0}
+def emptiest_corner(
+    ax: Axes, points: Sequence[tuple[Floats, Floats]], corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL
+) -> tuple[float, float]:
+    """The corner, in shares of the axes, that has fewest points near it; the first of those as good as any."""
+    near = dict.fromkeys(corners, 0.0)
     for x, y in points:
         there = np.isfinite(x) & np.isfinite(y)
+        if not there.any():
+            continue
         place = ax.transAxes.inverted().transform(ax.transData.transform(np.column_stack([x[there], y[there]])))
-        left, up = place[:, 0], place[:, 1]
-        corners[0.03, 0.97] += float(np.mean((left < 0.55) & (up > 0.66))) if there.any() else 0.0
-        corners[0.97, 0.03] += float(np.mean((left > 0.45) & (up < 0.34))) if there.any() else 0.0
-    return min(corners, key=lambda corner: corners[corner])
+        for across, up in corners:
+            wide = place[:, 0] < 0.55 if across < 0.5 else place[:, 0] > 0.45
+            high = place[:, 1] < 0.34 if up < 0.5 else place[:, 1] > 0.66
+            near[across, up] += float(np.mean(wide & high))
+    return min(corners, key=lambda corner: near[corner])
 
 
 def write_in_corner(ax: Axes, text: str, corner: tuple[float, float], size: float) -> Any:

@@ -10,7 +10,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["MOST_PANELS", "Models", "Problem", "problems", "scores_of", "tallies"]
+__all__ = ["MOST_PANELS", "Models", "Problem", "one_problem", "problems", "scores_of", "tallies"]
 
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
@@ -86,6 +86,16 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
         for name, tally in models.items()
         for label in wanted
     ]
+
+
+def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
+    """One problem per model, for displays that have no panels for classes."""
+    found = problems(models, classes)
+    if len({problem.label for problem in found}) > 1:
+        raise InputError(
+            f"`{display}` draws one class: choose it with `classes=[…]`, or the top label with `kind='confidence'`."
+        )
+    return found
 
 
 def _chosen(labels: list[Any], classes: Any) -> list[Any]:

@@ -13,6 +13,8 @@ from trueness.results._interval import Interval
 from trueness.results._noise_floor import NoiseFloor
 from trueness.results._reliability import Reliability
 from trueness.results._significance import Significance
+from trueness.results._tested_bins import TestedBins
+from trueness.results._walk import Walk
 
 __all__ = [
     "Bands",
@@ -29,4 +31,6 @@ __all__ = [
     "NoiseFloor",
     "Reliability",
     "Significance",
+    "TestedBins",
+    "Walk",
 ]
