@@ -83,7 +83,8 @@ def imports_by_function(node, inside=""):
     """Every import with the name of the function it stands in."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ImportFrom):
-            yield inside, child.module or ""
+            whole = child.module == "trueness"
+            yield from ((inside, f"trueness.{a.name}" if whole else child.module) for a in child.names)
         elif isinstance(child, ast.Import):
             yield from ((inside, alias.name) for alias in child.names)
         named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)

@@ -8,19 +8,23 @@ if TYPE_CHECKING:
     from trueness.plot._bins import BinsDisplay
     from trueness.plot._coverage import Behaviour, CoverageDisplay
     from trueness.plot._cumulative import CumulativeDisplay
+    from trueness.plot._guarantee import GuaranteeDisplay
     from trueness.plot._interval import IntervalDisplay
     from trueness.plot._reliability import ReliabilityDisplay
     from trueness.plot._tested import TestReliabilityDisplay
     from trueness.plot._text import unicode_diagram
+    from trueness.plot._validity import ValidityDisplay
 
 __all__ = [
     "Behaviour",
     "BinsDisplay",
     "CoverageDisplay",
     "CumulativeDisplay",
+    "GuaranteeDisplay",
     "IntervalDisplay",
     "ReliabilityDisplay",
     "TestReliabilityDisplay",
+    "ValidityDisplay",
     "unicode_diagram",
 ]
 
@@ -33,9 +37,11 @@ __getattr__, __dir__ = lazily(
             "CoverageDisplay",
         ),
         "_cumulative": ("CumulativeDisplay",),
+        "_guarantee": ("GuaranteeDisplay",),
         "_interval": ("IntervalDisplay",),
         "_reliability": ("ReliabilityDisplay",),
         "_tested": ("TestReliabilityDisplay",),
         "_text": ("unicode_diagram",),
+        "_validity": ("ValidityDisplay",),
     },
 )

@@ -8,6 +8,7 @@ from trueness.results._curve import Curve
 from trueness.results._curve_band import CurveBand
 from trueness.results._decomposition import Decomposition
 from trueness.results._estimation_error import EstimationError
+from trueness.results._guarantee_plan import GuaranteePlan
 from trueness.results._histogram import Histogram
 from trueness.results._interval import Interval
 from trueness.results._noise_floor import NoiseFloor
@@ -26,6 +27,7 @@ __all__ = [
     "Decomposition",
     "Difference",
     "EstimationError",
+    "GuaranteePlan",
     "Histogram",
     "Interval",
     "NoiseFloor",
