@@ -1,5 +1,6 @@
 """Reliability curves: binned, isotonic or smooth."""
 
+import math
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -19,6 +20,8 @@ CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _METHODS = ("binned", "isotonic", "smooth")
 # Places at which a smooth curve is given.
 _PLACES = 512
+# Rows that its kernel must reach, unless there are few in all.
+_ENOUGH = 5
 
 _Columns: TypeAlias = dict[str, Any]
 
@@ -61,7 +64,8 @@ def reliability_curve(
               y(t) = \frac{\sum_i K_\sigma(t, p_i) \, y_i}{\sum_i K_\sigma(t, p_i)} ,
 
     so that its distance from the diagonal, averaged over the smoothed scores, is the smooth calibration error. It is
-    blank where the kernel reaches less than a millionth of the weight; kernels narrower than 0.001 are drawn as that.
+    blank where the kernel reaches fewer than 5 rows (or n/20, if that is less), each counted by the height of the
+    kernel relative to its middle; kernels narrower than 0.001 are taken as that.
 
     References
     ----------
@@ -142,7 +146,11 @@ def _smooth(cells: Cells) -> Curve:
     from trueness._numerics.smooth import smooth_ratio
 
     sigma = smooth_bandwidth(cells)
-    place, x, y, _ = smooth_ratio(cells.score, cells.weight, cells.events, sigma, _PLACES)
+    place, x, y, density = smooth_ratio(cells.score, cells.weight, cells.events, sigma, _PLACES)
+    rows = float(cells.count.sum())
+    reached = density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi)
+    blank = reached < min(_ENOUGH, rows / 20)
+    x, y = np.where(blank, np.nan, x), np.where(blank, np.nan, y)
     nearest = np.searchsorted(cells.score, np.arange(_PLACES + 1) / _PLACES)
     nearest[-1] = cells.size
     columns = {

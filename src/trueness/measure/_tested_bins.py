@@ -5,13 +5,13 @@ import numpy as np
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rules import BinRule
 from trueness.measure._tce import Test, checked_alpha, checked_test, rejections
-from trueness.results import Histogram, TestedBins
+from trueness.results import TestedBins
 from trueness.typing import Floats, Numbers
 
 __all__ = ["bins_with_tests"]
 
-# Places at which the density of a bin is given, and bars of the histogram of all scores.
-_PLACES, _BARS = 64, 50
+# Places at which the density of a bin is given.
+_PLACES = 64
 
 
 def bins_with_tests(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:
@@ -34,7 +34,6 @@ def bins_with_tests(cells: Cells, rule: BinRule, alpha: float, test: Test) -> Te
         score=segment_sums(cells.weight * cells.score, first) / weight,
         places=np.stack([places for places, _ in spread]),
         density=np.stack([density for _, density in spread]),
-        histogram=_histogram(cells),
         tce=float(100 * rejected.sum() / weight.sum()),
         alpha=level,
         test=chosen,
@@ -58,10 +57,3 @@ def _density(score: Floats, weight: Numbers) -> tuple[Floats, Floats]:
     away = middle[:, None] - np.concatenate([-middle, middle, 2 - middle])
     density = np.exp(-0.5 * (away / width) ** 2) @ np.tile(bars, 3)
     return low + middle * (high - low), density / density.max()
-
-
-def _histogram(cells: Cells) -> Histogram:
-    edges = np.arange(_BARS + 1) / _BARS
-    start = np.searchsorted(cells.score, edges)
-    start[-1] = cells.size
-    return Histogram(edges, np.diff(np.concatenate([[0], np.cumsum(cells.weight)])[start]))

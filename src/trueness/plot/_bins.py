@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
 
@@ -11,16 +11,18 @@ from trueness._tally.accept import takes_rows
 from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, below, compact, short, style_of
+from trueness.plot._canvas import GREY, axes_for, below, compact, scaled, short, style_of
 from trueness.plot._models import one_problem, scores_of, tallies
+from trueness.plot._scale import edges_of, scale_of
 from trueness.plot._words import axis_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import StepPatch
 
+    from trueness.plot._canvas import Scale
     from trueness.results import BinTable
-    from trueness.typing import ArrayLike, RowOptions
+    from trueness.typing import ArrayLike, Floats, RowOptions
 
 __all__ = ["BinsDisplay"]
 
@@ -32,6 +34,10 @@ class BinsDisplay:
     ----------
     tables : mapping of names to BinTable
         One panel per rule.
+    limits : tuple of float, default (0, 1)
+        The ends of the axes.
+    scale : {'linear', 'log', 'logit'}, default 'linear'
+        The axes.
     kind : str, default 'binary'
         What is compared with what.
 
@@ -68,10 +74,19 @@ class BinsDisplay:
     size_axes_: list[Axes]
     figure_: Any
 
-    def __init__(self, tables: Mapping[str, BinTable], *, kind: str = "binary") -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, BinTable],
+        *,
+        limits: tuple[float, float] = (0.0, 1.0),
+        scale: Scale = "linear",
+        kind: str = "binary",
+    ) -> None:
         if not tables:
             raise InputError("`tables` must hold at least one table; got none.")
         self.tables = dict(tables)
+        self.limits = limits
+        self.scale = scale
         self.kind = kind
 
     @classmethod
@@ -82,6 +97,7 @@ class BinsDisplay:
         y_prob: ArrayLike | None = None,
         *,
         bins: Mapping[str, BinsLike] | None = None,
+        scale: Scale | Literal["auto"] = "auto",
         classes: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
@@ -94,6 +110,8 @@ class BinsDisplay:
         bins : mapping of names to bin rules, optional
             By default PAVA (:class:`trueness.Isotonic`), PAVA-BC (:class:`trueness.BlockIsotonic`) and quantiles
             (:class:`trueness.EqualMass` with 10 bins).
+        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
+            As for :meth:`ReliabilityDisplay.from_predictions`.
         classes : optional
             Which class of a matrix to show.
         **rows
@@ -110,7 +128,9 @@ class BinsDisplay:
         asked = bins or {"PAVA": Isotonic(), "PAVA-BC": BlockIsotonic(), "quantiles": EqualMass(10)}
         (problem,) = one_problem(tallies(y_true, y_prob, None, rows), classes, cls.__name__)
         tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in asked.items()}
-        return cls(tables, kind=problem.kind)
+        chosen = scale_of([problem], scale)
+        edges = edges_of([problem], chosen, [table.rate for table in tables.values()])
+        return cls(tables, limits=(float(edges[0]), float(edges[-1])), scale=chosen, kind=problem.kind)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
@@ -143,9 +163,11 @@ class BinsDisplay:
         return self
 
     def _rates(self, ax: Axes, name: str, table: BinTable, *, first: bool) -> None:
-        edges = np.append(table.low_edge, table.high_edge[-1])
-        ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        steps = ax.stairs(table.rate, edges, baseline=None, color=style_of(0).colour, linewidth=1.6, zorder=3)
+        edges = self._edges(table)
+        ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+        steps = ax.stairs(
+            np.clip(table.rate, *self.limits), edges, baseline=None, color=style_of(0).colour, linewidth=1.6, zorder=3
+        )
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
         ax.set_title(short(name, 28, 2), fontsize=10)
@@ -160,18 +182,25 @@ class BinsDisplay:
             fontsize=8,
             linespacing=1.35,
         )
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+        margin = 0.02 if self.scale == "linear" else 0.0
+        for axis in (ax.xaxis, ax.yaxis):
+            scaled(axis, self.scale, self.limits[0] - margin, self.limits[1] + margin)
+        if self.scale == "linear":
+            ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
         ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
         ax.tick_params(labelbottom=False, labelleft=first)
         if first:
             ax.set_ylabel(axis_names(self.kind)[1])
 
+    def _edges(self, table: BinTable) -> Floats:
+        inside: Floats = np.clip(np.append(table.low_edge, table.high_edge[-1]), *self.limits)
+        return inside
+
     def _sizes(self, ax: Axes, table: BinTable, *, first: bool) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        edges = np.append(table.low_edge, table.high_edge[-1])
+        edges = self._edges(table)
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
         ax.set_ylim(0, 1.1 * float(table.n.max()))

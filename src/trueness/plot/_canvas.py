@@ -40,8 +40,8 @@ Scale: TypeAlias = Literal["linear", "log", "logit"]
 GREY = "#808080"
 # For the part of a whole that deserves the eye.
 SECOND = "#D55E00"
-# Okabe and Ito's colours without black and yellow, which vanish on one of the two grounds.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+# Okabe and Ito's colours without black and yellow, which vanish on one of the two grounds, and a lighter blue.
+_COLOURS = ("#0A82C4", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = (
     "-",
@@ -173,9 +173,15 @@ def short(name: str, width: int = 44, lines: int = 3) -> str:
 
 
 def emptiest_corner(
-    ax: Axes, points: Sequence[tuple[Floats, Floats]], corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL
+    ax: Axes,
+    points: Sequence[tuple[Floats, Floats]],
+    corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
+    text: tuple[float, float] = (0.55, 0.34),
 ) -> tuple[float, float]:
-    """The corner, in shares of the axes, that has fewest points near it; the first of those as good as any."""
+    """The corner that has fewest points where a text so wide and high would stand; the first of those as good as any.
+
+    Corners and sizes are in shares of the axes.
+    """
     near = dict.fromkeys(corners, 0.0)
     for x, y in points:
         there = np.isfinite(x) & np.isfinite(y)
@@ -183,8 +189,8 @@ def emptiest_corner(
             continue
         place = ax.transAxes.inverted().transform(ax.transData.transform(np.column_stack([x[there], y[there]])))
         for across, up in corners:
-            wide = place[:, 0] < 0.55 if across < 0.5 else place[:, 0] > 0.45
-            high = place[:, 1] < 0.34 if up < 0.5 else place[:, 1] > 0.66
+            wide = place[:, 0] < text[0] if across < 0.5 else place[:, 0] > 1 - text[0]
+            high = place[:, 1] < text[1] if up < 0.5 else place[:, 1] > 1 - text[1]
             near[across, up] += float(np.mean(wide & high))
     return min(corners, key=lambda corner: near[corner])
 

@@ -201,7 +201,9 @@ class CumulativeDisplay:
             f"Kuiper {_said(walk.kuiper)}",
             f"n = {walk.n:,}",
         ]
-        corner = emptiest_corner(ax, [(walk.share, walk.height)], _CORNERS)
+        corner = emptiest_corner(
+            ax, [(walk.share, h) for h in (walk.height, walk.half, -walk.half)], _CORNERS, (0.36, 0.28)
+        )
         write_in_corner(ax, "\n".join(lines), corner, 9)
 
 
@@ -210,4 +212,5 @@ def _legend_text(name: str, walk: Walk) -> str:
 
 
 def _said(found: Significance) -> str:
-    return f"{number(found.statistic)}, p = {found.pvalue:.2g}"
+    p = f"p = {found.pvalue:.2g}" if found.pvalue >= 1e-4 else "p < 0.0001"
+    return f"{number(found.statistic)}, {p}"

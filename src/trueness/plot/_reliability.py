@@ -15,8 +15,9 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._models import Problem, problems, scores_of, tallies
 from trueness.plot._reliability_drawing import drawn
+from trueness.plot._scale import edges_of, histogram_of, scale_of
 from trueness.plot._text import unicode_diagram
-from trueness.results import Histogram, Reliability
+from trueness.results import Curve, Reliability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from trueness._tally.cells import Cells
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -35,8 +35,6 @@ _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency"
 _MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE"}
 # Above so many distinct scores, what is redrawn is redrawn for so many pools of them.
 _MANY, _POOLS = 100_000, 4096
-_BARS = 50
-_RARE = 0.02
 
 
 class ReliabilityDisplay:
@@ -150,24 +148,25 @@ class ReliabilityDisplay:
         Curve, number and pointwise bands are those of all rows. With more than 100,000 distinct scores, noise
         floor, interval and consistency band are found after pooling scores of one bin to about 4,096 cells.
         """
-        from trueness.measure._curve import checked_method
+        from trueness.measure._curve import checked_method, curve_of_cells
 
         method = checked_method(curve)
         rule = None if bins is None else as_rule(bins)
         models = tallies(y_true, y_prob, name, rows, rule)
         found = problems(models, classes)
-        chosen = _scale(found) if scale == "auto" else _checked_scale(scale)
+        chosen = scale_of(found, scale)
         if rule is None:
             rule = EqualWidth(10) if chosen == "linear" else EqualMass(10)
         elif method != "binned":
             raise InputError(f"`bins` is for `curve='binned'`; {method!r} has none. Leave it out.")
         wanted = _band(band, method, rule, len(models))
-        edges = _edges(found, chosen)
+        curves = [curve_of_cells(problem.cells, method, rule) for problem in found]
+        edges = edges_of(found, chosen, [*(c.x for c in curves), *(c.y for c in curves)])
         make = partial(from_problem, method, rule, wanted, level, edges, resamples if numbers else 0, seed)
         with warnings.catch_warnings():
             # What there is to say of the rows has been said of all of them.
             warnings.simplefilter("ignore", TruenessWarning)
-            return cls([make(problem) for problem in found], scale=chosen)
+            return cls([make(*each) for each in zip(curves, found, strict=True)], scale=chosen)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
@@ -223,6 +222,8 @@ class ReliabilityDisplay:
         """
         if style not in ("markers", "bars"):
             raise InputError(f"`style` must be 'markers' or 'bars'; got {style!r}.")
+        if style == "bars" and len({record.name for record in self.series}) > 1:
+            raise InputError("`style='bars'` draws one model, since bars of several hide each other; use 'markers'.")
         found = drawn(
             self.series, self.scale, ax, bars=style == "bars", histogram=histogram, numbers=numbers, legend=legend
         )
@@ -255,19 +256,18 @@ def from_problem(
     edges: Floats,
     resamples: int,
     seed: Any,
+    curve: Curve,
     problem: Problem,
 ) -> Reliability:
     """The record of one model and class."""
     from trueness.measure._corp import corp
-    from trueness.measure._curve import curve_of_cells
 
     cells = problem.cells
-    curve = curve_of_cells(cells, method, rule)
     known = {
         "name": problem.name,
         "label": problem.label,
         "curve": curve,
-        "histogram": _histogram(cells, edges),
+        "histogram": histogram_of(cells, edges),
         "kind": problem.kind,
         "n": int(cells.count.sum()),
         "measure": _MEASURES[method],
@@ -334,56 +334,3 @@ def _band(band: Any, method: str, rule: BinRule, models: int) -> Band | None:
         raise InputError(f"`band` must be 'consistency' or None for a curve that is {method}; got {band!r}.")
     checked: Band | None = band
     return checked
-
-
-def _checked_scale(scale: Any) -> Scale:
-    if scale not in ("linear", "log", "logit"):
-        raise InputError(f"`scale` must be 'auto', 'linear', 'log' or 'logit'; got {scale!r}.")
-    checked: Scale = scale
-    return checked
-
-
-def _scale(found: list[Problem]) -> Scale:
-    """Logarithmic axes where linear ones would show one bin."""
-    cells = [problem.cells for problem in found if problem.cells.size]
-    total = sum(float(c.weight.sum()) for c in cells)
-    rate = sum(float(c.events.sum()) for c in cells) / total
-    if _share(cells, 0.0, 1.0, total) < 0.5 or _RARE < rate < 1 - _RARE:
-        return "linear"
-    if rate <= _RARE and _share(cells, -1.0, 0.1, total) >= 0.9:
-        return "log" if _share(cells, 0.5, 2.0, total) < 0.001 else "logit"
-    return "logit" if rate >= 1 - _RARE and _share(cells, 0.9, 2.0, total) >= 0.9 else "linear"
-
-
-def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
-    """Share of the weight whose scores lie strictly between."""
-    inside = 0.0
-    for c in cells:
-        first, last = np.searchsorted(c.score, low, side="right"), np.searchsorted(c.score, high, side="left")
-        inside += float(c.weight[first:last].sum())
-    return inside / total
-
-
-def _edges(found: list[Problem], scale: Scale) -> Floats:
-    """Edges of the bars of a histogram; on a scale without 0 or 1 the first and last bar hold what lies beyond."""
-    if scale == "linear":
-        return np.arange(_BARS + 1) / _BARS
-    inner = [c[(c > 0) & (c < 1)] for c in (problem.cells.score for problem in found)]
-    low = _decade(min((float(np.quantile(c, 0.001)) for c in inner if c.size), default=0.1))
-    if scale == "log":
-        return np.geomspace(low, 1, _BARS + 1)
-    most = max((float(np.quantile(c, 0.999)) for c in inner if c.size), default=0.9)
-    high = _decade(1 - most)
-    logit = np.linspace(np.log(low / (1 - low)), np.log((1 - high) / high), _BARS + 1)
-    return np.asarray(1 / (1 + np.exp(-logit)))
-
-
-def _decade(value: float) -> float:
-    return float(10.0 ** np.clip(np.floor(np.log10(max(value, 1e-12))), -12, -1))
-
-
-def _histogram(cells: Cells, edges: Floats) -> Histogram:
-    start = np.searchsorted(cells.score, edges)
-    start[0], start[-1] = 0, cells.size
-    reached = np.concatenate([[0], np.cumsum(cells.weight)])
-    return Histogram(edges, np.diff(reached[start]))

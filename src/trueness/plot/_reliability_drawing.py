@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["drawn"]
 
+# Blocks of one score with more than this share of the rows are marked, and stretches of a curve shorter than this.
+_HEAVY, _SHORT = 0.05, 0.01
+
 
 class _Frame(NamedTuple):
     """The ends of both axes of a panel, and what lies between them."""
@@ -61,7 +64,8 @@ def drawn(
     names = list(dict.fromkeys(record.name for record in series))
     labels = list(dict.fromkeys(record.label for record in series))
     many = len(labels) > 1
-    size = (2.6, 2.9) if many else (5.4, 5.8)
+    # Room for a legend below.
+    size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names))
     axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size)
     spreads = [below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
@@ -161,25 +165,34 @@ def _unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alo
     curve = record.curve
     if curve.method == "isotonic":
         x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
-        single = len(curve) == 1 and curve.low_edge[0] == curve.high_edge[0]
+        alike = curve.low_edge == curve.high_edge
+        spots = alike & (curve.weight > _HEAVY * curve.weight.sum())
+        dots = curve.low_edge[spots], curve.y[spots]
     else:
         x, y = curve.x, curve.y
-        single = bool(np.nanmax(x, initial=0) - np.nanmin(x, initial=1) < 1e-6)
+        dots = _short_runs(x, y)
     x, y = frame.inside(x), frame.inside(y)
-    (line,) = ax.plot(
-        x,
-        y,
+    (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
+    ax.scatter(
+        frame.inside(dots[0]),
+        frame.inside(dots[1]),
+        s=30,
+        marker=style.marker,
         color=style.colour,
-        linewidth=1.6,
-        linestyle=style.dashes,
-        label=record.name,
-        zorder=3,
-        marker=style.marker if single else "",
-        markersize=5,
+        zorder=4,
+        clip_on=False,
     )
-    if curve.method == "smooth" and alone and not single:
+    if curve.method == "smooth" and alone:
         _thickness(ax, x, y, curve.weight, style)
     return line
+
+
+def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The middle of each unbroken stretch of a curve that is too short to be seen as a line."""
+    there = np.isfinite(x)
+    runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
+    short_ones = [run for run in runs if run.size and x[run[-1]] - x[run[0]] < _SHORT]
+    return np.array([x[run].mean() for run in short_ones]), np.array([y[run].mean() for run in short_ones])
 
 
 def _thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
@@ -253,9 +266,9 @@ def _histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> Non
             found.edges,
             fill=alone,
             color=style.colour,
-            alpha=0.55 if alone else 1,
+            alpha=0.7 if alone else 1,
             linewidth=0 if alone else 1.1,
-            linestyle="-" if alone else style.dashes,
+            linestyle="-",
         )
     most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
     ax.set_ylim(0, 1.08 * most or 1)

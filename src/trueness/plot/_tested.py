@@ -10,15 +10,17 @@ from trueness._tally.accept import takes_rows
 from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, short, style_of
+from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, scaled, short, style_of
 from trueness.plot._models import one_problem, scores_of, tallies
+from trueness.plot._scale import edges_of, histogram_of, scale_of
 from trueness.plot._words import axis_names, bins_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
 
-    from trueness.results import TestedBins
+    from trueness.plot._canvas import Scale
+    from trueness.results import Histogram, TestedBins
     from trueness.typing import ArrayLike, RowOptions
 
 __all__ = ["TestReliabilityDisplay"]
@@ -36,6 +38,10 @@ class TestReliabilityDisplay:
     ----------
     record : TestedBins
         The bins.
+    histogram : Histogram
+        How all scores are spread; its ends are those of the axis.
+    scale : {'linear', 'log', 'logit'}, default 'linear'
+        The axis of the predictions.
     name : str, default ''
         The model.
     kind : str, default 'binary'
@@ -75,8 +81,12 @@ class TestReliabilityDisplay:
     histogram_ax_: Axes
     figure_: Any
 
-    def __init__(self, record: TestedBins, *, name: str = "", kind: str = "binary") -> None:
+    def __init__(
+        self, record: TestedBins, histogram: Histogram, *, scale: Scale = "linear", name: str = "", kind: str = "binary"
+    ) -> None:
         self.record = record
+        self.histogram = histogram
+        self.scale = scale
         self.name = name
         self.kind = kind
 
@@ -90,6 +100,7 @@ class TestReliabilityDisplay:
         bins: BinsLike | None = None,
         alpha: float = 0.05,
         test: Literal["binomial", "t", "t-variance-for-deviation"] = "binomial",
+        scale: Scale | Literal["auto"] = "auto",
         classes: Any = None,
         name: str | None = None,
         **rows: Unpack[RowOptions],
@@ -104,6 +115,8 @@ class TestReliabilityDisplay:
             By default :class:`trueness.BlockIsotonic`.
         alpha, test
             As for :func:`trueness.tce`.
+        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
+            As for :meth:`ReliabilityDisplay.from_predictions`.
         classes : optional
             Which class of a matrix to show.
         name : str, optional
@@ -124,7 +137,9 @@ class TestReliabilityDisplay:
         if test == "binomial" and not problem.cells.exact:
             raise InputError("`sample_weight` must be whole numbers for the binomial test; others need `test='t'`.")
         found = bins_with_tests(problem.cells, rule, alpha, test)
-        return cls(found, name=problem.name, kind=problem.kind)
+        chosen = scale_of([problem], scale)
+        spread = histogram_of(problem.cells, edges_of([problem], chosen, [found.rate, found.score]))
+        return cls(found, spread, scale=chosen, name=problem.name, kind=problem.kind)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
@@ -152,27 +167,37 @@ class TestReliabilityDisplay:
         self._draw_violins(panel)
         self._draw_sizes(self.sizes_ax_)
         self._draw_histogram(self.histogram_ax_)
+        handles = [*panel.get_legend_handles_labels()[0], *self.sizes_ax_.get_legend_handles_labels()[0]]
+        panel.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
         return self
 
     def _draw_violins(self, ax: Axes) -> None:
         record, style = self.record, style_of(0)
+        low, high = float(self.histogram.edges[0]), float(self.histogram.edges[-1])
+        margin = 0.02 if self.scale == "linear" else 0.0
         at = np.arange(len(record))
         self.violins_ = []
         for i, places, density in zip(at, record.places, record.density, strict=True):
             if places[-1] == places[0]:  # one score: a violin without height
-                self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, color=style.colour, alpha=0.6, linewidth=4))
+                self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, color=style.colour, alpha=0.7, linewidth=4))
                 continue
             half = 0.4 * density
-            shape = ax.fill_betweenx(places, i - half, i + half, color=style.colour, alpha=0.45, linewidth=0.5)
+            shape = ax.fill_betweenx(places, i - half, i + half, color=style.colour, alpha=0.7, linewidth=0.5)
             self.violins_.append(shape)
         self.violins_[0].set_label("predictions")
         self.line_ = ax.hlines(
-            record.rate, at - 0.45, at + 0.45, color=SECOND, linewidth=2, label="event rate", zorder=3
+            np.clip(record.rate, low, high),
+            at - 0.45,
+            at + 0.45,
+            color=SECOND,
+            linewidth=2,
+            label="event rate",
+            zorder=3,
         )
-        ax.set(ylim=(-0.02, 1.02), xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
+        scaled(ax.yaxis, self.scale, low - margin, high + margin)
+        ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
         ax.tick_params(labelbottom=False)
         ax.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
-        ax.legend(loc="upper left", fontsize=8, framealpha=0.6)
         ax.set_title(self._title(), fontsize=10, loc="left")
 
     def _title(self) -> str:
@@ -187,27 +212,26 @@ class TestReliabilityDisplay:
         record = self.record
         at = np.arange(len(record))
         kept = record.weight - record.rejected
-        ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="not rejected")
+        ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
         ax.bar(
             at,
             record.rejected,
             width=0.8,
             bottom=kept,
             color=SECOND,
-            hatch="////",
-            edgecolor="w",
+            hatch="//",
+            edgecolor=GREY,
             linewidth=0,
-            label="rejected",
+            label="rejected rows",
         )
         step = -(-len(record) // _MOST_LABELS)
         ax.xaxis.set_major_locator(FixedLocator(list(at[::step])))
         ax.xaxis.set_major_formatter(FixedFormatter([self._edges(i) for i in at[::step]]))
         ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
-        ax.set_ylim(0, 1.3 * float(record.weight.max()))
+        ax.set_ylim(0, 1.08 * float(record.weight.max()))
         ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         ax.yaxis.set_major_formatter(FuncFormatter(compact))
         ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
-        ax.legend(loc="upper center", fontsize=7, ncols=2, framealpha=0.6)
 
     def _edges(self, i: int) -> str:
         record = self.record
@@ -217,11 +241,14 @@ class TestReliabilityDisplay:
     def _draw_histogram(self, ax: Axes) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        found = self.record.histogram
-        ax.stairs(found.weight, found.edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.55)
+        found = self.histogram
+        ax.stairs(found.weight, found.edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
         ax.tick_params(labelleft=False)
+        # Below, the names would push the sizes of the bins away from their violins.
+        ax.xaxis.tick_top()
+        ax.xaxis.set_label_position("top")
         ax.xaxis.set_major_locator(MaxNLocator(2, integer=True))
         ax.xaxis.set_major_formatter(FuncFormatter(compact))
         ax.set(xlim=(0, 1.05 * float(found.weight.max())), xlabel="rows")
-        for side in ("top", "right"):
+        for side in ("bottom", "right"):
             ax.spines[side].set_visible(False)

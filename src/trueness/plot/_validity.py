@@ -205,6 +205,7 @@ class ValidityDisplay:
             ax.plot(e, share, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label="promised by theorem")
         ax.axhline(self.level, color=GREY, linewidth=0.8)
         ax.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel=_NAMES[kind])
+        ax.locator_params(axis="x", nbins=5)
         ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
         if len(read) == 1 and kind == "marginal":
             self._said(ax, next(iter(read.values())))

@@ -23,6 +23,10 @@ def number(value: float) -> str:
     """Three digits, or as many zeros as say that there is nothing."""
     if math.isnan(value):
         return "–"
+    if value == 0:
+        return "0"
+    if abs(value) < 0.00095:
+        return f"{value:.2g}"
     return f"{value:.4f}" if abs(value) < 0.0995 else f"{value:.3f}"
 
 

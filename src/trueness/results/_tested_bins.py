@@ -1,9 +1,7 @@
 """Bins whose predictions were tested one by one."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from trueness.results._histogram import Histogram
 from trueness.results._record import Record
 from trueness.typing import Floats, Ints, Numbers
 
@@ -34,8 +32,6 @@ class TestedBins(Record):
     """Scores from the least to the largest of the bin, one line per bin."""
     density: Floats
     """How dense the scores of the bin are at each of these places; the largest value of a bin is 1."""
-    histogram: Histogram
-    """How all scores are spread."""
     tce: float
     """Test-based calibration error, a percentage."""
     alpha: float
@@ -47,7 +43,3 @@ class TestedBins(Record):
 
     def __len__(self) -> int:
         return int(self.n.size)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Fields by name, the histogram as a dict."""
-        return super().to_dict() | {"histogram": self.histogram.to_dict()}
