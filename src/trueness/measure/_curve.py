@@ -12,7 +12,7 @@ from trueness._tally.rules import BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.results import Curve
-from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
 
 __all__ = ["CurveMethod", "checked_method", "curve_of_cells", "reliability_curve", "smooth_bandwidth"]
 
@@ -64,8 +64,9 @@ def reliability_curve(
               y(t) = \frac{\sum_i K_\sigma(t, p_i) \, y_i}{\sum_i K_\sigma(t, p_i)} ,
 
     so that its distance from the diagonal, averaged over the smoothed scores, is the smooth calibration error. It is
-    blank where the kernel reaches fewer than 5 rows (or n/20, if that is less), each counted by the height of the
-    kernel relative to its middle; kernels narrower than 0.001 are taken as that.
+    blank where the kernel reaches fewer than 5 rows or less than one of the rarer label (n/20 and n/100, if
+    these are less), each row counted by the height of the kernel relative to its middle. Kernels narrower than 0.001
+    are taken as that.
 
     References
     ----------
@@ -148,8 +149,7 @@ def _smooth(cells: Cells) -> Curve:
     sigma = smooth_bandwidth(cells)
     place, x, y, density = smooth_ratio(cells.score, cells.weight, cells.events, sigma, _PLACES)
     rows = float(cells.count.sum())
-    reached = density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi)
-    blank = reached < min(_ENOUGH, rows / 20)
+    blank = _too_few(density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, rows)
     x, y = np.where(blank, np.nan, x), np.where(blank, np.nan, y)
     nearest = np.searchsorted(cells.score, np.arange(_PLACES + 1) / _PLACES)
     nearest[-1] = cells.size
@@ -162,6 +162,15 @@ def _smooth(cells: Cells) -> Curve:
         "high_edge": place,
     }
     return _curve(columns, "smooth", bandwidth=(sigma,))
+
+
+def _too_few(reached: Floats, x: Floats, y: Floats, rows: float) -> Bools:
+    """Whether the kernel reaches too few rows, or too few of the rarer label, expected or seen, for a rate."""
+    with np.errstate(invalid="ignore"):
+        rarer = np.minimum(np.maximum(x, y), np.maximum(1 - x, 1 - y))
+        # Scores of exactly 0 (or 1) without events (or with nothing else) are as sure as can be.
+        noisy = (rarer > 1e-6) & (reached * rarer < min(1.0, rows / 100))
+    return np.asarray((reached < min(_ENOUGH, rows / 20)) | noisy)
 
 
 def _between(values: Numbers, start: Ints) -> Numbers:
