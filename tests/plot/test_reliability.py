@@ -399,5 +399,5 @@ def test_ten_million_rows_take_little_more_than_their_tally(curve):
     tallied = time.process_time() - start
     start = time.process_time()
     ReliabilityDisplay.from_predictions(tally, curve=curve).plot().figure_.canvas.draw()
-    # A second on a quiet machine; twice that leaves room for others.
-    assert time.process_time() - start < tallied + 2
+    # About a second on a quiet machine. On a busy one the same work takes several times as long, tallying too.
+    assert time.process_time() - start < 4 * tallied + 2

@@ -14,7 +14,15 @@ from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
 
-__all__ = ["CurveMethod", "checked_method", "curve_of_cells", "reliability_curve", "smooth_bandwidth"]
+__all__ = [
+    "CurveMethod",
+    "checked_method",
+    "curve_of_bins",
+    "curve_of_cells",
+    "reliability_curve",
+    "smooth_curve",
+    "smooth_fit",
+]
 
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _METHODS = ("binned", "isotonic", "smooth")
@@ -89,7 +97,7 @@ def reliability_curve(
         return _joined([curve_of_cells(part, chosen) for part in tally.parts], tally)
     rule = as_rule(10 if bins is None else bins)
     found = as_binned(y_true, y_prob, rule, rows)
-    return _joined([_of_bins(part, repr(rule)) for part in found.parts], found)
+    return _joined([curve_of_bins(part, repr(rule)) for part in found.parts], found)
 
 
 def checked_method(method: CurveMethod) -> CurveMethod:
@@ -99,24 +107,22 @@ def checked_method(method: CurveMethod) -> CurveMethod:
     return method
 
 
-def curve_of_cells(cells: Cells, method: CurveMethod, bins: BinsLike = 10) -> Curve:
+def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
     """The curve of one binary problem."""
-    if method == "binned":
-        rule = as_rule(bins)
-        return _of_bins(Bins.from_cells(cells, rule.group(cells)) if cells.size else _no_bins(), repr(rule))
     if not cells.size:
         return _curve(_no_points(), method, bandwidth=(float("nan"),) if method == "smooth" else None)
-    return _isotonic(cells) if method == "isotonic" else _smooth(cells)
+    return _isotonic(cells) if method == "isotonic" else smooth_curve(cells, smooth_fit(cells)[1])
 
 
-def smooth_bandwidth(cells: Cells) -> float:
-    """The width that :func:`smooth_ece` chooses."""
+def smooth_fit(cells: Cells) -> tuple[float, float]:
+    """What :func:`smooth_ece` finds, and the width of its kernel."""
     from trueness._numerics.smooth import smooth_error
 
-    return smooth_error(cells.score, (cells.events - cells.weight * cells.score) / cells.weight.sum())[1]
+    return smooth_error(cells.score, (cells.events - cells.weight * cells.score) / cells.weight.sum())
 
 
-def _of_bins(bins: Bins, words: str) -> Curve:
+def curve_of_bins(bins: Bins, words: str) -> Curve:
+    """The curve of the bins of one binary problem; `words` say how they were made."""
     columns = {
         "x": bins.score,
         "y": bins.rate,
@@ -143,10 +149,10 @@ def _isotonic(cells: Cells) -> Curve:
     return _curve(columns, "isotonic")
 
 
-def _smooth(cells: Cells) -> Curve:
+def smooth_curve(cells: Cells, sigma: float) -> Curve:
+    """The smooth curve of one binary problem at a given width of the kernel."""
     from trueness._numerics.smooth import smooth_ratio
 
-    sigma = smooth_bandwidth(cells)
     place, x, y, density = smooth_ratio(cells.score, cells.weight, cells.events, sigma, _PLACES)
     rows = float(cells.count.sum())
     blank = _too_few(density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, rows)
@@ -187,10 +193,6 @@ def _no_points() -> _Columns:
     none: Floats = np.zeros(0)
     count: Ints = np.zeros(0, dtype=np.int64)
     return {"x": none, "y": none, "n": count, "weight": count, "low_edge": none, "high_edge": none}
-
-
-def _no_bins() -> Bins:
-    return Bins.empty(np.array([0.0, 1.0]))
 
 
 def _joined(parts: list[Curve], found: Tally | Binned) -> Curve:

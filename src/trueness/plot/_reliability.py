@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from trueness.plot._models import Problem, problems, scores_of, tallies
 from trueness.plot._reliability_drawing import drawn
 from trueness.plot._scale import edges_of, histogram_of, scale_of
 from trueness.plot._text import unicode_diagram
-from trueness.results import Curve, Reliability
+from trueness.results import Curve, Decomposition, Reliability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +25,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+    from trueness._tally.cells import Cells
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
 
 __all__ = ["ReliabilityDisplay"]
 
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
+CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 _MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE"}
 # Above so many distinct scores, what is redrawn is redrawn for so many pools of them.
-_MANY, _POOLS = 100_000, 4096
+_MANY, _POOLS, _BAND_POOLS = 100_000, 4096, 512
 
 
 class ReliabilityDisplay:
@@ -91,7 +93,7 @@ class ReliabilityDisplay:
         y_true: ArrayLike | Tally,
         y_prob: ArrayLike | None = None,
         *,
-        curve: Literal["binned", "isotonic", "smooth"] = "binned",
+        curve: CurveMethod = "binned",
         bins: BinsLike | None = None,
         band: Band | Literal["auto"] | None = "auto",
         level: float = 0.95,
@@ -146,9 +148,10 @@ class ReliabilityDisplay:
         Notes
         -----
         Curve, number and pointwise bands are those of all rows. With more than 100,000 distinct scores, noise
-        floor, interval and consistency band are found after pooling scores of one bin to about 4,096 cells.
+        floor and interval are found after pooling scores of one bin, to about 4,096 cells in all, and the bands of
+        more than 100,000 rows after pooling to about 512.
         """
-        from trueness.measure._curve import checked_method, curve_of_cells
+        from trueness.measure._curve import checked_method
 
         method = checked_method(curve)
         rule = None if bins is None else as_rule(bins)
@@ -160,13 +163,15 @@ class ReliabilityDisplay:
         elif method != "binned":
             raise InputError(f"`bins` is for `curve='binned'`; {method!r} has none. Leave it out.")
         wanted = _band(band, method, rule, len(models))
-        curves = [curve_of_cells(problem.cells, method, rule) for problem in found]
-        edges = edges_of(found, chosen, [*(c.x for c in curves), *(c.y for c in curves)])
-        make = partial(from_problem, method, rule, wanted, level, edges, resamples if numbers else 0, seed)
         with warnings.catch_warnings():
             # What there is to say of the rows has been said of all of them.
             warnings.simplefilter("ignore", TruenessWarning)
-            return cls([make(*each) for each in zip(curves, found, strict=True)], scale=chosen)
+            seen = [from_rows(problem, method, rule) for problem in found]
+        edges = edges_of(found, chosen, [*(s.curve.x for s in seen), *(s.curve.y for s in seen)])
+        make = partial(from_problem, method, rule, wanted, level, edges, resamples if numbers else 0, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)
+            return cls([make(*each) for each in zip(seen, found, strict=True)], scale=chosen)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
@@ -248,44 +253,74 @@ class ReliabilityDisplay:
         return "\n\n".join(unicode_diagram(record, width=width, height=height) for record in self.series)
 
 
+class _Seen(NamedTuple):
+    """What all rows of a problem show."""
+
+    curve: Curve
+    value: float
+    decomposition: Decomposition | None
+
+
+def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _Seen:
+    """The curve and its number."""
+    from trueness.measure import corp
+    from trueness.measure._curve import curve_of_bins, curve_of_cells, smooth_curve, smooth_fit
+    from trueness.measure._norm import norm_of_gaps
+
+    if method == "binned":  # one pass over the scores serves both
+        (bins,) = problem.tally.coarsen(rule).parts
+        value = norm_of_gaps(bins, 1.0) if problem.cells.size else float("nan")
+        return _Seen(curve_of_bins(bins, repr(rule)), value, None)
+    if not problem.cells.size:
+        return _Seen(curve_of_cells(problem.cells, method), float("nan"), None)
+    if method == "smooth":
+        value, width = smooth_fit(problem.cells)
+        return _Seen(smooth_curve(problem.cells, width), value, None)
+    apart = corp(problem.tally)
+    return _Seen(curve_of_cells(problem.cells, method), apart.miscalibration, apart)
+
+
 def from_problem(
-    method: Literal["binned", "isotonic", "smooth"],
+    method: CurveMethod,
     rule: BinRule,
     band: Band | None,
     level: float,
     edges: Floats,
     resamples: int,
     seed: Any,
-    curve: Curve,
+    seen: _Seen,
     problem: Problem,
 ) -> Reliability:
     """The record of one model and class."""
-    from trueness.measure._corp import corp
-
-    cells = problem.cells
-    known = {
+    cells, known = problem.cells, seen._asdict()
+    known |= {
         "name": problem.name,
         "label": problem.label,
-        "curve": curve,
         "histogram": histogram_of(cells, edges),
         "kind": problem.kind,
         "n": int(cells.count.sum()),
         "measure": _MEASURES[method],
-        "decomposition": corp(problem.tally) if method == "isotonic" and cells.size else None,
     }
     if not cells.size:
-        return Reliability(**known, band=None, value=float("nan"), floor=None, interval=None, note="no rows")
-    few = Tally("binary", (cells if cells.size <= _MANY else pooled_cells(cells, _POOLS, rule),))
-    width = 0.0 if curve.bandwidth is None else curve.bandwidth[0]
+        return Reliability(**known, band=None, floor=None, interval=None, note="no rows")
+    width = 0.0 if seen.curve.bandwidth is None else seen.curve.bandwidth[0]
+    few = _few(cells, _POOLS, rule if method == "binned" else None)
     return Reliability(
         **known,
         band=from_band(few, method, rule, band, level, width, resamples or 99, seed),
-        **from_numbers(problem.tally, few, method, rule, resamples, seed),
+        **from_numbers(seen.value, few, method, rule, resamples, seed),
     )
 
 
 def from_band(
-    few: Tally, method: Any, rule: BinRule, band: Band | None, level: float, width: float, resamples: int, seed: Any
+    few: Tally,
+    method: Any,
+    rule: BinRule | None,
+    band: Band | None,
+    level: float,
+    width: float,
+    resamples: int,
+    seed: Any,
 ) -> Any:
     """The band that was asked for."""
     if band is None:
@@ -293,6 +328,8 @@ def from_band(
     if method == "binned":
         from trueness.infer import reliability_bands
 
+        if few.n > _MANY:  # the exact law of many rows takes time, and fewer pools do as well
+            few = Tally("binary", (pooled_cells(few.parts[0], _BAND_POOLS, rule),))
         return reliability_bands(few, bins=rule, band=band, level=level)
     from trueness.infer._curve_band import consistency_of_curve
 
@@ -301,8 +338,10 @@ def from_band(
     )
 
 
-def from_numbers(whole: Tally, few: Tally, method: Any, rule: BinRule, resamples: int, seed: Any) -> dict[str, Any]:
-    """The number, what a calibrated model would show, and the interval; what cannot be had is None, and why."""
+def from_numbers(
+    value: float, few: Tally, method: CurveMethod, rule: BinRule, resamples: int, seed: Any
+) -> dict[str, Any]:
+    """What a calibrated model would show, and the interval; what cannot be had is None, and why."""
     from trueness.infer import ece_interval, noise_floor
     from trueness.measure import corp, ece, smooth_ece
 
@@ -310,16 +349,18 @@ def from_numbers(whole: Tally, few: Tally, method: Any, rule: BinRule, resamples
         return corp(tally).miscalibration
 
     measure: Any = {"binned": partial(ece, bins=rule), "isotonic": miscalibration, "smooth": smooth_ece}[method]
-    found: dict[str, Any] = {"value": measure(whole), "floor": None, "interval": None, "note": ""}
+    found: dict[str, Any] = {"floor": None, "interval": None, "note": ""}
     if resamples:
         try:
-            found["floor"] = noise_floor(
-                measure, few, observed=found["value"], resamples=resamples, seed=seed, progress=False
-            )
+            found["floor"] = noise_floor(measure, few, observed=value, resamples=resamples, seed=seed, progress=False)
             found["interval"] = ece_interval(few, seed=seed)
         except InputError as reason:
             found["note"] = str(reason)
     return found
+
+
+def _few(cells: Cells, most: int, rule: BinRule | None) -> Tally:
+    return Tally("binary", (cells if cells.size <= _MANY else pooled_cells(cells, most, rule),))
 
 
 def _band(band: Any, method: str, rule: BinRule, models: int) -> Band | None:
