@@ -94,6 +94,12 @@ def zero_one() -> Case:
     return Case((rng.random(500) < 0.15 + 0.7 * p).astype(int), p)
 
 
+def diagram() -> str:
+    """The diagram in letters."""
+    case = simulated(3000)
+    return plot.ReliabilityDisplay.from_predictions(case.y, case.p).to_text(width=52, height=14)
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "usual": lambda: simulated(3000),
     "ten rows": lambda: simulated(10, seed=3),
@@ -224,6 +230,9 @@ PAGE: dict[str, Callable[[], Any]] = {
 }
 
 
+ALSO_DARK = ("reliability", "reliability-models", "tested", "walk")
+
+
 @contextmanager
 def ground(name: str) -> Iterator[None]:
     """A style, and nothing left of it afterwards."""
@@ -247,7 +256,7 @@ def save(display: Any, path: Path, dpi: int) -> None:
 def draw_page(out: Path) -> None:
     """The pictures of the page."""
     for name, draw in PAGE.items():
-        for shade in GROUNDS:
+        for shade in GROUNDS if name in ALSO_DARK else ["light"]:
             with ground(shade):
                 save(draw(), out / f"{name}-{shade}.png", dpi=84)
 

@@ -203,6 +203,8 @@ class BinsDisplay:
         edges = self._edges(table)
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
+        # Steps have no line between bins of one size.
+        ax.vlines(edges[1:-1], 0, np.minimum(table.n[:-1], table.n[1:]), color=style_of(0).colour, linewidth=0.6)
         ax.set_ylim(0, 1.1 * float(table.n.max()))
         ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         ax.yaxis.set_major_formatter(FuncFormatter(compact))
