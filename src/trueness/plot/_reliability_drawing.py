@@ -90,7 +90,7 @@ def drawn(
             small=many,
         )
         if numbers and len(names) == 1:
-            _corner(panel, own_records[0][1], frame, small=many)
+            _corner(panel, own_records[0][1], frame, small=many, bars=bars)
     if legend and (len(names) > 1 or names[0]):
         _legend(axes, series, names, own=own, numbers=numbers and not many)
     return [lines[j] for j in range(len(series))], axes, spreads
@@ -309,13 +309,15 @@ def _is_bottom(ax: Axes) -> bool:
     return spec is None or spec.get_topmost_subplotspec().is_last_row()
 
 
-def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool) -> None:
+def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> None:
     x, y = frame.inside(record.curve.x), frame.inside(record.curve.y)
     points = [(x, y)]
     band = record.band
-    if band is not None and not isinstance(band, CurveBand):
+    if bars:  # they fill what lies under the points
+        points.append((x, np.full(x.size, frame.low)))
+    elif band is not None and not isinstance(band, CurveBand):
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
-    corner = emptiest_corner(ax, points)
+    corner = emptiest_corner(ax, points, text=(0.45, 0.22) if small else (0.55, 0.34))
     write_in_corner(ax, "\n".join(number_lines(record, brief=small)), corner, 7 if small else 9)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
@@ -131,7 +132,7 @@ class TestReliabilityDisplay:
         from trueness.measure._tested_bins import bins_with_tests
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)
-        if isinstance(y_prob, dict):
+        if isinstance(y_prob, Mapping):
             raise InputError("`TestReliabilityDisplay` draws one model; `y_prob` is a mapping of them.")
         (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
         if test == "binomial" and not problem.cells.exact:
