@@ -34,6 +34,7 @@ def test_the_diagram_in_letters_is_what_one_gets(make):
     assert make.diagram() == shown
 
 
+@pytest.mark.slow
 def test_every_awkward_case_can_be_drawn_by_every_display(make, tmp_path):
     import matplotlib.pyplot as plt
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueness._tally.cells import segment_sums
 from trueness.errors import InputError
 from trueness.results import Histogram
 
@@ -81,5 +82,8 @@ def histogram_of(cells: Cells, edges: Floats) -> Histogram:
     """The weight of the scores between edges; the outer bars hold what lies beyond."""
     start = np.searchsorted(cells.score, edges)
     start[0], start[-1] = 0, cells.size
-    reached = np.concatenate([[0], np.cumsum(cells.weight)])
-    return Histogram(edges, np.diff(reached[start]))
+    weight = np.zeros(edges.size - 1, dtype=cells.weight.dtype)
+    filled = start[1:] > start[:-1]
+    if filled.any():
+        weight[filled] = segment_sums(cells.weight, start[:-1][filled])
+    return Histogram(edges, weight)
