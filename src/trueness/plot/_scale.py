@@ -82,7 +82,7 @@ def histogram_of(cells: Cells, edges: Floats) -> Histogram:
     """The weight of the scores between edges; the outer bars hold what lies beyond."""
     start = np.searchsorted(cells.score, edges)
     start[0], start[-1] = 0, cells.size
-    weight = np.zeros(edges.size - 1, dtype=cells.weight.dtype)
+    weight: Any = np.zeros(edges.size - 1, dtype=cells.weight.dtype)
     filled = start[1:] > start[:-1]
     if filled.any():
         weight[filled] = segment_sums(cells.weight, start[:-1][filled])
