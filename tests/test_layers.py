@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
+    "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
     "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
 }
 # Files that belong to no package: the front door, its key, and what is installed.
@@ -31,6 +32,7 @@ LIBRARIES = {
     "scipy": {"_numerics", "infer", "recalibrate"},
     "sklearn": {"recalibrate"},
     "narwhals": {"_input", "results", "cli"},
+    "matplotlib": {"plot"},
     "click": {"cli"},
     "rich": {"cli"},
     # Readers of files, until there is a package of engines.
@@ -75,3 +77,22 @@ def test_a_file_imports_only_what_its_layer_may(file):
             assert layer in MAY_IMPORT[home], f"{home} imports {layer}"
         elif root not in sys.stdlib_module_names and root != "numpy":
             assert home in LIBRARIES.get(root, set()), f"{home} imports {root}"
+
+
+def imports_by_function(node, inside=""):
+    """Every import with the name of the function it stands in."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ImportFrom):
+            whole = child.module == "trueness"
+            yield from ((inside, f"trueness.{a.name}" if whole else child.module) for a in child.names)
+        elif isinstance(child, ast.Import):
+            yield from ((inside, alias.name) for alias in child.names)
+        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        yield from imports_by_function(child, child.name if named else inside)
+
+
+@pytest.mark.parametrize("file", sorted((SOURCE / "plot").glob("*.py")), ids=lambda f: f.name)
+def test_a_plot_computes_only_where_it_takes_data(file):
+    for function, module in imports_by_function(ast.parse(file.read_text())):
+        if module.split(".")[:2][-1] in ("measure", "infer", "recalibrate"):
+            assert function.startswith("from_"), f"{module} is imported in {function or 'the module'}"

@@ -20,6 +20,8 @@ __all__ = [
     "BlockIsotonic",
     "CalibratedClassifier",
     "Comparison",
+    "Curve",
+    "CurveBand",
     "Decomposition",
     "Difference",
     "DirichletCalibration",
@@ -32,6 +34,8 @@ __all__ = [
     "FewClustersWarning",
     "FewRowsWarning",
     "Guarantee",
+    "GuaranteePlan",
+    "Histogram",
     "HistogramBinning",
     "InputError",
     "Interval",
@@ -47,11 +51,13 @@ __all__ = [
     "OneVsRest",
     "OwnRowsWarning",
     "PlattScaling",
+    "Reliability",
     "ScalingBinning",
     "SeparableWarning",
     "Significance",
     "Tally",
     "TemperatureScaling",
+    "TestedBins",
     "TiedScoresWarning",
     "TopLabel",
     "TruenessError",
@@ -61,6 +67,7 @@ __all__ = [
     "ValidityRuns",
     "VectorScaling",
     "VennAbers",
+    "Walk",
     "__version__",
     "ace",
     "bin_table",
@@ -71,6 +78,7 @@ __all__ = [
     "calibration_test",
     "compare",
     "corp",
+    "cumulative_walk",
     "ece",
     "ece_interval",
     "epsilon",
@@ -85,8 +93,10 @@ __all__ = [
     "measure",
     "noise_floor",
     "observed_expected",
+    "plot",
     "recalibrate",
     "reliability_bands",
+    "reliability_curve",
     "results",
     "sample_size",
     "show_versions",
@@ -101,7 +111,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from trueness import infer, measure, recalibrate, results, simulate
+    from trueness import infer, measure, plot, recalibrate, results, simulate
     from trueness._tally.accept import binned, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.tally import Binned, Tally
@@ -122,7 +132,7 @@ if TYPE_CHECKING:
         TruenessError,
         TruenessWarning,
     )
-    from trueness.infer import calibration_test, compare, ece_interval, noise_floor, reliability_bands
+    from trueness.infer import calibration_test, compare, cumulative_walk, ece_interval, noise_floor, reliability_bands
     from trueness.measure import (
         ace,
         bin_table,
@@ -136,6 +146,7 @@ if TYPE_CHECKING:
         log_loss,
         mce,
         observed_expected,
+        reliability_curve,
         smooth_ece,
         squared_ece,
         tce,
@@ -169,16 +180,23 @@ if TYPE_CHECKING:
         Bin,
         BinTable,
         Comparison,
+        Curve,
+        CurveBand,
         Decomposition,
         Difference,
         EstimationError,
         Guarantee,
+        GuaranteePlan,
+        Histogram,
         Interval,
         NoiseFloor,
+        Reliability,
         Significance,
+        TestedBins,
         ValidityBand,
         ValidityCurve,
         ValidityRuns,
+        Walk,
     )
 
 __getattr__, __dir__ = lazily(
@@ -190,6 +208,7 @@ __getattr__, __dir__ = lazily(
             "mce",
         ),
         "measure._corp": ("corp",),
+        "measure._curve": ("reliability_curve",),
         "measure._gce": ("gce",),
         "measure._line": (
             "calibration_intercept",
@@ -223,7 +242,7 @@ __getattr__, __dir__ = lazily(
             "EqualWidth",
             "Isotonic",
         ),
-        "infer": ("calibration_test", "compare", "ece_interval", "noise_floor", "reliability_bands"),
+        "infer": ("calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"),
         "recalibrate": (
             "BayesianBinning",
             "BetaCalibration",
@@ -256,6 +275,13 @@ __getattr__, __dir__ = lazily(
             "Decomposition",
             "Difference",
             "EstimationError",
+            "Walk",
+            "TestedBins",
+            "Reliability",
+            "Histogram",
+            "GuaranteePlan",
+            "CurveBand",
+            "Curve",
             "ValidityRuns",
             "ValidityCurve",
             "ValidityBand",
@@ -284,6 +310,7 @@ __getattr__, __dir__ = lazily(
         "": (
             "infer",
             "measure",
+            "plot",
             "recalibrate",
             "results",
             "simulate",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 
-__all__ = ["smooth_error", "smooth_error_at"]
+__all__ = ["smooth_error", "smooth_error_at", "smooth_ratio"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -28,6 +28,8 @@ _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]
 
 
 _NEGLIGIBLE = 1e-10
+# Of a curve for the eye: the narrowest kernel, and the share of the weight that a kernel must reach.
+_NARROWEST, _FAINT = 1e-3, 1e-6
 
 
 def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
@@ -111,6 +113,61 @@ def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> floa
     if not r.any():
         return 0.0
     return _integral(_cosine_series(p, r, _enough_points(sigma)), sigma)
+
+
+def smooth_ratio(
+    score: ArrayLike, weight: ArrayLike, events: ArrayLike, sigma: float, n_points: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    r"""
+    Kernel means of scores and labels along the score.
+
+    Parameters
+    ----------
+    score, weight, events : array-like of shape (m,)
+        Distinct scores, ascending, the weight of their rows and of the rows with an event.
+    sigma : float
+        Width of the kernel, positive; widths below 1e-3 are taken as that.
+    n_points : int
+        How many midpoints of [0, 1]; a power of 2, at most 2¹⁴.
+
+    Returns
+    -------
+    place : ndarray of shape (n_points,)
+        The midpoints.
+    mean_score, mean_label : ndarray of shape (n_points,)
+        Means with the weights :math:`w_i K_\sigma(t, p_i)`; nan where the kernel reaches less than
+        a millionth of the weight.
+    density : ndarray of shape (n_points,)
+        The smoothed density of the scores, which integrates to 1.
+
+    Notes
+    -----
+    :math:`\text{mean label} - \text{mean score}`, times the density, is what :func:`smooth_error_at` integrates. Both
+    means lie in [0, 1] and the mean score increases in t, which t plus the mean residual would not promise.
+
+    Examples
+    --------
+    >>> t, p, y, f = smooth_ratio([0.25, 0.75], [1, 1], [0, 1], 0.05, 4)
+    >>> p.round(3).tolist(), y.round(3).tolist()
+    ([0.25, 0.25, 0.75, 0.75], [0.0, 0.0, 1.0, 1.0])
+    """
+    p, w, e = (np.asarray(column, np.float64) for column in (score, weight, events))
+    total = float(w.sum())
+    k = np.arange(_FEWEST)
+    fade = np.exp(-0.5 * (np.pi * max(sigma, _NARROWEST) * k) ** 2)
+    density, scores, labels = (
+        _thinned(dct(_cosine_series(p, column / total, _FEWEST) * fade, type=3), n_points) for column in (w, w * p, e)
+    )
+    place = (np.arange(n_points) + 0.5) / n_points
+    blank = density < _FAINT / max(sigma, _NARROWEST)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = [np.clip(np.where(blank, np.nan, sums / density), 0, 1) for sums in (scores, labels)]
+    return place, means[0], means[1], np.maximum(density, 0)
+
+
+def _thinned(f: FloatArray, n_points: int) -> FloatArray:
+    """Means of neighbouring midpoints."""
+    return np.asarray(f.reshape(n_points, -1).mean(axis=1))
 
 
 def _enough_points(sigma: float) -> int:

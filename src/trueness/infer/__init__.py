@@ -5,5 +5,6 @@ from trueness.infer._compare import compare
 from trueness.infer._interval import ece_interval
 from trueness.infer._noise_floor import noise_floor
 from trueness.infer._significance import calibration_test
+from trueness.infer._walk import cumulative_walk
 
-__all__ = ["calibration_test", "compare", "ece_interval", "noise_floor", "reliability_bands"]
+__all__ = ["calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"]

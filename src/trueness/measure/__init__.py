@@ -7,6 +7,7 @@ from trueness._lazy import lazily
 if TYPE_CHECKING:
     from trueness.measure._binned import ace, ece, mce
     from trueness.measure._corp import corp
+    from trueness.measure._curve import reliability_curve
     from trueness.measure._gce import gce
     from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
     from trueness.measure._scores import brier, log_loss
@@ -28,6 +29,7 @@ __all__ = [
     "log_loss",
     "mce",
     "observed_expected",
+    "reliability_curve",
     "smooth_ece",
     "squared_ece",
     "tce",
@@ -42,6 +44,7 @@ __getattr__, __dir__ = lazily(
             "mce",
         ),
         "_corp": ("corp",),
+        "_curve": ("reliability_curve",),
         "_gce": ("gce",),
         "_line": (
             "calibration_intercept",

@@ -1,0 +1,291 @@
+"""Draws the gallery: every display, and every display for every awkward case, on light and on dark ground.
+
+python docs/gallery/make.py                      # the pictures of docs/gallery.md
+python docs/gallery/make.py --every /tmp/every   # every display for every awkward case
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import trueness as tn
+from trueness import plot, recalibrate, simulate
+
+GROUNDS = {"light": "default", "dark": "dark_background"}
+LONG = "gradient boosted trees, 2,000 rounds, monotone constraints, retrained every night on the last ninety days"
+
+
+class Case(NamedTuple):
+    """Rows, and what must be said of them."""
+
+    y: Any
+    p: Any
+    options: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+    @property
+    def one(self) -> Any:
+        """The scores of one model."""
+        return next(iter(self.p.values())) if isinstance(self.p, dict) else self.p
+
+
+def simulated(n: int, seed: int = 1, slope: float = 0.6, **options: Any) -> Case:
+    """Overconfident scores."""
+    d = simulate.binary(n, distortion=simulate.Logit(slope=slope), seed=seed, **options)
+    return Case(d.y_true, d.y_prob)
+
+
+def rare(n: int = 200_000) -> Case:
+    """One event in a thousand rows, and scores twice as large as they should be."""
+    rng = np.random.default_rng(3)
+    p = 1 / (1 + np.exp(-rng.normal(-7.6, 1.2, n)))
+    return Case((rng.random(n) < p).astype(int), np.clip(2 * p, 0, 1))
+
+
+def ten_classes(n: int = 5000) -> Case:
+    """Scores of ten classes, too sure."""
+    rng = np.random.default_rng(4)
+    logits = rng.normal(0, 1.4, (n, 10))
+    truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = (rng.random(n)[:, None] > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+    sure = np.exp(1.6 * logits)
+    return Case(y, sure / sure.sum(axis=1, keepdims=True))
+
+
+def six_models(n: int = 4000, names: list[str] | None = None) -> Case:
+    """One set of labels, six sets of scores."""
+    d = simulate.binary(n, seed=5)
+    logit = np.log(d.y_prob / (1 - d.y_prob))
+    moved = {
+        "calibrated": logit,
+        "too sure": 1.8 * logit,
+        "too shy": 0.5 * logit,
+        "too low": logit - 0.7,
+        "too high": logit + 0.7,
+        "crooked": logit + 0.6 * np.sin(3 * logit),
+    }
+    found = {name: 1 / (1 + np.exp(-value)) for name, value in moved.items()}
+    return Case(d.y_true, dict(zip(names or found, found.values(), strict=False)))
+
+
+def missing() -> Case:
+    """Every twentieth score is not there."""
+    case = simulated(2000)
+    p = case.p.copy()
+    p[::20] = np.nan
+    return Case(case.y, p, {"missing": "drop"})
+
+
+def zero_one() -> Case:
+    """A classifier that says yes or no."""
+    rng = np.random.default_rng(6)
+    p = (rng.random(500) < 0.4).astype(float)
+    return Case((rng.random(500) < 0.15 + 0.7 * p).astype(int), p)
+
+
+def diagram() -> str:
+    """The diagram in letters."""
+    case = simulated(3000)
+    return plot.ReliabilityDisplay.from_predictions(case.y, case.p).to_text(width=52, height=14)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "usual": lambda: simulated(3000),
+    "ten rows": lambda: simulated(10, seed=3),
+    "a million rows": lambda: simulated(1_000_000),
+    "rare events": rare,
+    "scores 0 and 1": zero_one,
+    "constant scores": lambda: Case(np.arange(200) % 3 == 0, np.full(200, 0.4)),
+    "ten classes": ten_classes,
+    "missing dropped": missing,
+    "long names": lambda: six_models(names=[LONG, LONG.replace("2,000", "500"), "x" * 90]),
+    "six models": six_models,
+}
+
+
+def _reliability(case: Case, **options: Any) -> Any:
+    return plot.ReliabilityDisplay.from_predictions(case.y, case.p, **options, **case.options).plot()
+
+
+def _one_class(case: Case) -> dict[str, Any]:
+    matrix = np.ndim(case.one) == 2
+    return {"kind": "confidence", **case.options} if matrix else case.options
+
+
+def _tested(case: Case, **options: Any) -> Any:
+    return plot.TestReliabilityDisplay.from_predictions(case.y, case.one, **options, **_one_class(case)).plot()
+
+
+def _bins(case: Case) -> Any:
+    return plot.BinsDisplay.from_predictions(case.y, case.one, **_one_class(case)).plot()
+
+
+def _walk(case: Case) -> Any:
+    return plot.CumulativeDisplay.from_predictions(case.y, case.p, **_one_class(case)).plot()
+
+
+def _forest(case: Case) -> Any:
+    return plot.IntervalDisplay.from_predictions(case.y, case.p, **case.options).plot()
+
+
+DISPLAYS: dict[str, Callable[[Case], Any]] = {
+    "binned": _reliability,
+    "one bin": lambda case: _reliability(case, bins=1),
+    "bars": lambda case: plot.ReliabilityDisplay.from_predictions(
+        case.y, case.p, band="simultaneous-consistency", **case.options
+    ).plot(style="bars"),
+    "isotonic": lambda case: _reliability(case, curve="isotonic"),
+    "smooth": lambda case: _reliability(case, curve="smooth"),
+    "tested": _tested,
+    "bins": _bins,
+    "walk": _walk,
+    "forest": _forest,
+}
+
+
+def behaviours(runs: int = 100) -> list[plot.Behaviour]:
+    """A small simulation: 'score' against 'analytic', scores with slopes from true to far too steep."""
+    found = []
+    for n in (300, 1000):
+        for slope in (1.0, 0.85, 0.7, 0.5):
+            data = [simulate.binary(n, distortion=simulate.Logit(slope=slope), seed=s) for s in range(runs)]
+            error = data[0].true_ece("l2")
+            for method in ("score", "analytic"):
+                sets = [tn.ece_interval(d.y_true, d.y_prob, method=method, seed=1) for d in data]
+                covered = np.mean([error in one for one in sets])
+                length = np.mean([one.high**2 - one.low**2 for one in sets])
+                power = np.mean([not one.includes_zero for one in sets])
+                found.append(plot.Behaviour(method, n, error, covered, length, power, runs))
+    return found
+
+
+@lru_cache
+def _behaviours() -> tuple[plot.Behaviour, ...]:
+    return tuple(behaviours())
+
+
+def validity(runs: int = 40) -> Any:
+    """Histogram binning and scores as they are, over splits."""
+    case = simulated(6000)
+    methods = {
+        "scores in 20 bins, as they are": (None, 20),
+        "histogram binning, 10 bins": (recalibrate.HistogramBinning(10), None),
+    }
+    found = {
+        name: recalibrate.validity_runs(
+            cal, case.y, case.p, n_fit=1000, n_test=3000, runs=runs, bins=bins, seed=1, progress=False
+        )
+        for name, (cal, bins) in methods.items()
+    }
+    return plot.ValidityDisplay.from_runs(found, promise=(1000, 10)).plot()
+
+
+def one_validity() -> Any:
+    """One method on one set of rows."""
+    case = simulated(6000)
+    cal = recalibrate.HistogramBinning(10).fit(case.p[:2000], case.y[:2000])
+    return plot.ValidityDisplay.from_predictions(case.y[2000:], cal.predict(case.p[2000:]), promise=(2000, 10)).plot()
+
+
+def guarantee() -> Any:
+    """Three numbers of rows."""
+    return plot.GuaranteeDisplay.from_sizes([1000, 5000, 20_000], chosen={1000: 5, 5000: 10, 20_000: 22}).plot()
+
+
+def groups() -> Any:
+    """A model in four regions."""
+    case, rng = six_models(8000), np.random.default_rng(8)
+    regions = rng.choice(["north", "east", "south", "west"], case.y.size)
+    p = np.where(regions == "south", case.p["too high"], case.p["calibrated"])
+    return plot.IntervalDisplay.from_predictions(case.y, p, by=regions, name="model").plot()
+
+
+PAGE: dict[str, Callable[[], Any]] = {
+    "reliability": lambda: _reliability(simulated(3000)),
+    "reliability-bars": lambda: DISPLAYS["bars"](simulated(3000)),
+    "reliability-isotonic": lambda: _reliability(simulated(3000), curve="isotonic"),
+    "reliability-smooth": lambda: _reliability(simulated(3000), curve="smooth"),
+    "reliability-rare": lambda: _reliability(rare()),
+    "reliability-models": lambda: _reliability(six_models()),
+    "reliability-classes": lambda: _reliability(ten_classes()),
+    "tested": lambda: _tested(simulated(3000)),
+    "bins": lambda: _bins(simulated(3000)),
+    "walk": lambda: _walk(simulated(3000)),
+    "forest": groups,
+    "coverage": lambda: plot.CoverageDisplay(_behaviours()).plot(),
+    "guarantee": guarantee,
+    "validity": validity,
+    "validity-one": one_validity,
+}
+
+
+ALSO_DARK = ("reliability", "reliability-models", "tested", "walk")
+
+
+@contextmanager
+def ground(name: str) -> Iterator[None]:
+    """A style, and nothing left of it afterwards."""
+    with plt.style.context(GROUNDS[name]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", tn.TruenessWarning)
+        yield
+    plt.close("all")
+
+
+def save(display: Any, path: Path, dpi: int) -> None:
+    """Write a small PNG: 64 colours are enough for lines."""
+    from PIL import Image
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    display.figure_.savefig(path, dpi=dpi)
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(96).save(path, optimize=True)
+    sys.stdout.write(f"{path}\n")
+
+
+def draw_page(out: Path) -> None:
+    """The pictures of the page."""
+    for name, draw in PAGE.items():
+        for shade in GROUNDS if name in ALSO_DARK else ["light"]:
+            with ground(shade):
+                save(draw(), out / f"{name}-{shade}.png", dpi=84)
+
+
+def draw_every(out: Path, only: str | None) -> None:
+    """Every display for every case."""
+    for case_name, make in CASES.items():
+        case = make()
+        for name, draw in DISPLAYS.items():
+            if name == "bars" and isinstance(case.p, dict):
+                continue
+            if only is None or only in (case_name, name):
+                for shade in GROUNDS:
+                    with ground(shade):
+                        save(draw(case), out / shade / f"{name} - {case_name}.png".replace(" ", "_"), dpi=70)
+
+
+def main() -> None:
+    """Read the arguments and draw."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the page's pictures")
+    parser.add_argument("--every", type=Path, help="draw every display for every awkward case into this folder instead")
+    parser.add_argument("--only", help="one case or one display, with --every")
+    asked = parser.parse_args()
+    if asked.every is None:
+        draw_page(asked.out)
+    else:
+        draw_every(asked.every, asked.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Where an isotonic or smooth reliability curve lies when the scores are the true probabilities."""
+
+from typing import Literal
+
+import numpy as np
+
+from trueness._numerics.smooth import smooth_ratio
+from trueness._tally.cells import Cells
+from trueness._tally.pooled import pooled_cells
+from trueness._tally.rules import Isotonic
+from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
+from trueness.results import CurveBand
+from trueness.typing import Floats, Numbers
+
+__all__ = ["consistency_of_curve"]
+
+# Cells that labels are redrawn for, and places of a smooth curve.
+_CELLS, _PLACES = 1024, 256
+
+
+def consistency_of_curve(
+    cells: Cells,
+    method: Literal["isotonic", "smooth"],
+    *,
+    bandwidth: float = 0.0,
+    level: float = 0.95,
+    resamples: int = 199,
+    seed: Seed = None,
+) -> CurveBand:
+    """Quantiles, place by place, of curves whose labels are drawn from the scores.
+
+    Scores are first pooled to about 1,024 cells of equal mass. Their events are binomial with the mean score, which
+    varies no less than the events of the single scores (Hoeffding 1956). For weights that are not whole numbers, events
+    are normal with variance Σw²p(1 − p).
+    """
+    level, resamples, rng = checked_level(level), checked_resamples(resamples), generator(seed)
+    few = pooled_cells(cells, _CELLS)
+    curve = _isotonic if method == "isotonic" else _smooth
+    drawn = [curve(few, _events(few, rng), bandwidth) for _ in range(resamples)]
+    x = drawn[0][0]
+    there = np.isfinite(x)
+    low, high = np.quantile(
+        np.stack([y[there] for _, y in drawn]), [(1 - level) / 2, (1 + level) / 2], axis=0, method="median_unbiased"
+    )
+    return CurveBand(x[there], low, high, level, method, resamples)
+
+
+def _events(cells: Cells, rng: np.random.Generator) -> Numbers:
+    p = np.clip(cells.score, 0, 1)
+    if cells.exact:
+        return rng.binomial(cells.weight.astype(np.int64, copy=False), p)
+    assert cells.squares is not None
+    found = cells.weight * p + np.sqrt(cells.squares * p * (1 - p)) * rng.standard_normal(cells.size)
+    return np.clip(found, 0, cells.weight)
+
+
+def _isotonic(cells: Cells, events: Numbers, _: float) -> tuple[Floats, Floats]:
+    start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, events, cells.squares)).start
+    rate = np.add.reduceat(events, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
+    return cells.score, np.repeat(rate, np.diff(start))
+
+
+def _smooth(cells: Cells, events: Numbers, bandwidth: float) -> tuple[Floats, Floats]:
+    _, x, y, _ = smooth_ratio(cells.score, cells.weight, events, bandwidth, _PLACES)
+    return x, y

@@ -1,0 +1,47 @@
+"""Pictures of results, in scikit-learn's habit; matplotlib is loaded when something is drawn."""
+
+from typing import TYPE_CHECKING
+
+from trueness._lazy import lazily
+
+if TYPE_CHECKING:
+    from trueness.plot._bins import BinsDisplay
+    from trueness.plot._coverage import Behaviour, CoverageDisplay
+    from trueness.plot._cumulative import CumulativeDisplay
+    from trueness.plot._guarantee import GuaranteeDisplay
+    from trueness.plot._interval import IntervalDisplay
+    from trueness.plot._reliability import ReliabilityDisplay
+    from trueness.plot._tested import TestReliabilityDisplay
+    from trueness.plot._text import unicode_diagram
+    from trueness.plot._validity import ValidityDisplay
+
+__all__ = [
+    "Behaviour",
+    "BinsDisplay",
+    "CoverageDisplay",
+    "CumulativeDisplay",
+    "GuaranteeDisplay",
+    "IntervalDisplay",
+    "ReliabilityDisplay",
+    "TestReliabilityDisplay",
+    "ValidityDisplay",
+    "unicode_diagram",
+]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "_bins": ("BinsDisplay",),
+        "_coverage": (
+            "Behaviour",
+            "CoverageDisplay",
+        ),
+        "_cumulative": ("CumulativeDisplay",),
+        "_guarantee": ("GuaranteeDisplay",),
+        "_interval": ("IntervalDisplay",),
+        "_reliability": ("ReliabilityDisplay",),
+        "_tested": ("TestReliabilityDisplay",),
+        "_text": ("unicode_diagram",),
+        "_validity": ("ValidityDisplay",),
+    },
+)

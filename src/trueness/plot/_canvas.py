@@ -1,0 +1,211 @@
+"""What every display draws on: figures, axes, colours that survive print and dark pages, and scales."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness.errors import InputError, MissingLibraryError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+    from trueness.typing import Floats
+
+__all__ = [
+    "GREY",
+    "SECOND",
+    "Scale",
+    "Style",
+    "axes_for",
+    "below",
+    "compact",
+    "emptiest_corner",
+    "figure_of",
+    "need_matplotlib",
+    "quartered",
+    "scaled",
+    "short",
+    "style_of",
+    "write_in_corner",
+]
+
+Scale: TypeAlias = Literal["linear", "log", "logit"]
+
+# Seen on white and on black alike; the other colours are the text's own.
+GREY = "#808080"
+# For the part of a whole that deserves the eye.
+SECOND = "#D55E00"
+# Okabe and Ito's colours without black and yellow, which vanish on one of the two grounds, and a lighter blue.
+_COLOURS = ("#0A82C4", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (9, 2)),
+)
+_OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
+_TICKS = np.array([0.5, *(10.0**-k for k in range(1, 16))])
+
+
+class Style(NamedTuple):
+    """How the i-th of several things looks: no two alike in colour, marker and dashes."""
+
+    colour: str
+    marker: str
+    dashes: Any
+
+
+def style_of(i: int) -> Style:
+    """The i-th style; after six colours they come again with other markers and dashes."""
+    turn = i + i // 6
+    return Style(_COLOURS[i % 6], _MARKERS[turn % 6], _DASHES[turn % 6])
+
+
+def need_matplotlib(display: str) -> None:
+    """Raise if there is nothing to draw with."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as reason:
+        raise MissingLibraryError(
+            f"`trueness.plot.{display}` needs matplotlib to draw: `pip install 'trueness[plot]'`."
+        ) from reason
+
+
+def axes_for(
+    display: str, ax: Any, count: int = 1, *, size: tuple[float, float], columns: int | None = None
+) -> tuple[list[Axes], bool]:
+    """As many axes as there are panels: those that were given, or those of a new figure; and whether it is new."""
+    need_matplotlib(display)
+    if ax is not None:
+        given = [a for a in np.ravel(np.asarray(ax, dtype=object)) if a is not None]
+        if len(given) < count or not all(hasattr(a, "get_xlim") for a in given):
+            what = f"{count} axes, one per panel" if count > 1 else "an axes"
+            raise InputError(f"`ax` must be {what}, or None for a new figure; got {len(given)} of {type(ax).__name__}.")
+        return given[:count], False
+    import matplotlib.pyplot as plt
+
+    columns = columns or _columns(count)
+    rows = -(-count // columns)
+    figure = plt.figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    axes = list(grid.ravel())
+    for spare in axes[count:]:
+        spare.remove()
+    return axes[:count], True
+
+
+def _columns(count: int) -> int:
+    return count if count <= 3 else -(-count // -(-count // 5))
+
+
+def figure_of(ax: Axes) -> Figure | SubFigure:
+    """The figure that holds an axes."""
+    figure = ax.figure
+    assert figure is not None
+    return figure
+
+
+def below(ax: Axes, share: float) -> Axes:
+    """New axes under another, with the same scores, out of its lower `share`."""
+    figure, spec = figure_of(ax), ax.get_subplotspec()
+    if spec is not None:
+        grid = spec.subgridspec(2, 1, height_ratios=(1 - share, share), hspace=0.06)
+        ax.set_subplotspec(grid[0])
+        under: Axes = figure.add_subplot(grid[1], sharex=ax)
+        return under
+    box = ax.get_position()
+    ax.set_position((box.x0, box.y0 + share * box.height, box.width, 0.96 * (1 - share) * box.height))
+    return figure.add_axes((box.x0, box.y0, box.width, share * box.height), sharex=ax)
+
+
+def quartered(ax: Axes, right: float, bottom: float) -> tuple[Axes, Axes]:
+    """New axes to the right of another and under it, out of its right and its lower share."""
+    figure, spec = figure_of(ax), ax.get_subplotspec()
+    if spec is not None:
+        ratios = {"width_ratios": (1 - right, right), "height_ratios": (1 - bottom, bottom)}
+        grid = spec.subgridspec(2, 2, hspace=0.06, wspace=0.04, **ratios)
+        ax.set_subplotspec(grid[0, 0])
+        return figure.add_subplot(grid[0, 1], sharey=ax), figure.add_subplot(grid[1, 0], sharex=ax)
+    box = ax.get_position()
+    wide, high = (1 - right) * box.width, (1 - bottom) * box.height
+    ax.set_position((box.x0, box.y0 + bottom * box.height, 0.96 * wide, 0.96 * high))
+    above = figure.add_axes((box.x0 + wide, box.y0 + bottom * box.height, right * box.width, 0.96 * high), sharey=ax)
+    return above, figure.add_axes((box.x0, box.y0, 0.96 * wide, 0.9 * bottom * box.height), sharex=ax)
+
+
+def scaled(axis: Any, scale: Scale, low: float, high: float) -> None:
+    """Give an axis its scale, limits and ticks that read as probabilities."""
+    if scale == "linear":
+        axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
+        return
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    getattr(axis.axes, f"set_{axis.axis_name}scale")(scale)
+    axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
+    ticks = np.concatenate([_TICKS, 1 - _TICKS[1:6]]) if scale == "logit" else np.append(_TICKS[1:], 1)
+    inside = np.unique(ticks[(ticks >= low * 0.999) & (ticks <= high * 1.001)])
+    axis.set_major_locator(FixedLocator(list(inside[:: -(-inside.size // 7)] if inside.size > 8 else inside)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}" if value > 1e-5 else f"{value:.0e}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def compact(value: float, _: object = None) -> str:
+    """A count in few signs: 950, 12k, 3.4M."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def short(name: str, width: int = 44, lines: int = 3) -> str:
+    """A name in lines that fit; what does not fit ends in an ellipsis."""
+    return "\n".join(textwrap.wrap(str(name), width, max_lines=lines, placeholder=" …", break_long_words=True)) or str(
+        name
+    )
+
+
+def emptiest_corner(
+    ax: Axes,
+    points: Sequence[tuple[Floats, Floats]],
+    corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
+    text: tuple[float, float] = (0.55, 0.34),
+) -> tuple[float, float]:
+    """The corner that has fewest points where a text so wide and high would stand; the first of those as good as any.
+
+    Corners and sizes are in shares of the axes.
+    """
+    near = dict.fromkeys(corners, 0.0)
+    for x, y in points:
+        there = np.isfinite(x) & np.isfinite(y)
+        if not there.any():
+            continue
+        place = ax.transAxes.inverted().transform(ax.transData.transform(np.column_stack([x[there], y[there]])))
+        for across, up in corners:
+            wide = place[:, 0] < text[0] if across < 0.5 else place[:, 0] > 1 - text[0]
+            high = place[:, 1] < text[1] if up < 0.5 else place[:, 1] > 1 - text[1]
+            near[across, up] += float(np.mean(wide & high))
+    return min(corners, key=lambda corner: near[corner])
+
+
+def write_in_corner(ax: Axes, text: str, corner: tuple[float, float], size: float) -> Any:
+    """Text in a corner of the axes, on a ground that keeps it legible over lines."""
+    right, top = corner[0] > 0.5, corner[1] > 0.5
+    return ax.text(
+        *corner,
+        text,
+        transform=ax.transAxes,
+        ha="right" if right else "left",
+        va="top" if top else "bottom",
+        fontsize=size,
+        linespacing=1.35,
+        bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
+        zorder=6,
+    )

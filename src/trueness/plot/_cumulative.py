@@ -1,0 +1,216 @@
+"""The walk of cumulated differences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+
+from trueness._tally.accept import takes_rows
+from trueness._tally.tally import Tally
+from trueness.errors import InputError, TruenessWarning
+from trueness.plot._canvas import GREY, axes_for, emptiest_corner, figure_of, short, style_of, write_in_corner
+from trueness.plot._models import one_problem, scores_of, tallies
+from trueness.plot._words import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from trueness.results import Significance, Walk
+    from trueness.typing import ArrayLike, RowOptions
+
+__all__ = ["CumulativeDisplay"]
+
+_CORNERS = ((0.03, 0.97), (0.03, 0.03), (0.93, 0.97), (0.93, 0.03))
+
+
+class CumulativeDisplay:
+    """How far labels run ahead of scores, cumulated over the rows in the order of their scores.
+
+    Where the line climbs, events come more often than predicted; its slope is the miscalibration there. The grey cone
+    holds the line of a calibrated model at each place with the level of the band, the dashed lines hold all of it.
+
+    Parameters
+    ----------
+    walks : mapping of names to Walk
+        One line per model.
+
+    Attributes
+    ----------
+    line_, lines_ : matplotlib Line2D, list of them
+        The first walk, and all of them.
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from trueness.plot import CumulativeDisplay
+    >>> display = CumulativeDisplay.from_predictions([0, 1, 1, 1], [0.25, 0.5, 0.5, 1.0], name="a")
+    >>> display.walks["a"].height.tolist(), display.walks["a"].ks.statistic
+    ([0.0, -0.0625, 0.1875, 0.1875], 0.1875)
+    """
+
+    line_: Line2D
+    lines_: list[Line2D]
+    ax_: Axes
+    figure_: Any
+
+    def __init__(self, walks: Mapping[str, Walk]) -> None:
+        if not walks:
+            raise InputError("`walks` must hold at least one walk; got none.")
+        self.walks = dict(walks)
+
+    @classmethod
+    @takes_rows
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | Tally,
+        y_prob: ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        classes: Any = None,
+        name: str | None = None,
+        **rows: Unpack[RowOptions],
+    ) -> Self:
+        """Cumulate the differences of labels and scores.
+
+        Parameters
+        ----------
+        y_true, y_prob
+            As for :meth:`ReliabilityDisplay.from_predictions`; several models may be given.
+        level : float, default 0.95
+            Level of the bands.
+        classes : optional
+            Which class of a matrix to show.
+        name : str, optional
+            The model, for the legend.
+        **rows
+            As for :func:`trueness.ece`.
+
+        Returns
+        -------
+        CumulativeDisplay
+        """
+        from trueness.infer._arguments import checked_level
+        from trueness.infer._walk import walk_of_cells
+
+        checked = checked_level(level)
+        found = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)
+            return cls({problem.name: walk_of_cells(problem.cells, checked) for problem in found})
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+        """The walk of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
+        y_prob, options = scores_of(estimator, X, options)
+        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the walks.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it a new figure is made.
+
+        Returns
+        -------
+        CumulativeDisplay
+            The display itself.
+        """
+        (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6))
+        self.ax_, self.figure_ = panel, panel.figure
+        alone = len(self.walks) == 1
+        self.lines_ = []
+        for i, (name, walk) in enumerate(self.walks.items()):
+            if alone:
+                self._band(panel, walk)
+            style = style_of(i)
+            label = _legend_text(name, walk)
+            (line,) = panel.plot(
+                walk.share,
+                walk.height,
+                color=style.colour,
+                linestyle=style.dashes,
+                linewidth=1.5,
+                label=label,
+                zorder=3,
+            )
+            self.lines_.append(line)
+        self.line_ = self.lines_[0]
+        panel.axhline(0, color=GREY, linewidth=0.8)
+        panel.set(
+            xlim=(0, 1.06 if alone else 1),
+            xlabel="share of rows, by increasing score",
+            ylabel="cumulated (label − score) / n",
+        )
+        panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+        self._limits(panel)
+        if alone:
+            self._range(panel, next(iter(self.walks.values())))
+            self._scores(panel, next(iter(self.walks.values())))
+            self._numbers(panel, *next(iter(self.walks.items())))
+        elif own:
+            figure_of(panel).legend(loc="outside lower center", fontsize=9, frameon=False, handlelength=3)
+        else:
+            panel.legend(fontsize=8, handlelength=3)
+        return self
+
+    def _band(self, ax: Axes, walk: Walk) -> None:
+        ax.fill_between(walk.share, -walk.half, walk.half, color=GREY, alpha=0.25, linewidth=0, zorder=1)
+        for end in (-walk.reach, walk.reach):
+            ax.axhline(end, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+
+    def _limits(self, ax: Axes) -> None:
+        reach = next(iter(self.walks.values())).reach if len(self.walks) == 1 else 0.0
+        high = max(reach, *(float(walk.height.max()) for walk in self.walks.values()))
+        low = min(-reach, *(float(walk.height.min()) for walk in self.walks.values()))
+        room = 0.08 * (high - low) or 1e-3
+        ax.set_ylim(low - room, high + room)
+
+    def _range(self, ax: Axes, walk: Walk) -> None:
+        low, high = float(walk.height.min()), float(walk.height.max())
+        ax.annotate(
+            "",
+            xy=(1.025, low),
+            xytext=(1.025, high),
+            arrowprops={"arrowstyle": "<->", "color": style_of(0).colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0},
+        )
+        far = int(np.abs(walk.height).argmax())
+        ax.plot(walk.share[far], walk.height[far], marker="o", color=style_of(0).colour, markersize=5, zorder=4)
+
+    def _scores(self, ax: Axes, walk: Walk) -> None:
+        """Which scores the shares of rows are."""
+        top = ax.secondary_xaxis("top")
+        at = np.linspace(0, 1, 6)
+        place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
+        top.set_xticks(list(at), [f"{score:.2g}" for score in walk.score[place]])
+        top.tick_params(labelsize=8)
+        top.set_xlabel("score", fontsize=9)
+
+    def _numbers(self, ax: Axes, name: str, walk: Walk) -> None:
+        lines = [
+            *([short(name, 40, 2)] if name else []),
+            f"KS {_said(walk.ks)}",
+            f"Kuiper {_said(walk.kuiper)}",
+            f"n = {walk.n:,}",
+        ]
+        corner = emptiest_corner(
+            ax, [(walk.share, h) for h in (walk.height, walk.half, -walk.half)], _CORNERS, (0.36, 0.28)
+        )
+        write_in_corner(ax, "\n".join(lines), corner, 9)
+
+
+def _legend_text(name: str, walk: Walk) -> str:
+    return f"{short(name, 60)}: KS {_said(walk.ks)}"
+
+
+def _said(found: Significance) -> str:
+    p = f"p = {found.pvalue:.2g}" if found.pvalue >= 1e-4 else "p < 0.0001"
+    return f"{number(found.statistic)}, {p}"

@@ -1,0 +1,174 @@
+"""What histogram binning promises, against the number of bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from trueness.errors import InputError
+from trueness.plot._canvas import GREY, axes_for, style_of
+from trueness.plot._words import number
+from trueness.results import GuaranteePlan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from trueness.typing import Ints
+
+__all__ = ["GuaranteeDisplay"]
+
+_AXES = {
+    "conditional": "ε: every bin is this near its rate",
+    "marginal": "ε: the bin of a new row is this near its rate",
+    "expected-ece": "bound on the expected calibration error",
+}
+
+
+class GuaranteeDisplay:
+    """ε of histogram binning against the number of bins, a line per number of rows, the chosen bins marked.
+
+    Parameters
+    ----------
+    plan : GuaranteePlan
+        The numbers.
+
+    Attributes
+    ----------
+    line_, lines_ : matplotlib Line2D, list of them
+        A line per number of rows.
+    marks_ : list of matplotlib Line2D
+        The chosen bins, of the numbers of rows that have some.
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
+    2021, Figure 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trueness.plot import GuaranteeDisplay
+    >>> from trueness.results import GuaranteePlan
+    >>> n, bins, epsilon = np.array([2900]), np.array([5, 10]), np.array([[0.0632, 0.0957]])
+    >>> plan = GuaranteePlan(n, bins, epsilon, np.array([10]), 0.1, "conditional", "umd", "hoeffding")
+    >>> GuaranteeDisplay(plan).plan.chosen_epsilon(0)
+    0.0957
+    """
+
+    line_: Line2D
+    lines_: list[Line2D]
+    marks_: list[Line2D]
+    ax_: Axes
+    figure_: Any
+
+    def __init__(self, plan: GuaranteePlan) -> None:
+        self.plan = plan
+
+    @classmethod
+    def from_sizes(
+        cls,
+        n: int | Iterable[int],
+        n_bins: Iterable[int] = range(2, 51),
+        *,
+        chosen: int | Mapping[int, int] | None = None,
+        wanted: float | None = None,
+        alpha: float = 0.1,
+        kind: Literal["conditional", "marginal", "expected-ece"] = "conditional",
+        scheme: str = "umd",
+        bound: str = "hoeffding",
+    ) -> Self:
+        """Ask what so many rows promise.
+
+        Parameters
+        ----------
+        n : int or sequence of int
+            Rows to fit on.
+        n_bins : sequence of int, default 2 to 50
+            Bins.
+        chosen : int, or mapping of rows to bins, optional
+            The bins to mark.
+        wanted : float, optional
+            Instead of `chosen`: mark the most bins that keep ε at or below this.
+        alpha, kind, scheme, bound
+            As for :func:`trueness.epsilon`.
+
+        Returns
+        -------
+        GuaranteeDisplay
+        """
+        from trueness import recalibrate
+
+        lower: Any = recalibrate
+        options = {"alpha": alpha, "kind": kind, "scheme": scheme, "bound": bound}
+        rows, bins = _whole(n, "n", 4), _whole(n_bins, "n_bins", 1)
+        if chosen is not None and wanted is not None:
+            raise InputError("`chosen` and `wanted` both say which bins to mark; leave one out.")
+        found = np.array(
+            [[lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins] for r in rows]
+        )
+        marked = _marked(rows, bins, found, chosen, wanted)
+        return cls(GuaranteePlan(rows, bins, found, marked, alpha, kind, scheme, bound))
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it a new figure is made.
+
+        Returns
+        -------
+        GuaranteeDisplay
+            The display itself.
+        """
+        (panel,), _ = axes_for(type(self).__name__, ax, size=(6.2, 4.4))
+        plan = self.plan
+        self.ax_, self.figure_ = panel, panel.figure
+        self.lines_, self.marks_ = [], []
+        for i, n in enumerate(plan.n):
+            style, mark = style_of(i), plan.chosen_epsilon(i)
+            label = f"n = {n:,}"
+            if np.isfinite(mark):
+                label += f": B = {plan.chosen[i]}, ε = {number(mark)}"
+            (line,) = panel.plot(plan.n_bins, plan.epsilon[i], color=style.colour, linestyle=style.dashes, label=label)
+            self.lines_.append(line)
+            if np.isfinite(mark):
+                self.marks_ += panel.plot(
+                    plan.chosen[i], mark, marker=style.marker, color=style.colour, markersize=8, zorder=4, clip_on=False
+                )
+        self.line_ = self.lines_[0]
+        most = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
+        panel.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
+        panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+        sure = "" if plan.kind == "expected-ece" else f", with probability {100 * (1 - plan.alpha):g} %"
+        panel.set_title(f"scheme {plan.scheme}, bound {plan.bound}{sure}", fontsize=10, loc="left")
+        panel.legend(fontsize=9, handlelength=3, framealpha=0.6)
+        return self
+
+
+def _whole(values: Any, name: str, least: int) -> Ints:
+    found = np.atleast_1d(np.asarray(list(values) if isinstance(values, Iterable) else values))
+    if found.size == 0 or found.dtype.kind not in "iu" or found.min() < least:
+        raise InputError(f"`{name}` must be whole numbers ≥ {least}; got {values!r}.")
+    return np.unique(found.astype(np.int64))
+
+
+def _marked(rows: Ints, bins: Ints, found: Any, chosen: Any, wanted: float | None) -> Ints:
+    if wanted is not None:
+        meets = [bins[np.flatnonzero(line <= wanted)] for line in found]
+        return np.array([one[-1] if one.size else 0 for one in meets])
+    if chosen is None:
+        return np.zeros(rows.size, dtype=np.int64)
+    asked = {int(n): chosen for n in rows} if not isinstance(chosen, Mapping) else dict(chosen)
+    for n, b in asked.items():
+        if n not in rows or b not in bins:
+            raise InputError(f"`chosen` must be among `n_bins`, for rows among `n`; got {b!r} bins for {n!r} rows.")
+    return np.array([asked.get(int(n), 0) for n in rows], dtype=np.int64)

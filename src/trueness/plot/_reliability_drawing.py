@@ -1,0 +1,350 @@
+"""How a reliability diagram is put on axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueness.plot._canvas import (
+    GREY,
+    Style,
+    axes_for,
+    below,
+    compact,
+    emptiest_corner,
+    figure_of,
+    scaled,
+    short,
+    style_of,
+    write_in_corner,
+)
+from trueness.plot._words import axis_names, number, number_lines, panel_title
+from trueness.results import CurveBand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from trueness.plot._canvas import Scale
+    from trueness.results import Bands, Reliability
+    from trueness.typing import Floats
+
+__all__ = ["drawn"]
+
+# Blocks of one score with more than this share of the rows are marked, and stretches of a curve shorter than this.
+_HEAVY, _SHORT = 0.05, 0.01
+
+
+class _Frame(NamedTuple):
+    """The ends of both axes of a panel, and what lies between them."""
+
+    scale: Scale
+    low: float
+    high: float
+
+    def inside(self, values: Floats) -> Floats:
+        """Values on the axes; what lies beyond is moved to their ends."""
+        return np.clip(values, self.low, self.high)
+
+
+def drawn(
+    series: Sequence[Reliability],
+    scale: Scale,
+    ax: Any,
+    *,
+    bars: bool,
+    histogram: bool,
+    numbers: bool,
+    legend: bool,
+) -> tuple[list[Line2D], list[Axes], list[Axes]]:
+    """Draw every record; return the curves, the panels and the histograms."""
+    names = list(dict.fromkeys(record.name for record in series))
+    labels = list(dict.fromkeys(record.label for record in series))
+    many = len(labels) > 1
+    # Room for a legend below.
+    size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names))
+    axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size)
+    spreads = [below(panel, 0.2) for panel in axes] if histogram else []
+    lines: dict[int, Line2D] = {}
+    for i, label in enumerate(labels):
+        own_records = [(j, record) for j, record in enumerate(series) if record.label == label]
+        panel = axes[i]
+        frame = _framed(panel, own_records[0][1], scale)
+        for j, record in own_records:
+            style = style_of(names.index(record.name))
+            lines[j] = _curve(panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many)
+        if histogram:
+            _histogram(
+                spreads[i],
+                [record for _, record in own_records],
+                [style_of(names.index(r.name)) for _, r in own_records],
+            )
+        _titles(
+            panel,
+            spreads[i] if histogram else None,
+            own_records[0][1],
+            axes_left=not many or _is_left(panel),
+            small=many,
+        )
+        if numbers and len(names) == 1:
+            _corner(panel, own_records[0][1], frame, small=many, bars=bars)
+    if legend and (len(names) > 1 or names[0]):
+        _legend(axes, series, names, own=own, numbers=numbers and not many)
+    return [lines[j] for j in range(len(series))], axes, spreads
+
+
+def _framed(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
+    edges = record.histogram.edges
+    low, high = float(edges[0]), float(edges[-1])
+    margin = 0.02 if scale == "linear" else 0.0
+    scaled(ax.xaxis, scale, low - margin, high + margin)
+    scaled(ax.yaxis, scale, low - margin, high + margin)
+    if scale == "linear":
+        from matplotlib.ticker import FixedLocator
+
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.plot(edges, edges, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5, label="_calibrated")
+    return _Frame(scale, low, high)
+
+
+def _curve(
+    ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, alone: bool, small: bool
+) -> Line2D:
+    if record.band is not None:
+        _band(ax, record, frame, style)
+    if record.curve.method == "binned":
+        return _binned(ax, record, frame, style, bars=bars, small=small)
+    return _unbinned(ax, record, frame, style, alone=alone)
+
+
+def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, small: bool) -> Line2D:
+    curve = record.curve
+    x, y = frame.inside(curve.x), frame.inside(curve.y)
+    if bars:
+        left, right = frame.inside(curve.low_edge), frame.inside(curve.high_edge)
+        ax.bar(
+            left,
+            np.nan_to_num(y - frame.low),
+            width=right - left,
+            bottom=frame.low,
+            align="edge",
+            facecolor=style.colour,
+            edgecolor=style.colour,
+            alpha=0.3,
+            linewidth=0.8,
+        )
+    (line,) = ax.plot(
+        x, y, color=style.colour, linewidth=0 if bars else 1.3, linestyle=style.dashes, label=record.name, zorder=3
+    )
+    share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
+    area = (7 if small else 14) + (45 if small else 110) * share
+    beyond = (curve.y < frame.low) | (curve.y > frame.high) | (curve.x < frame.low) | (curve.x > frame.high)
+    face = [("none" if out else style.colour) for out in beyond]
+    ax.scatter(
+        x,
+        y,
+        s=area,
+        marker=style.marker,
+        facecolors=face,
+        edgecolors=style.colour,
+        linewidths=1,
+        zorder=4,
+        clip_on=False,
+    )
+    return line
+
+
+def _unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alone: bool) -> Line2D:
+    curve = record.curve
+    if curve.method == "isotonic":
+        x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
+        alike = curve.low_edge == curve.high_edge
+        spots = alike & (curve.weight > _HEAVY * curve.weight.sum())
+        dots = curve.low_edge[spots], curve.y[spots]
+    else:
+        x, y = curve.x, curve.y
+        dots = _short_runs(x, y)
+    x, y = frame.inside(x), frame.inside(y)
+    (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
+    ax.scatter(
+        frame.inside(dots[0]),
+        frame.inside(dots[1]),
+        s=30,
+        marker=style.marker,
+        color=style.colour,
+        zorder=4,
+        clip_on=False,
+    )
+    if curve.method == "smooth" and alone:
+        _thickness(ax, x, y, curve.weight, style)
+    return line
+
+
+def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The middle of each unbroken stretch of a curve that is too short to be seen as a line."""
+    there = np.isfinite(x)
+    runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
+    short_ones = [run for run in runs if run.size and x[run[-1]] - x[run[0]] < _SHORT]
+    return np.array([x[run].mean() for run in short_ones]), np.array([y[run].mean() for run in short_ones])
+
+
+def _thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
+    """Make the line as thick as there are rows."""
+    from matplotlib.collections import LineCollection
+
+    there = np.isfinite(x) & np.isfinite(y)
+    x, y = x[there], y[there]
+    dense = (
+        np.convolve(np.asarray(weight, dtype=float)[there], np.ones(17) / 17, mode="same")
+        if x.size >= 17
+        else np.asarray(weight, float)[there]
+    )
+    points = np.column_stack([x, y])
+    segments = np.stack([points[:-1], points[1:]], axis=1)
+    width = 7 * np.sqrt(dense / max(dense.max(initial=0), 1e-300))
+    ax.add_collection(
+        LineCollection(
+            list(segments), linewidths=list(width[1:]), colors=style.colour, alpha=0.45, capstyle="round", zorder=2.5
+        ),
+        autolim=False,
+    )
+
+
+def _band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
+    band = record.band
+    if isinstance(band, CurveBand):
+        low, high = frame.inside(band.low), frame.inside(band.high)
+        x = frame.inside(band.x)
+        if band.x.size == 1 or band.x[-1] - band.x[0] < 1e-6:
+            ax.vlines(x[:1], low[:1], high[:1], color=GREY, alpha=0.35, linewidth=6, zorder=1)
+        else:
+            ax.fill_between(x, low, high, color=GREY, alpha=0.25, linewidth=0, zorder=1)
+        return
+    assert band is not None
+    if band.band.endswith("consistency"):
+        _boxes(ax, band, frame)
+    else:
+        there = np.isfinite(band.low) & (band.n > 0)
+        x, low, high = (frame.inside(column[there]) for column in (band.score, band.low, band.high))
+        ax.vlines(x, low, high, color=style.colour, alpha=0.6, linewidth=1.4, zorder=2.6)
+
+
+def _boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
+    """A box per bin: a bin at either end, or alone, has no neighbours to be joined with."""
+    there = np.isfinite(band.low)
+    left, right = frame.inside(band.low_edge[there]), frame.inside(band.high_edge[there])
+    low, high = frame.inside(band.low[there]), frame.inside(band.high[there])
+    thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
+    ax.bar(
+        left,
+        np.maximum(high - low, thin),
+        width=right - left,
+        bottom=low,
+        align="edge",
+        color=GREY,
+        alpha=0.25,
+        linewidth=0,
+        zorder=1,
+    )
+
+
+def _histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    for record, style in zip(records, styles, strict=True):
+        found = record.histogram
+        alone = len(records) == 1
+        ax.stairs(
+            found.weight,
+            found.edges,
+            fill=alone,
+            color=style.colour,
+            alpha=0.7 if alone else 1,
+            linewidth=0 if alone else 1.1,
+            linestyle="-",
+        )
+    most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
+    ax.set_ylim(0, 1.08 * most or 1)
+    ax.yaxis.set_major_locator(MaxNLocator(2, integer=True))
+    ax.yaxis.set_major_formatter(FuncFormatter(compact))
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, axes_left: bool, small: bool) -> None:
+    size = 8 if small else None
+    x_name, y_name = axis_names(record.kind)
+    if small:
+        ax.set_title(short(panel_title(record), 24, 2), fontsize=9)
+        for axes in (ax, spread):
+            if axes is not None:
+                axes.tick_params(labelsize=7)
+    lowest = ax if spread is None else spread
+    if spread is not None:
+        ax.tick_params(labelbottom=False)
+        if axes_left:
+            spread.set_ylabel(
+                "rows" if np.issubdtype(record.histogram.weight.dtype, np.integer) else "weight", fontsize=size
+            )
+    if axes_left:
+        ax.set_ylabel(y_name, fontsize=size)
+    if not small or _is_bottom(ax):
+        lowest.set_xlabel(x_name if not small else "score", fontsize=size)
+
+
+def _is_left(ax: Axes) -> bool:
+    spec = ax.get_subplotspec()
+    return spec is None or spec.get_topmost_subplotspec().is_first_col()
+
+
+def _is_bottom(ax: Axes) -> bool:
+    spec = ax.get_subplotspec()
+    return spec is None or spec.get_topmost_subplotspec().is_last_row()
+
+
+def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> None:
+    x, y = frame.inside(record.curve.x), frame.inside(record.curve.y)
+    points = [(x, y)]
+    band = record.band
+    if bars:  # they fill what lies under the points
+        points.append((x, np.full(x.size, frame.low)))
+    elif band is not None and not isinstance(band, CurveBand):
+        points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
+    corner = emptiest_corner(ax, points, text=(0.45, 0.22) if small else (0.55, 0.34))
+    write_in_corner(ax, "\n".join(number_lines(record, brief=small)), corner, 7 if small else 9)
+
+
+def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool) -> None:
+    from matplotlib.lines import Line2D
+
+    first = {record.name: record for record in reversed(series)}
+    handles = []
+    for i, name in enumerate(names):
+        style, record = style_of(i), first[name]
+        text = short(name, 60 if own else 34)
+        if numbers and len(names) > 1:
+            floor = f" (floor {number(record.floor.mean)})" if record.floor is not None else ""
+            text += (
+                f"\n{record.measure} {number(record.value)}{floor}"
+                if len(text) > 28
+                else f": {record.measure} {number(record.value)}{floor}"
+            )
+        marker = style.marker if record.curve.method == "binned" else ""
+        handles.append(
+            Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5, label=text)
+        )
+    if own:
+        wide = len(axes) > 1
+        columns = min(len(handles), 3) if wide else 1
+        figure_of(axes[0]).legend(
+            handles=handles, loc="outside lower center", ncols=columns, fontsize=9, frameon=False, handlelength=3
+        )
+    else:
+        axes[0].legend(handles=handles, loc="best", fontsize=8, handlelength=3)

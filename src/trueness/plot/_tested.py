@@ -1,0 +1,255 @@
+"""Test-based reliability diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+
+import numpy as np
+
+from trueness._tally.accept import takes_rows
+from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
+from trueness._tally.tally import Tally
+from trueness.errors import InputError
+from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, scaled, short, style_of
+from trueness.plot._models import one_problem, scores_of, tallies
+from trueness.plot._scale import edges_of, histogram_of, scale_of
+from trueness.plot._words import axis_names, bins_in_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+
+    from trueness.plot._canvas import Scale
+    from trueness.results import Histogram, TestedBins
+    from trueness.typing import ArrayLike, RowOptions
+
+__all__ = ["TestReliabilityDisplay"]
+
+_MOST_LABELS = 24
+
+
+class TestReliabilityDisplay:
+    """Test-based reliability diagram: which predictions the labels of their bin refute.
+
+    Per bin a violin of its predictions and a line at the rate at which events happened; below, the size of the bin,
+    with the rejected predictions in a second colour; on the right, all predictions.
+
+    Parameters
+    ----------
+    record : TestedBins
+        The bins.
+    histogram : Histogram
+        How all scores are spread; its ends are those of the axis.
+    scale : {'linear', 'log', 'logit'}, default 'linear'
+        The axis of the predictions.
+    name : str, default ''
+        The model.
+    kind : str, default 'binary'
+        What is compared with what.
+
+    Attributes
+    ----------
+    line_ : matplotlib LineCollection
+        The event rates, one line per bin.
+    violins_ : list of matplotlib artists
+        One per bin.
+    ax_, sizes_ax_, histogram_ax_ : matplotlib Axes
+        Violins, sizes of bins, and all predictions.
+    figure_ : matplotlib Figure
+        The figure.
+
+    References
+    ----------
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in Artificial
+    Intelligence, 2023, Figure 1.
+
+    Examples
+    --------
+    >>> from trueness.plot import TestReliabilityDisplay
+    >>> y = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
+    >>> display = TestReliabilityDisplay.from_predictions(y + y, [0.3] * 10 + [0.9] * 10, bins=2)
+    >>> display.record.tce, display.record.rejected.tolist()
+    (50.0, [0, 10])
+    """
+
+    __test__ = False
+
+    line_: LineCollection
+    violins_: list[Any]
+    ax_: Axes
+    sizes_ax_: Axes
+    histogram_ax_: Axes
+    figure_: Any
+
+    def __init__(
+        self, record: TestedBins, histogram: Histogram, *, scale: Scale = "linear", name: str = "", kind: str = "binary"
+    ) -> None:
+        self.record = record
+        self.histogram = histogram
+        self.scale = scale
+        self.name = name
+        self.kind = kind
+
+    @classmethod
+    @takes_rows
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | Tally,
+        y_prob: ArrayLike | None = None,
+        *,
+        bins: BinsLike | None = None,
+        alpha: float = 0.05,
+        test: Literal["binomial", "t", "t-variance-for-deviation"] = "binomial",
+        scale: Scale | Literal["auto"] = "auto",
+        classes: Any = None,
+        name: str | None = None,
+        **rows: Unpack[RowOptions],
+    ) -> Self:
+        """Test the predictions of every bin.
+
+        Parameters
+        ----------
+        y_true, y_prob
+            As for :func:`trueness.tce`.
+        bins : int, sequence of edges or bin rule, optional
+            By default :class:`trueness.BlockIsotonic`.
+        alpha, test
+            As for :func:`trueness.tce`.
+        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
+            As for :meth:`ReliabilityDisplay.from_predictions`.
+        classes : optional
+            Which class of a matrix to show.
+        name : str, optional
+            The model, for the title.
+        **rows
+            As for :func:`trueness.ece`.
+
+        Returns
+        -------
+        TestReliabilityDisplay
+        """
+        from trueness.measure._tested_bins import bins_with_tests
+
+        rule = BlockIsotonic() if bins is None else as_rule(bins)
+        if isinstance(y_prob, Mapping):
+            raise InputError("`TestReliabilityDisplay` draws one model; `y_prob` is a mapping of them.")
+        (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
+        if test == "binomial" and not problem.cells.exact:
+            raise InputError("`sample_weight` must be whole numbers for the binomial test; others need `test='t'`.")
+        found = bins_with_tests(problem.cells, rule, alpha, test)
+        chosen = scale_of([problem], scale)
+        spread = histogram_of(problem.cells, edges_of([problem], chosen, [found.rate, found.score]))
+        return cls(found, spread, scale=chosen, name=problem.name, kind=problem.kind)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+        """The diagram of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
+        y_prob, options = scores_of(estimator, X, options)
+        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it a new figure is made. It is cut into the three parts.
+
+        Returns
+        -------
+        TestReliabilityDisplay
+            The display itself.
+        """
+        (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 5.6))
+        self.ax_ = panel
+        self.histogram_ax_, self.sizes_ax_ = quartered(panel, 0.2, 0.24)
+        self.figure_ = panel.figure
+        self._draw_violins(panel)
+        self._draw_sizes(self.sizes_ax_)
+        self._draw_histogram(self.histogram_ax_)
+        handles = [*panel.get_legend_handles_labels()[0], *self.sizes_ax_.get_legend_handles_labels()[0]]
+        panel.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
+        return self
+
+    def _draw_violins(self, ax: Axes) -> None:
+        record, style = self.record, style_of(0)
+        low, high = float(self.histogram.edges[0]), float(self.histogram.edges[-1])
+        margin = 0.02 if self.scale == "linear" else 0.0
+        at = np.arange(len(record))
+        self.violins_ = []
+        for i, places, density in zip(at, record.places, record.density, strict=True):
+            if places[-1] == places[0]:  # one score: a violin without height
+                self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, color=style.colour, alpha=0.7, linewidth=4))
+                continue
+            half = 0.4 * density
+            shape = ax.fill_betweenx(places, i - half, i + half, color=style.colour, alpha=0.7, linewidth=0.5)
+            self.violins_.append(shape)
+        self.violins_[0].set_label("predictions")
+        self.line_ = ax.hlines(
+            np.clip(record.rate, low, high),
+            at - 0.45,
+            at + 0.45,
+            color=SECOND,
+            linewidth=2,
+            label="event rate",
+            zorder=3,
+        )
+        scaled(ax.yaxis, self.scale, low - margin, high + margin)
+        ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
+        ax.tick_params(labelbottom=False)
+        ax.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
+        ax.set_title(self._title(), fontsize=10, loc="left")
+
+    def _title(self) -> str:
+        record = self.record
+        how = f"{bins_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
+        head = f"{short(self.name, 60, 2)}\n" if self.name else ""
+        return f"{head}TCE {record.tce:.1f} %  ({how})"
+
+    def _draw_sizes(self, ax: Axes) -> None:
+        from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator
+
+        record = self.record
+        at = np.arange(len(record))
+        kept = record.weight - record.rejected
+        ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
+        ax.bar(
+            at,
+            record.rejected,
+            width=0.8,
+            bottom=kept,
+            color=SECOND,
+            hatch="//",
+            edgecolor=GREY,
+            linewidth=0,
+            label="rejected rows",
+        )
+        step = -(-len(record) // _MOST_LABELS)
+        ax.xaxis.set_major_locator(FixedLocator(list(at[::step])))
+        ax.xaxis.set_major_formatter(FixedFormatter([self._edges(i) for i in at[::step]]))
+        ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
+        ax.set_ylim(0, 1.08 * float(record.weight.max()))
+        ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        ax.yaxis.set_major_formatter(FuncFormatter(compact))
+        ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
+
+    def _edges(self, i: int) -> str:
+        record = self.record
+        end = "]" if i == len(record) - 1 else ")"
+        return f"[{record.low_edge[i]:.3g}, {record.high_edge[i]:.3g}{end}"
+
+    def _draw_histogram(self, ax: Axes) -> None:
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+        found = self.histogram
+        ax.stairs(found.weight, found.edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
+        ax.tick_params(labelleft=False)
+        # Below, the names would push the sizes of the bins away from their violins.
+        ax.xaxis.tick_top()
+        ax.xaxis.set_label_position("top")
+        ax.xaxis.set_major_locator(MaxNLocator(2, integer=True))
+        ax.xaxis.set_major_formatter(FuncFormatter(compact))
+        ax.set(xlim=(0, 1.05 * float(found.weight.max())), xlabel="rows")
+        for side in ("bottom", "right"):
+            ax.spines[side].set_visible(False)

@@ -1,0 +1,165 @@
+"""A reliability diagram in letters."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.errors import InputError
+from trueness.plot._words import axis_names, number_lines, panel_title
+from trueness.results import Bands, CurveBand, Reliability
+from trueness.typing import Floats
+
+__all__ = ["unicode_diagram"]
+
+_EIGHTHS = "▁▂▃▄▅▆▇█"
+_MARGIN = 7
+_TICKS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -> str:
+    """A reliability diagram for terminals: fixed width, no colour, no matplotlib.
+
+    Parameters
+    ----------
+    record : Reliability
+        What to draw, one of the `series` of a :class:`ReliabilityDisplay`.
+    width, height : int
+        Columns and lines of the diagram itself, at least 20 and 6; seven columns are added on the left.
+
+    Returns
+    -------
+    str
+        ``●`` is a point (``━`` a curve without bins), ``│`` the band of its rate, ``░`` the band of a calibrated
+        model, ``·`` the diagonal. Below stand the histogram of the scores, their scale, and the numbers.
+
+    Examples
+    --------
+    >>> from trueness.plot import ReliabilityDisplay
+    >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, 0.9]
+    >>> display = ReliabilityDisplay.from_predictions(y, p, bins=2, band=None, numbers=False)
+    >>> print(display.to_text(width=32, height=7))
+    event rate
+         1 ┤                           ·····
+      0.75 ┤                       ···· ●
+           ┤                  ·····
+       0.5 ┤              ····
+           ┤         ·····
+      0.25 ┤   ● ····
+         0 ┤·····
+           └────────────────────────────────
+               █                        ██
+            0     0.25    0.5     0.75     1
+            predicted probability
+            ECE 0.150  (2 bins of equal width)
+            n = 8
+    """
+    for name, value, least in (("width", width, 20), ("height", height, 6)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"`{name}` must be a whole number ≥ {least}; got {value!r}.")
+    canvas = np.full((height, width), " ")
+    _draw(canvas, record)
+    title = " · ".join(part for part in (record.name, panel_title(record)) if part)
+    x_name, y_name = axis_names(record.kind)
+    pad = " " * (_MARGIN + 1)
+    lines = [
+        *([title] if title else []),
+        y_name,
+        *(
+            f"{label:>{_MARGIN - 1}} ┤{''.join(line)}"
+            for label, line in zip(_left(record, height), canvas, strict=True)
+        ),
+        " " * _MARGIN + "└" + "─" * width,
+        pad + _bars(record.histogram.weight, width),
+        pad + _below(record, width),
+        pad + x_name,
+        *(pad + line for line in number_lines(record)),
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _draw(canvas: NDArray[np.str_], record: Reliability) -> None:
+    height, width = canvas.shape
+    middle = (np.arange(width) + 0.5) / width
+    if isinstance(record.band, CurveBand):
+        _fill(canvas, record, record.band)
+    canvas[_row(middle, height), np.arange(width)] = "·"
+    if isinstance(record.band, Bands):
+        _reach(canvas, record, record.band)
+    curve = record.curve
+    there = np.isfinite(curve.y)
+    if curve.method == "binned":
+        columns = _column(_place(record, curve.x[there]), width)
+        canvas[_row(_place(record, curve.y[there]), height), columns] = "●"
+    elif there.any():
+        x, y = _vertices(record)
+        inside = (middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)
+        canvas[_row(np.interp(middle[inside], x, y), height), np.flatnonzero(inside)] = "━"
+
+
+def _vertices(record: Reliability) -> tuple[Floats, Floats]:
+    curve = record.curve
+    if curve.method == "isotonic":
+        x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
+    else:
+        there = np.isfinite(curve.y)
+        x, y = curve.x[there], curve.y[there]
+    return _place(record, x), _place(record, y)
+
+
+def _reach(canvas: NDArray[np.str_], record: Reliability, band: Bands) -> None:
+    height, width = canvas.shape
+    mark = "░" if band.band.endswith("consistency") else "│"
+    for b in np.flatnonzero(np.isfinite(band.low)):
+        ends = _row(_place(record, np.array([band.high[b], band.low[b]])), height)
+        canvas[ends[0] : ends[1] + 1, _column(_place(record, band.score[b : b + 1]), width)[0]] = mark
+
+
+def _fill(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
+    height, width = canvas.shape
+    middle, x = (np.arange(width) + 0.5) / width, _place(record, band.x)
+    low, high = (_row(np.interp(middle, x, _place(record, end)), height) for end in (band.low, band.high))
+    for column in np.flatnonzero((middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)):
+        canvas[high[column] : low[column] + 1, column] = "░"
+
+
+def _place(record: Reliability, value: Floats) -> Floats:
+    """Where a probability lies between the ends of the axes, from 0 to 1, on whatever scale the histogram has."""
+    edges = record.histogram.edges
+    return np.interp(value, edges, np.linspace(0, 1, edges.size))
+
+
+def _row(place: Floats, height: int) -> NDArray[np.int64]:
+    return np.clip(np.floor((1 - place) * height), 0, height - 1).astype(np.int64)
+
+
+def _column(place: Floats, width: int) -> NDArray[np.int64]:
+    return np.clip(np.floor(place * width), 0, width - 1).astype(np.int64)
+
+
+def _ticks(record: Reliability) -> list[str]:
+    edges = record.histogram.edges
+    return [f"{value:.2g}" for value in np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)]
+
+
+def _left(record: Reliability, height: int) -> list[str]:
+    lines = [""] * height
+    for row, text in zip(_row(_TICKS, height), _ticks(record), strict=True):
+        lines[row] = text
+    return lines
+
+
+def _below(record: Reliability, width: int) -> str:
+    line = [" "] * (width + 6)
+    for place, text in zip(_TICKS, _ticks(record), strict=True):
+        start = min(max(0, round(place * width - len(text) / 2)), width - len(text))
+        line[start : start + len(text)] = text
+    return "".join(line)
+
+
+def _bars(weight: Floats | NDArray[np.int64], width: int) -> str:
+    # Every column shows the heaviest bar that it covers, so that narrow diagrams lose none.
+    edges = np.arange(width + 1) * weight.size / width
+    tall = [float(weight[int(a) : max(int(a) + 1, int(np.ceil(b)))].max()) for a, b in pairwise(edges)]
+    most = max(max(tall), 1e-300)
+    return "".join(" " if t <= 0 else _EIGHTHS[min(7, int(8 * t / most))] for t in tall)

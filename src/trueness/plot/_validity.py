@@ -1,0 +1,303 @@
+"""For how many predictions the miscalibration stays within a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+
+from trueness._tally.accept import takes_rows
+from trueness._tally.rules import BinsLike
+from trueness.errors import InputError
+from trueness.plot._canvas import GREY, axes_for, figure_of, short, style_of
+from trueness.plot._models import scores_of
+from trueness.plot._words import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from trueness.typing import ArrayLike, Floats, RowOptions
+
+__all__ = ["ValidityDisplay"]
+
+_NAMES = {"marginal": "share of predictions within ε", "conditional": "share of runs with every value within ε"}
+
+
+class ValidityDisplay:
+    """Validity: the share of predictions that are off by at most ε, against ε.
+
+    Parameters
+    ----------
+    curves : mapping of names to ValidityCurve or ValidityRuns
+        One line per method. Means over runs have a band of twice their standard deviation.
+    level : float, default 0.9
+        The share at which ε is read off.
+    bands : mapping of names to ValidityBand, optional
+        Bounds for the true curve, for methods that have no runs.
+    theory : tuple of two arrays, or mapping of 'marginal' and 'conditional' to such, optional
+        Tolerances, and the validity that a theorem promises there.
+    conditional : bool, default False
+        Whether to draw a second panel: in how many runs every predicted value is within ε.
+
+    Attributes
+    ----------
+    line_, lines_ : matplotlib Line2D, list of them
+        Panel by panel, method by method.
+    ax_, axes_ : matplotlib Axes, list of them
+        The panels.
+    figure_ : matplotlib Figure
+        The figure.
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
+    2021, Figures 1 and 3 to 6.
+    """
+
+    line_: Line2D
+    lines_: list[Line2D]
+    ax_: Axes
+    axes_: list[Axes]
+    figure_: Any
+
+    def __init__(
+        self,
+        curves: Mapping[str, Any],
+        *,
+        level: float = 0.9,
+        bands: Mapping[str, Any] | None = None,
+        theory: Any = None,
+        conditional: bool = False,
+    ) -> None:
+        if not curves:
+            raise InputError("`curves` must hold at least one curve; got none.")
+        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level <= 1:
+            raise InputError(f"`level` must lie above 0 and be at most 1; got {level!r}.")
+        self.curves = dict(curves)
+        self.level = float(level)
+        self.bands = dict(bands or {})
+        self.theory = dict(theory) if isinstance(theory, Mapping) else {} if theory is None else {"marginal": theory}
+        self.conditional = conditional
+
+    @classmethod
+    @takes_rows
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike | None = None,
+        *,
+        bins: BinsLike | None = None,
+        level: float = 0.9,
+        band: float | None = 0.9,
+        promise: tuple[int, int] | None = None,
+        name: str | None = None,
+        **rows: Unpack[RowOptions],
+    ) -> Self:
+        """The validity of predictions on rows that no method has seen.
+
+        Parameters
+        ----------
+        y_true, y_prob, bins
+            As for :func:`trueness.validity_curve`; a mapping of names to predictions draws several methods.
+        level : float, default 0.9
+            The share at which ε is read off.
+        band : float or None, default 0.9
+            Level of the bounds for the true curve, drawn for one method.
+        promise : tuple of int, optional
+            The rows and bins that histogram binning was fitted with, to draw what its theorem promises.
+        name : str, optional
+            The method.
+        **rows
+            As for :func:`trueness.ece`.
+
+        Returns
+        -------
+        ValidityDisplay
+        """
+        from trueness import recalibrate
+
+        lower: Any = recalibrate
+        models = y_prob if isinstance(y_prob, Mapping) else {"" if name is None else name: y_prob}
+        found = {str(key): lower.validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
+        bands = {}
+        if band is not None and len(models) == 1:
+            bands = {
+                str(key): lower.validity_band(y_true, p, bins=bins, level=band, **rows) for key, p in models.items()
+            }
+        theory = None if promise is None else from_theorem(*promise)
+        return cls(found, level=level, bands=bands, theory=theory)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+        """The validity of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
+        y_prob, options = scores_of(estimator, X, options)
+        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
+
+    @classmethod
+    def from_runs(
+        cls,
+        runs: Mapping[str, Any],
+        *,
+        level: float = 0.9,
+        promise: tuple[int, int] | None = None,
+        conditional: bool = True,
+    ) -> Self:
+        """The mean validity of several methods over runs.
+
+        Parameters
+        ----------
+        runs : mapping of names to ValidityRuns
+            What :func:`trueness.recalibrate.validity_runs` found.
+        level : float, default 0.9
+            The share at which ε is read off.
+        promise : tuple of int, optional
+            The rows and bins that histogram binning was fitted with, to draw what its theorem promises.
+        conditional : bool, default True
+            Whether to draw the share of runs with every predicted value within ε, too.
+
+        Returns
+        -------
+        ValidityDisplay
+        """
+        theory = None if promise is None else from_theorem(*promise)
+        return cls(runs, level=level, theory=theory, conditional=conditional)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or two for a display with conditional validity, optional
+            Where to draw; without it a new figure is made.
+
+        Returns
+        -------
+        ValidityDisplay
+            The display itself.
+        """
+        kinds = ["marginal", "conditional"] if self.conditional else ["marginal"]
+        size = (4.6, 4.4) if self.conditional else (5.8, 4.4)
+        self.axes_, own = axes_for(type(self).__name__, ax, len(kinds), size=size)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.lines_ = []
+        for panel, kind in zip(self.axes_, kinds, strict=True):
+            self._panel(panel, kind)
+        self.line_ = self.lines_[0]
+        if own and len(self.curves) > 1:
+            handles, names = self.ax_.get_legend_handles_labels()
+            figure_of(self.ax_).legend(
+                handles, names, loc="outside lower center", fontsize=9, frameon=False, handlelength=3
+            )
+        elif any(self.curves) or self.theory:
+            self.ax_.legend(fontsize=8, handlelength=3, framealpha=0.6, loc="lower right")
+        return self
+
+    def _panel(self, ax: Axes, kind: str) -> None:
+        right = self._right(kind)
+        read = {}
+        for i, (name, curve) in enumerate(self.curves.items()):
+            found = curve if kind == "marginal" else curve.conditional
+            read[name] = self._curve(ax, name, found, i, right, kind)
+        if kind in self.theory:
+            e, share = (np.asarray(column) for column in self.theory[kind])
+            ax.plot(e, share, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label="promised by theorem")
+        ax.axhline(self.level, color=GREY, linewidth=0.8)
+        ax.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel=_NAMES[kind])
+        ax.locator_params(axis="x", nbins=5)
+        ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
+        if len(read) == 1 and kind == "marginal":
+            self._said(ax, next(iter(read.values())))
+
+    def _curve(self, ax: Axes, name: str, curve: Any, i: int, right: float, kind: str) -> float:
+        style = style_of(i)
+        share = _values(curve)
+        x, y = (
+            np.concatenate([[0.0], curve.jumps, [max(right, float(curve.jumps[-1]))]]),
+            np.concatenate([[0.0], share, share[-1:]]),
+        )
+        read = _read(curve.jumps, share, self.level)
+        label = short(name, 44) + (
+            f": ε = {number(read)} at {100 * self.level:g} %" if kind == "marginal" and len(self.curves) > 1 else ""
+        )
+        (line,) = ax.step(
+            x, y, where="post", color=style.colour, linestyle=style.dashes, linewidth=1.6, label=label or "_", zorder=3
+        )
+        self.lines_.append(line)
+        error = getattr(curve, "error", None)
+        if error is not None and np.isfinite(error).all():
+            reach = 2 * np.concatenate([[0.0], error, error[-1:]])
+            ax.fill_between(
+                x,
+                np.clip(y - reach, 0, 1),
+                np.clip(y + reach, 0, 1),
+                step="post",
+                color=style.colour,
+                alpha=0.2,
+                linewidth=0,
+            )
+        if name in self.bands and kind == "marginal":
+            self._bounds(ax, self.bands[name], right, style.colour)
+        if np.isfinite(read):
+            ax.plot([read, read], [0, self.level], color=style.colour, linewidth=0.8, linestyle=(0, (2, 2)))
+            ax.plot(read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4)
+        return read
+
+    def _bounds(self, ax: Axes, band: Any, right: float, colour: str) -> None:
+        grid = np.unique(np.concatenate([[0.0], band.low.jumps, band.high.jumps, [right]]))
+        low, high = (_along(curve.jumps, curve.share, grid) for curve in (band.low, band.high))
+        ax.fill_between(grid, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
+
+    def _right(self, kind: str) -> float:
+        found = [curve if kind == "marginal" else curve.conditional for curve in self.curves.values()]
+        ends = [_read(curve.jumps, _values(curve), 0.995) for curve in found]
+        if kind in self.theory:
+            e, share = (np.asarray(column) for column in self.theory[kind])
+            ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))
+        return min(1.0, 1.15 * max([*(e for e in ends if np.isfinite(e)), 0.02]))
+
+    def _said(self, ax: Axes, read: float) -> None:
+        if not np.isfinite(read):
+            return
+        text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {number(read)}"
+        low, high = ax.get_xlim()
+        right = read > (low + high) / 2
+        ax.annotate(
+            text,
+            (read, self.level),
+            xytext=(-10 if right else 10, -14),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="top",
+            fontsize=9,
+            bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
+            zorder=5,
+        )
+
+
+def from_theorem(n: int, n_bins: int) -> dict[str, tuple[Floats, Floats]]:
+    """Tolerances and the validity that histogram binning promises there, marginal and conditional."""
+    from trueness import recalibrate
+
+    lower: Any = recalibrate
+    share = np.linspace(0.01, 0.995, 100)
+    return {
+        kind: (np.array([lower.epsilon(n, n_bins, alpha=float(1 - s), kind=kind) for s in share]), share)
+        for kind in ("marginal", "conditional")
+    }
+
+
+def _values(curve: Any) -> Floats:
+    found: Floats = np.asarray(curve.share if hasattr(curve, "share") else curve.mean)
+    return found
+
+
+def _read(jumps: Floats, share: Floats, level: float) -> float:
+    """The smallest tolerance with at least so large a share; nan if there is none."""
+    meets = np.flatnonzero(share >= level - 1e-12)
+    return float(jumps[meets[0]]) if meets.size else float("nan")
+
+
+def _along(jumps: Floats, share: Floats, grid: Floats) -> Floats:
+    return np.concatenate([[0.0], share])[np.searchsorted(jumps, grid, side="right")]

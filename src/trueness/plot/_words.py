@@ -1,0 +1,81 @@
+"""The words that pictures and terminals share."""
+
+import math
+
+from trueness.results import NoiseFloor, Reliability
+
+__all__ = ["axis_names", "bins_in_words", "number", "number_lines", "panel_title"]
+
+_AXES = {
+    "binary": ("predicted probability", "event rate"),
+    "classwise": ("predicted probability of the class", "share of the class"),
+    "confidence": ("confidence", "accuracy"),
+    "top-label": ("confidence", "accuracy"),
+}
+
+
+def axis_names(kind: str) -> tuple[str, str]:
+    """What is on the axes of a diagram."""
+    return _AXES[kind]
+
+
+def number(value: float) -> str:
+    """Three digits, or as many zeros as say that there is nothing."""
+    if math.isnan(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) < 0.00095:
+        return f"{value:.2g}"
+    return f"{value:.4f}" if abs(value) < 0.0995 else f"{value:.3f}"
+
+
+def panel_title(record: Reliability) -> str:
+    """The class of a panel."""
+    if record.label is None:
+        return ""
+    return f"predicted: {record.label}" if record.kind == "top-label" else f"class {record.label}"
+
+
+def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
+    """The number, what a calibrated model would show, the interval and the rows; what is not known is left out."""
+    if record.n == 0:
+        return ["no rows"]
+    floor = record.floor
+    if brief:
+        return [f"{record.measure} {number(record.value)}", *([f"floor {number(floor.mean)}"] if floor else [])]
+    lines = _first(record)
+    of = "" if record.decomposition is None else f" of {record.measure}"
+    if floor is not None:
+        lines.append(f"noise floor{of} {number(floor.mean)}, {_p(floor)}")
+    if record.interval is not None:
+        found = record.interval
+        parts = f"{'[' if found.low_closed else '('}{number(found.low)}, {number(found.high)}]"
+        joined = "{0}" if found.high == 0 else parts if found.is_interval else f"{{0}} ∪ {parts}"
+        lines.append(f"l2 error {number(found.estimate)}, {100 * found.level:g} % {joined}")
+    return [*lines, f"n = {record.n:,}"]
+
+
+def bins_in_words(bins: str) -> str:
+    """'10 bins of equal width' for ``EqualWidth(n=10)``; other rules by their names."""
+    rule, _, rest = bins.partition("(")
+    count = rest.removeprefix("n=").removesuffix(")")
+    words = {"EqualWidth": "equal width", "EqualMass": "equal mass"}
+    if rule in words:
+        return f"{count} bin{'' if count == '1' else 's'} of {words[rule]}"
+    return {"Edges": "given edges", "Isotonic": "isotonic bins", "BlockIsotonic": "PAVA-BC bins"}.get(rule, rule)
+
+
+def _first(record: Reliability) -> list[str]:
+    d = record.decomposition
+    if d is not None:
+        parts = f"MCB {number(d.miscalibration)} − DSC {number(d.discrimination)} + UNC {number(d.uncertainty)}"
+        return [f"Brier score {number(d.score)} =", parts]
+    line = f"{record.measure} {number(record.value)}"
+    return [f"{line}  ({bins_in_words(record.curve.bins)})" if record.curve.bins else line]
+
+
+def _p(floor: NoiseFloor) -> str:
+    assert floor.pvalue is not None
+    least = 1 / (floor.resamples + 1)
+    return f"p ≤ {least:.2g}" if floor.pvalue <= least * 1.001 else f"p = {floor.pvalue:.2g}"

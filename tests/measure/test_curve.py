@@ -1,0 +1,145 @@
+"""Reliability curves."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import arrays, matrices, rows, weighted_rows
+
+import trueness as tn
+from trueness._tally.pooled import pooled_cells
+from trueness.measure import reliability_curve
+
+METHODS = ["binned", "isotonic", "smooth"]
+COLUMNS = ["x", "y", "n", "weight", "low_edge", "high_edge"]
+every_method = pytest.mark.parametrize("method", METHODS)
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def differ(a, b, columns=COLUMNS, tolerance=0.0):
+    return [c for c in columns if not np.allclose(getattr(a, c), getattr(b, c), rtol=0, atol=tolerance, equal_nan=True)]
+
+
+@every_method
+@settings(max_examples=30)
+@given(pairs=rows, seed=st.integers(0, 9))
+def test_a_curve_ignores_the_order_of_the_rows(method, pairs, seed):
+    y, p = arrays(pairs)
+    order = np.random.default_rng(seed).permutation(y.size)
+    assert not differ(reliability_curve(y, p, method=method), reliability_curve(y[order], p[order], method=method))
+
+
+@every_method
+@settings(max_examples=30)
+@given(sample=weighted_rows())
+def test_weight_two_is_the_row_twice(method, sample):
+    y, p, w = sample
+    times = w.astype(int)
+    weighted = reliability_curve(y, p, method=method, sample_weight=w)
+    repeated = reliability_curve(np.repeat(y, times), np.repeat(p, times), method=method)
+    assert not differ(weighted, repeated, [c for c in COLUMNS if c != "n"], tolerance=1e-9)
+
+
+@given(pairs=rows)
+def test_a_binned_curve_has_the_points_of_the_table(pairs):
+    y, p = arrays(pairs)
+    curve, table = reliability_curve(y, p, bins=5), tn.bin_table(y, p, bins=5)
+    assert np.array_equal(curve.x, table.score, equal_nan=True)
+    assert np.array_equal(curve.y, table.rate, equal_nan=True)
+    assert curve.bins == "EqualWidth(n=5)"
+
+
+@given(pairs=rows)
+def test_an_isotonic_curve_is_the_isotonic_regression(pairs):
+    isotonic = pytest.importorskip("scipy.optimize").isotonic_regression  # SciPy 1.12 or later
+    y, p = arrays(pairs)
+    distinct, which = np.unique(p, return_inverse=True)
+    weight = np.bincount(which)
+    fitted = isotonic(np.bincount(which, y) / weight, weights=weight).x
+    curve = reliability_curve(y, p, method="isotonic")
+    ends = np.searchsorted(distinct, [curve.low_edge, curve.high_edge])
+    np.testing.assert_allclose(fitted[ends], [curve.y, curve.y], atol=1e-12)
+    assert (np.diff(curve.y) > 0).all()
+
+
+@settings(max_examples=30)
+@given(pairs=rows)
+def test_a_smooth_curve_lies_in_the_unit_square_and_goes_to_the_right(pairs):
+    curve = reliability_curve(*arrays(pairs), method="smooth")
+    there = np.isfinite(curve.x)
+    assert there.any()
+    assert ((curve.y[there] >= 0) & (curve.y[there] <= 1)).all()
+    assert (np.diff(curve.x[there]) >= -1e-6).all()
+
+
+def test_the_gap_of_a_smooth_curve_averages_to_the_smooth_error():
+    d = tn.simulate.binary(5000, distortion=tn.simulate.Logit(slope=0.5), seed=1)
+    curve = reliability_curve(d.y_true, d.y_prob, method="smooth")
+    from trueness._numerics.smooth import smooth_ratio
+
+    found = tn.tally(d.y_true, d.y_prob).parts[0]
+    _, x, y, density = smooth_ratio(found.score, found.weight, found.events, curve.bandwidth[0], 512)
+    assert np.nanmean(np.abs(y - x) * density) == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=2e-5)
+    assert curve.bandwidth[0] == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=1e-6)
+
+
+def test_a_smooth_curve_is_blank_where_there_is_no_score():
+    curve = reliability_curve([0, 1] * 50, [0.2, 0.21] * 50, method="smooth")
+    assert curve.bandwidth[0] < 0.3
+    y = np.array([0] * 100 + [1] * 100)
+    p = np.repeat([0.01, 0.99], 100)
+    curve = reliability_curve(y, p, method="smooth")
+    assert np.isnan(curve.y[256])
+    assert np.isfinite(curve.y[[4, 507]]).all()
+
+
+@every_method
+@settings(max_examples=30)
+@given(sample=matrices())
+def test_the_curve_of_a_matrix_is_that_of_each_class(method, sample):
+    y, P = sample
+    parts = list(reliability_curve(y, P, method=method).parts())
+    assert [name for name, _ in parts] == list(range(P.shape[1]))
+    for name, part in parts:
+        assert not differ(part, reliability_curve((y == name).astype(int), P[:, name], method=method))
+        assert part.kind == "classwise"
+
+
+def test_a_curve_can_be_written_as_plain_python():
+    found = reliability_curve([0, 1, 1], [0.1, 0.6, 0.7], bins=2)
+    assert found.to_dict()["y"] == [0.0, 1.0]
+    assert "label" not in found.to_dict()
+    assert str(found) == "reliability curve (EqualWidth(n=2), binary): 2 points of 3 rows"
+    assert str(reliability_curve([0, 1], [0.1, 0.6], method="isotonic")).startswith("reliability curve (isotonic,")
+    assert reliability_curve([0, 1], [[0.7, 0.3], [0.2, 0.8]], bins=1).to_dict()["label"] == [0, 1]
+
+
+def test_a_class_that_is_never_predicted_has_no_points():
+    P = [[0.8, 0.2], [0.7, 0.3]]
+    for method, points in (("binned", 1), ("isotonic", 0), ("smooth", 0)):
+        bins = {"bins": tn.EqualMass(1)} if method == "binned" else {}
+        curve = reliability_curve([0, 1], P, kind="top-label", method=method, **bins)
+        assert len([name for name in curve.label if name == 1]) == points
+
+
+def test_messages():
+    with pytest.raises(tn.InputError, match="`method` must be 'binned', 'isotonic' or 'smooth'; got 'spline'"):
+        reliability_curve([0, 1], [0.1, 0.9], method="spline")
+    with pytest.raises(tn.InputError, match="`bins` is for `method='binned'`; 'smooth' has none"):
+        reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
+
+
+@given(sample=weighted_rows(), most=st.integers(1, 8))
+def test_pooled_cells_keep_the_sums_of_every_bin(sample, most):
+    y, p, w = sample
+    rule = tn.EqualWidth(3)
+    cells = tn.tally(y, p, sample_weight=w).parts[0]
+    few = pooled_cells(cells, most, rule)
+    assert few.size <= most + 3
+    whole, pooled = (rule.group(found) for found in (cells, few))
+    for b in range(3):
+        a, c = slice(*whole.start[b : b + 2]), slice(*pooled.start[b : b + 2])
+        assert cells.weight[a].sum() == few.weight[c].sum()
+        assert cells.events[a].sum() == few.events[c].sum()
+        assert (cells.weight * cells.score)[a].sum() == pytest.approx((few.weight * few.score)[c].sum())

@@ -1,0 +1,67 @@
+"""Forest plots, by the data of their artists."""
+
+import numpy as np
+import pytest
+from awkward_rows import matrix, usual
+
+import trueness as tn
+from trueness.plot import IntervalDisplay
+from trueness.results import Interval
+
+
+def test_every_model_has_a_line():
+    y, p = usual()
+    drawn = IntervalDisplay.from_predictions(y, {"a": p, "b": p / 2}).plot()
+    found = [tn.ece_interval(y, scores, seed=0) for scores in (p, p / 2)]
+    assert list(drawn.intervals.values()) == found
+    for segment, interval in zip(drawn.line_.get_segments(), found, strict=True):
+        assert segment[:, 0].tolist() == [interval.low, interval.high]
+    assert [label.get_text() for label in drawn.ax_.get_yticklabels()] == ["a", "b"]
+    assert drawn.ax_.get_xlabel() == "l2 calibration error, 90 % confidence set"
+
+
+def test_zero_has_a_mark_of_its_own():
+    away = Interval(0.03, 0.02, 0.05, 0.9, "analytic", 500, True, True)
+    without = Interval(0.03, 0.02, 0.05, 0.9, "analytic", 500, True, False)
+    drawn = IntervalDisplay({"away": away, "without": without}).plot()
+    zeros = drawn.ax_.collections[-1].get_offsets()
+    assert zeros.tolist() == [[0.0, 0.0]]
+    assert drawn.ax_.texts[0].get_text() == "0.0300  {0} ∪ [0.0200, 0.0500]"
+    assert drawn.ax_.texts[1].get_text() == "0.0300  [0.0200, 0.0500]"
+    assert not IntervalDisplay({"away": away}).plot(numbers=False).ax_.texts
+
+
+def test_groups_and_classes_have_lines_of_their_own():
+    y, p = usual()
+    groups = np.where(np.arange(600) < 200, "x", "y")
+    found = IntervalDisplay.from_predictions(y, p, by=groups, sample_weight=np.ones(600)).intervals
+    assert found["x"] == tn.ece_interval(y[:200], p[:200], seed=0)
+    assert list(found) == ["x", "y"]
+    y, P = matrix()
+    assert list(IntervalDisplay.from_predictions(y, P).intervals) == ["class 0", "class 1", "class 2"]
+    assert list(IntervalDisplay.from_predictions(y, P, kind="confidence", name="m").intervals) == ["m"]
+    assert list(
+        IntervalDisplay.from_predictions(y, {"a": P, "b": P}, by=np.arange(300) % 2, classes=[0]).intervals
+    ) == [
+        "a · class 0 · 0",
+        "b · class 0 · 0",
+        "a · class 0 · 1",
+        "b · class 0 · 1",
+    ]
+
+
+def test_an_estimator_gives_its_scores():
+    from sklearn.dummy import DummyClassifier
+
+    X, y = np.zeros((40, 1)), np.arange(40) % 2
+    assert list(IntervalDisplay.from_estimator(DummyClassifier().fit(X, y), X, y).intervals) == ["DummyClassifier"]
+
+
+def test_messages():
+    y, p = usual()
+    with pytest.raises(tn.InputError, match="`by` must have one entry per row"):
+        IntervalDisplay.from_predictions(y, p, by=["a"])
+    with pytest.raises(tn.InputError, match="`by` needs rows; a Tally has none"):
+        IntervalDisplay.from_predictions(tn.tally(y, p), by=y)
+    with pytest.raises(tn.InputError, match="`intervals` must hold at least one interval"):
+        IntervalDisplay({})
