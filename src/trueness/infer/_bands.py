@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_fraction
 from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accept import as_binned, as_tally, takes_rows
@@ -13,7 +14,6 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer._arguments import checked_level
 from trueness.measure._table import bin_columns, effective_counts
 from trueness.results import Bands
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -98,7 +98,7 @@ def reliability_bands(
     >>> found.low.tolist(), found.high.tolist(), found.rate.tolist(), found.outside.tolist()
     ([0.2], [0.8], [0.9], [True])
     """
-    chosen, whole = _checked_band(band), checked_level(level)
+    chosen, whole = _checked_band(band), checked_fraction(level, "level")
     rule = blind_to_labels(as_rule(bins))
     if chosen.endswith("consistency"):
         tally = as_tally(y_true, y_prob, rows, rule=rule)

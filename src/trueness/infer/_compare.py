@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
 from trueness._input.sample import Sample
 from trueness._progress import Progress, reporter
 from trueness._tally import accept
@@ -17,7 +18,6 @@ from trueness._tally.accept import takes_rows
 from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
 from trueness.infer._clusters import error_of_mean
 from trueness.infer._influence import PairedResiduals, pair_variance
 from trueness.infer._interval import equal_mass_by_size
@@ -138,8 +138,8 @@ def compare(
     True
     """
     asked = _checked_measure(measure, method, bins)
-    level, resamples = checked_level(level), checked_resamples(resamples)
-    workers, rng, report = checked_resamples(workers, "workers"), generator(seed), reporter(progress)
+    level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
+    workers, rng, report = checked_whole(workers, "workers"), generator(seed), reporter(progress)
     paired = paired_rows(y_true, models, cluster, rows, kind="confidence" if asked == "squared_ece" else "classwise")
     if paired.n < 2:
         raise InputError(f"`y_true` must have at least 2 rows to tell how sure a difference is; got {paired.n}.")

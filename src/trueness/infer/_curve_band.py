@@ -4,11 +4,11 @@ from typing import Literal
 
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
 from trueness._numerics.smooth import smooth_ratio
 from trueness._tally.cells import Cells
 from trueness._tally.pooled import pooled_cells
 from trueness._tally.rules import Isotonic
-from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
 from trueness.results import CurveBand
 from trueness.typing import Floats, Numbers
 
@@ -33,7 +33,7 @@ def consistency_of_curve(
     varies no less than the events of the single scores (Hoeffding 1956). For weights that are not whole numbers, events
     are normal with variance Σw²p(1 − p).
     """
-    level, resamples, rng = checked_level(level), checked_resamples(resamples), generator(seed)
+    level, resamples, rng = checked_fraction(level, "level"), checked_whole(resamples, "resamples"), generator(seed)
     few = pooled_cells(cells, _CELLS)
     curve = _isotonic if method == "isotonic" else _smooth
     drawn = [curve(few, _events(few, rng), bandwidth) for _ in range(resamples)]

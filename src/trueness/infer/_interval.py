@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import checked_word
+from trueness._input.arguments import checked_whole, checked_word, generator
 from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import PairSums, pair_sums
 from trueness._tally.accept import as_binned, as_sample, as_sums, as_tally, takes_rows
@@ -24,7 +24,6 @@ from trueness._tally.top_k import (
 )
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold
-from trueness.infer._arguments import checked_resamples, generator
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_score import clustered_region
 from trueness.infer._outcomes import Outcomes
@@ -247,7 +246,7 @@ def _checked_alpha(level: float) -> float:
 def _checked_draws(method: str, resamples: int | None) -> int:
     if resamples is not None and (method not in RESAMPLED or method == "hulc"):
         raise InputError(f"`resamples` is for the bootstraps, subsamplings and 'adaptive-hulc'; {method!r} takes none.")
-    return _RESAMPLES if resamples is None else checked_resamples(resamples)
+    return _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
 
 
 def _check_clustered(method: str, k: int, what: str) -> None:

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
 from trueness._progress import Progress, reporter
 from trueness._tally.accept import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
-from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
 from trueness.infer._redraw import Redraw, WeightType, redraw_of_rows, redraw_of_tally
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -119,8 +119,8 @@ def noise_floor(
         raise InputError(f"`measure` must be a function of a Tally, such as `tn.ece`; got {measure!r}.")
     if not isinstance(alternative, str) or alternative not in _ALTERNATIVES:
         raise InputError(f"`alternative` must be 'greater', 'less' or 'two-sided'; got {alternative!r}.")
-    level, resamples = checked_level(level), checked_resamples(resamples)
-    workers = checked_resamples(workers, "workers")
+    level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
+    workers = checked_whole(workers, "workers")
     rng = generator(seed)
     redraw, labelled = _accept(y_prob, y_true, weight_type, rows)
     if observed is None and labelled is not None:

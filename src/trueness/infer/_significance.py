@@ -6,13 +6,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_whole, generator
 from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._analytic_test import analytic
-from trueness.infer._arguments import Seed, checked_resamples, generator
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._cox import cox
 from trueness.infer._cumulative import ks, kuiper
@@ -256,7 +256,7 @@ def _ask(method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted:
         raise InputError(
             "`resamples` redraws labels as if they had not been used to fit; with `fitted=True` leave it out."
         )
-    count = None if resamples is None else checked_resamples(resamples)
+    count = None if resamples is None else checked_whole(resamples, "resamples")
     if seed is not None and count is None and not (clustered or _METHODS[method].draws):
         raise InputError(_unused_seed(method))
     return Ask(None if bins is None else _blind(as_rule(bins)), count, generator(seed), bool(fitted), None)

@@ -7,12 +7,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_fraction
 from trueness._numerics.brownian import largest_distance_sf
 from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._arguments import checked_level
 from trueness.infer._finding import squared_weights
 from trueness.infer._significance import calibration_test
 from trueness.results import Walk
@@ -69,7 +69,7 @@ def cumulative_walk(
     >>> walk.share.tolist(), walk.height.tolist()
     ([0.0, 0.25, 0.75, 1.0], [0.0, -0.0625, 0.1875, 0.1875])
     """
-    whole = checked_level(level)
+    whole = checked_fraction(level, "level")
     tally = as_tally(y_true, y_prob, rows, kind="confidence")
     if len(tally.parts) > 1:
         raise InputError(f"`kind` must be 'confidence' here, or be left out; got {tally.kind!r}.")

@@ -96,10 +96,10 @@ class CumulativeDisplay:
         -------
         CumulativeDisplay
         """
-        from trueness.infer._arguments import checked_level
+        from trueness._input.arguments import checked_fraction
         from trueness.infer._walk import walk_of_cells
 
-        checked = checked_level(level)
+        checked = checked_fraction(level, "level")
         found = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruenessWarning)
