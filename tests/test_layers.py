@@ -8,8 +8,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "trueness"
 
-# Everyone may import these: words, errors, the version.
-FOUNDATION = {"errors", "typing", "_lazy"}
+# Everyone may import these: words, errors, the bar of a long run.
+FOUNDATION = {"errors", "typing", "_lazy", "_progress"}
 
 MAY_IMPORT = {
     "_input": set(),
@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
 }
 # Files that belong to no package: the front door, its key, and what is installed.
-TOP = {"__init__", "__main__", "_lazy", "_versions", "errors", "typing"}
+TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typing"}
 
 # NumPy may be imported anywhere; these only where they have a home.
 LIBRARIES = {

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
+from trueness._progress import reporter
 from trueness.infer import noise_floor
-from trueness.infer._progress import reporter
 
 RNG = np.random.default_rng(7)
 P = RNG.random(300)
@@ -231,7 +231,7 @@ def test_a_bar_is_drawn_only_on_a_terminal_and_after_two_seconds(monkeypatch, ca
     noise_floor(tn.ece, P, resamples=5, seed=1)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     now = iter([0.0, 1.0, 3.0, 3.01, 4.0])
-    monkeypatch.setattr("trueness.infer._progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("trueness._progress.time.monotonic", lambda: next(now))
     report = reporter(True)
     report(1, 10)
     assert capsys.readouterr().err == ""

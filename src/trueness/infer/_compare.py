@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from trueness._input.sample import Sample
+from trueness._progress import Progress, reporter
 from trueness._tally import accept
 from trueness._tally.accept import takes_rows
 from trueness._tally.rows import bins_of_rows
@@ -22,7 +23,6 @@ from trueness.infer._interval import equal_mass_by_size
 from trueness.infer._noise_floor import TallyMeasure, checked_number, measure_name
 from trueness.infer._paired_bootstrap import Redrawn, RedrawnTally, drawn_interval, drawn_pvalue, paired_draws
 from trueness.infer._paired_rows import PairedRows, about, bin_numbers, paired_rows, top_scores
-from trueness.infer._progress import Progress, reporter
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 

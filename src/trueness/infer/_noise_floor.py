@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._progress import Progress, reporter
 from trueness._tally.accept import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
 from trueness.infer._arguments import Seed, checked_level, checked_resamples, generator
-from trueness.infer._progress import Progress, reporter
 from trueness.infer._redraw import Redraw, WeightType, redraw_of_rows, redraw_of_tally
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Floats, RowOptions
