@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
+    "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
     "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
 }
 # Files that belong to no package: the front door, its key, and what is installed.
@@ -33,6 +34,8 @@ LIBRARIES = {
     "narwhals": {"_input", "results", "cli"},
     "click": {"cli"},
     "rich": {"cli"},
+    "jinja2": {"_report"},
+    "markupsafe": {"_report"},
     # Readers of files, until there is a package of engines.
     "polars": {"cli"},
     "pyarrow": {"cli"},
