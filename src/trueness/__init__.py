@@ -35,6 +35,7 @@ __all__ = [
     "NoiseFloor",
     "OneClassWarning",
     "OwnRowsWarning",
+    "Report",
     "SeparableWarning",
     "Significance",
     "Tally",
@@ -63,6 +64,7 @@ __all__ = [
     "observed_expected",
     "recalibrate",
     "reliability_bands",
+    "report",
     "results",
     "show_versions",
     "simulate",
@@ -74,6 +76,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from trueness import infer, measure, recalibrate, results, simulate
+    from trueness._report.report import Report, report
     from trueness._tally.accept import binned, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.tally import Binned, Tally
@@ -192,6 +195,7 @@ __getattr__, __dir__ = lazily(
             "TruenessError",
             "TruenessWarning",
         ),
+        "_report.report": ("Report", "report"),
         "_versions": ("show_versions",),
         "": (
             "infer",
