@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
+    "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
     "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
 }
 # Files that belong to no package: the front door, its key, and what is installed.
@@ -35,6 +36,8 @@ LIBRARIES = {
     "matplotlib": {"plot"},
     "click": {"cli"},
     "rich": {"cli"},
+    "jinja2": {"_report"},
+    "markupsafe": {"_report"},
     # Readers of files, until there is a package of engines.
     "polars": {"cli"},
     "pyarrow": {"cli"},

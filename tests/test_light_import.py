@@ -6,7 +6,19 @@ import sys
 
 import pytest
 
-HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "sklearn", "torch", "scipy", "narwhals", "click", "rich"]
+HEAVY = [
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "sklearn",
+    "torch",
+    "scipy",
+    "narwhals",
+    "click",
+    "rich",
+    "jinja2",
+]
 
 
 def loaded_after(code: str) -> set[str]:

@@ -52,6 +52,7 @@ __all__ = [
     "OwnRowsWarning",
     "PlattScaling",
     "Reliability",
+    "Report",
     "ScalingBinning",
     "SeparableWarning",
     "Significance",
@@ -97,6 +98,7 @@ __all__ = [
     "recalibrate",
     "reliability_bands",
     "reliability_curve",
+    "report",
     "results",
     "sample_size",
     "show_versions",
@@ -112,6 +114,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from trueness import infer, measure, plot, recalibrate, results, simulate
+    from trueness._report.report import Report, report
     from trueness._tally.accept import binned, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.tally import Binned, Tally
@@ -306,6 +309,7 @@ __getattr__, __dir__ = lazily(
             "TruenessError",
             "TruenessWarning",
         ),
+        "_report.report": ("Report", "report"),
         "_versions": ("show_versions",),
         "": (
             "infer",

@@ -1,0 +1,75 @@
+"""How much may be drawn, and how what cannot be computed is noted."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from trueness._tally.tally import Tally
+from trueness.errors import InputError, TruenessWarning
+from trueness.infer import calibration_test
+from trueness.results import Significance
+
+__all__ = ["FLOOR_DRAWS", "Notes", "draws_for", "heard", "tested", "tests_by_drawing"]
+
+Found = TypeVar("Found")
+
+FLOOR_DRAWS = 999
+_LEAST_DRAWS = 39
+_DRAWN_LABELS = 2e7
+# Drawing labels for the exact test costs some 20 ns each.
+_TEST_LABELS = 2e8
+
+
+class Notes:
+    """What a reader should know beside the numbers, each thing once."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, what: str) -> None:
+        """Keep a sentence."""
+        if what not in self.said:
+            self.said.append(what)
+
+    def tried(self, what: str, make: Callable[[], Found]) -> Found | None:
+        """The result, or None and a note that says why there is none."""
+        try:
+            with heard(self):
+                return make()
+        except InputError as reason:
+            self.say(f"{what} could not be computed: {reason}")
+            return None
+
+
+@contextmanager
+def heard(notes: Notes) -> Iterator[None]:
+    """Turn the library's warnings into notes; others go on to whoever listens."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", TruenessWarning)
+        yield
+    for warning in found:
+        if issubclass(warning.category, TruenessWarning):
+            notes.say(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def draws_for(cells: int) -> int:
+    """How often a noise floor redraws labels of so many distinct scores: 999 times, fewer if they are many."""
+    return max(_LEAST_DRAWS, min(FLOOR_DRAWS, int(_DRAWN_LABELS / max(1, cells))))
+
+
+def tests_by_drawing(tallies: list[Tally], alpha: float) -> int | None:
+    """How many draws let the smallest p-value pass a correction for all the tests; None if that costs too much."""
+    draws = max(FLOOR_DRAWS, math.ceil(round(2 * len(tallies) / alpha, 6)) - 1)
+    cells = sum(part.size for tally in tallies for part in tally.parts)
+    exact = all(part.exact for tally in tallies for part in tally.parts)
+    return draws if exact and cells * draws <= _TEST_LABELS else None
+
+
+def tested(tally: Tally, draws: int | None, seed: int) -> Significance:
+    """The exact test; where labels are too many to be redrawn, or weights not whole, the cumulative one."""
+    options: dict[str, Any] = {"method": "ks"} if draws is None else {"resamples": draws, "seed": seed}
+    return calibration_test(tally, **options)

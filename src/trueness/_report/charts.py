@@ -1,0 +1,164 @@
+"""The pictures of a report as inline SVG, for reading without JavaScript; the script draws the same."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+from trueness._report.records import Blocks, Explorer, Model
+from trueness._report.tables import bin_name
+from trueness._report.words import counted, number, percent, signed
+
+__all__ = ["blocks_chart", "reliability_chart"]
+
+# The plot is a square; the histogram hangs below it.
+_LEFT, _TOP, _SIZE = 68, 12, 380
+_BARS_TOP, _BARS = _TOP + _SIZE + 34, 70
+_WIDE, _HIGH = _LEFT + _SIZE + 14, _BARS_TOP + _BARS + 34
+
+
+def _tag(name: str, text: str = "", **attributes: object) -> str:
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_digits(value))}"' for key, value in attributes.items()
+    )
+    return f"<{name}{written}>{text}</{name}>"
+
+
+def _digits(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def _x(value: float, top: float) -> float:
+    return _LEFT + _SIZE * float(value) / top
+
+
+def _y(value: float, top: float) -> float:
+    return _TOP + _SIZE * (1 - float(value) / top)
+
+
+def _title(text: str) -> str:
+    return _tag("title", escape(text))
+
+
+def _frame(top: float, x_name: str, y_name: str, y_base: float) -> Iterable[str]:
+    """Grid, numbers, names of the axes and the diagonal."""
+    for i in range(6):
+        v = top * i / 5
+        text = f"{v:.6g}"
+        yield _tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=_y(v, top), y2=_y(v, top), class_="grid")
+        yield _tag("line", x1=_x(v, top), x2=_x(v, top), y1=_TOP, y2=_TOP + _SIZE, class_="grid")
+        yield _tag("text", text, x=_LEFT - 7, y=_y(v, top) + 4, class_="tick", text_anchor="end")
+        yield _tag("text", text, x=_x(v, top), y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
+    middle = _TOP + _SIZE / 2
+    yield _tag("text", escape(x_name), x=_LEFT + _SIZE / 2, y=y_base, class_="axis", text_anchor="middle")
+    turned = f"rotate(-90 14 {_digits(middle)})"
+    yield _tag("text", escape(y_name), x=14, y=middle, class_="axis", text_anchor="middle", transform=turned)
+    yield _tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
+
+
+def _clip(name: str) -> str:
+    area = _tag("rect", x=_LEFT - 6, y=_TOP - 6, width=_SIZE + 12, height=_SIZE + 12)
+    return _tag("defs", _tag("clipPath", area, id=name))
+
+
+def _histogram(heights: Sequence[float]) -> Iterable[str]:
+    most, step = max(max(heights), 1e-300), _SIZE / len(heights)
+    for i, value in enumerate(heights):
+        if value > 0:
+            tall = max(1.0, _BARS * value / most)
+            yield _tag(
+                "rect", x=_LEFT + i * step, y=_BARS_TOP + _BARS - tall, width=step * 0.88, height=tall, class_="bar"
+            )
+    base = _BARS_TOP + _BARS
+    yield _tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
+    yield _tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
+
+
+def reliability_chart(model: Model, found: Explorer, name: str) -> str:
+    """Rates against mean scores with intervals, the band around the diagonal, and the scores below."""
+    top, b = found.zoom, model.bins
+    filled = [int(i) for i in np.flatnonzero(b.n > 0)]
+    marks = [_band(model, filled, top), _joined(model, filled, top)]
+    for i in filled:
+        x, flagged = _x(b.score[i], top), bool(b.outside[i])
+        words = (
+            f"{bin_name(b.low_edge[i], b.high_edge[i], i == len(b) - 1)}: {counted(int(b.n[i]), 'row')}, "
+            f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
+            f"({percent(b.level)} interval {number(model.interval_low[i])} to {number(model.interval_high[i])}), "
+            f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}"
+        )
+        low, high = _y(model.interval_low[i], top), _y(model.interval_high[i], top)
+        bar = _tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
+        mark = bar + _point(x, _y(b.rate[i], top), flagged) + _title(words)
+        marks.append(_tag("g", mark, class_="bin flagged" if flagged else "bin"))
+    heights = found.near_histogram if top < 1 else found.histogram
+    inside = [
+        _clip(f"{name}-clip"),
+        *_frame(top, "Score (bins: mean score)", "Rate of events", _HIGH - 6),
+        _tag("g", "".join(marks), class_="marks", clip_path=f"url(#{name}-clip)"),
+        *_histogram(heights),
+    ]
+    label = f"Reliability diagram of {len(filled)} bins"
+    return _tag(
+        "svg", "".join(inside), viewBox=f"0 0 {_WIDE} {_HIGH}", class_="chart reliability", role="img", aria_label=label
+    )
+
+
+def _point(x: float, y: float, flagged: bool) -> str:
+    if not flagged:
+        return _tag("circle", cx=x, cy=y, r=5, class_="point")
+    corners = f"{_digits(x)},{_digits(y - 7)} {_digits(x + 7)},{_digits(y)} {_digits(x)},{_digits(y + 7)} "
+    return _tag("polygon", points=f"{corners}{_digits(x - 7)},{_digits(y)}", class_="point")
+
+
+def _band(model: Model, filled: list[int], top: float) -> str:
+    b = model.bins
+    if not filled:
+        return ""
+    # A bin alone has no neighbour to draw a band to: it gets one of some width.
+    reach = 0.02 * top if len(filled) == 1 else 0.0
+    xs = [b.score[i] + side for i in filled for side in ((-reach, reach) if reach else (0.0,))]
+    lows, highs = ([v for i in filled for v in [column[i]] * (2 if reach else 1)] for column in (b.low, b.high))
+    there = [(_x(x, top), _y(v, top)) for x, v in zip(xs, lows, strict=True)]
+    back = [(_x(x, top), _y(v, top)) for x, v in zip(xs[::-1], highs[::-1], strict=True)]
+    points = " ".join(f"{_digits(x)},{_digits(y)}" for x, y in there + back)
+    return _tag("polygon", points=points, class_="band")
+
+
+def _joined(model: Model, filled: list[int], top: float) -> str:
+    b = model.bins
+    points = " ".join(f"{_digits(_x(b.score[i], top))},{_digits(_y(b.rate[i], top))}" for i in filled)
+    return _tag("polyline", points=points, class_="curve")
+
+
+def blocks_chart(found: Blocks, top: float, name: str) -> str:
+    """Each block at the height of its rate: a box over its scores, filled by the share that the test refutes."""
+    inside = [_clip(f"{name}-clip"), *_frame(top, "Scores of the block", "Rate of events", _TOP + _SIZE + 40)]
+    boxes = []
+    for i, n in enumerate(found.n):
+        y = _y(found.rate[i], top)
+        a, q1, mid, q3, z = (
+            _x(column[i], top)
+            for column in (found.score_min, found.score_q1, found.score_median, found.score_q3, found.score_max)
+        )
+        share = found.refuted[i]
+        words = (
+            f"{counted(n, 'row')} with scores {number(found.score_min[i])} to {number(found.score_max[i])}, rate "
+            f"{number(found.rate[i])}: {percent(share)} of the scores refuted"
+        )
+        wide = max(8.0, q3 - q1)  # scores that are all equal still make a box
+        q1 = (q1 + q3 - wide) / 2
+        parts = [
+            _tag("line", x1=a, x2=z, y1=y, y2=y, class_="whisker"),
+            _tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="box"),
+            _tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="refuted", fill_opacity=round(share, 3)),
+            _tag("line", x1=mid, x2=mid, y1=y - 6, y2=y + 6, class_="median"),
+            _title(words),
+        ]
+        boxes.append(_tag("g", "".join(parts), class_="block", tabindex=-1 if i else 0, role="img", aria_label=words))
+    inside.append(_tag("g", "".join(boxes), class_="boxes", clip_path=f"url(#{name}-clip)"))
+    high = _TOP + _SIZE + 48
+    label = f"Test-based reliability diagram of {len(found.n)} blocks"
+    return _tag(
+        "svg", "".join(inside), viewBox=f"0 0 {_WIDE} {high}", class_="chart blocks", role="group", aria_label=label
+    )

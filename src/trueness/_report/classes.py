@@ -1,0 +1,76 @@
+"""A matrix of scores: every class against the rest, and the k largest scores together."""
+
+from trueness._input.sample import Sample
+from trueness._report.budget import Notes, heard, tested, tests_by_drawing
+from trueness._report.records import ClassRow, TopK
+from trueness._report.segments import adjusted
+from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.tally import Tally
+from trueness.infer import ece_interval
+from trueness.measure import ece
+from trueness.results import Interval
+
+__all__ = ["class_rows", "top_k"]
+
+_MOST_K = 5
+_MOST_ROWS = 200_000
+
+
+def class_rows(classwise: Tally, rule: BinRule, level: float, seed: int) -> tuple[ClassRow, ...]:
+    """One row per class, the one that does most damage first."""
+    tallies = [Tally("binary", (part,)) for part in classwise.parts]
+    draws = tests_by_drawing(tallies, 1 - level)
+    with heard(Notes()):  # a class that never came is plain from its share
+        errors = [ece(tally, bins=rule) for tally in tallies]
+        found = [Notes().tried("The test", lambda t=tally: tested(t, draws, seed)) for tally in tallies]  # type: ignore[misc]
+    pvalues = [None if one is None else one.pvalue for one in found]
+    total = sum(errors)
+    rows = []
+    for label, tally, error, p, q in zip(
+        classwise.classes or (), tallies, errors, pvalues, adjusted(pvalues), strict=True
+    ):
+        whole = tally.coarsen(EqualMass(1)).parts[0]
+        rows.append(
+            ClassRow(
+                label=str(label),
+                share=float(whole.rate[0]),
+                score=float(whole.score[0]),
+                gap=float(whole.gap[0]),
+                ece=error,
+                damage=error / total if total else 0.0,
+                pvalue=p,
+                adjusted_pvalue=q,
+                flagged=q is not None and q <= 1 - level,
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: -row.ece))
+
+
+def top_k(sample: Sample, level: float, seed: int, notes: Notes) -> tuple[TopK, ...]:
+    """The l2 error of the k largest scores together, for k from 1 to 5 or the number of classes."""
+    n, classes = sample.p.shape
+    if n > _MOST_ROWS:
+        w = None if sample.w is None else sample.w[:_MOST_ROWS]
+        sample = Sample(sample.y[:_MOST_ROWS], sample.p[:_MOST_ROWS], w, sample.classes, sample.tolerance)
+        notes.say(f"The errors of the k largest scores are of the first {_MOST_ROWS:,} rows.")
+    found = []
+    for k in range(1, min(_MOST_K, classes) + 1):
+        one = notes.tried(
+            f"The error of the {k} largest scores",
+            lambda k=k: _interval(sample, k, level, seed),  # type: ignore[misc]
+        )
+        if one is not None:
+            found.append(TopK(k, one))
+    return tuple(found)
+
+
+def _interval(sample: Sample, k: int, level: float, seed: int) -> Interval:
+    return ece_interval(
+        sample.y,
+        sample.p,
+        k=k,
+        level=level,
+        seed=seed,
+        sample_weight=sample.w,
+        sum_tolerance=sample.tolerance,
+    )

@@ -1,0 +1,260 @@
+"use strict";
+(() => {
+  const sums = JSON.parse(document.getElementById("sums").textContent);
+  const SVG = "http://www.w3.org/2000/svg";
+  const LEFT = 68, TOP = 12, SIZE = 380, BARS_TOP = TOP + SIZE + 34, BARS = 70, HIGH = BARS_TOP + BARS + 34;
+  const tip = document.querySelector(".tip");
+
+  // A number of the page is written as the library writes it: ties go to the even digit.
+  const fixed = (value, digits) => {
+    const text = value.toFixed(digits);
+    const exact = Math.abs(value).toFixed(Math.min(100, digits + 50));
+    const cut = exact.length - 50;
+    if (!/^50*$/.test(exact.slice(cut)) || digits === 0) return text;
+    const below = exact.slice(0, cut);
+    const even = Number(below[below.length - 1]) % 2 === 0;
+    const chosen = even ? below : Math.abs(value).toFixed(digits);
+    return (value < 0 ? "-" : "") + chosen;
+  };
+  const number = (value, digits = 4) => {
+    if (value === null || Number.isNaN(value)) return "–";
+    if (Math.abs(value) <= 1e-12) value = 0;
+    else if (Math.abs(value) < 10 ** (1 - digits)) digits = Math.min(12, 1 - Math.floor(Math.log10(Math.abs(value))));
+    return fixed(value, digits).replace("-", "−");
+  };
+  const signed = (value) => (value > 0 ? "+" : "") + number(value);
+  const short = (value) => String(Number(value.toPrecision(4)));
+  const rows = (n) => n.toLocaleString("en-US") + (n === 1 ? " row" : " rows");
+
+  // The library adds up in this order; so do we, to get the same bits.
+  const pairwise = (values, from = 0, n = values.length) => {
+    if (n < 8) {
+      let total = n ? values[from] : 0;
+      for (let i = 1; i < n; i++) total += values[from + i];
+      return total;
+    }
+    if (n > 128) {
+      let half = Math.floor(n / 2);
+      half -= half % 8;
+      return pairwise(values, from, half) + pairwise(values, from + half, n - half);
+    }
+    const r = values.slice(from, from + 8);
+    let i = 8;
+    for (; i < n - (n % 8); i += 8) for (let j = 0; j < 8; j++) r[j] += values[from + i + j];
+    let total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    for (; i < n; i++) total += values[from + i];
+    return total;
+  };
+
+  const binsOf = (view, rule, count) => {
+    const { start, edges, low, high } = view.rules[rule][count];
+    const run = (column, b) => {
+      let total = 0;
+      for (let i = start[b]; i < start[b + 1]; i++) total += column[i];
+      return total;
+    };
+    const weights = view.weight || view.n;
+    const bins = [];
+    for (let b = 0; b + 1 < start.length; b++) {
+      const weight = run(weights, b), events = run(view.events, b);
+      const score = view.high ? run(view.high, b) * 2 ** -26 + run(view.low, b) * 2 ** -53 : run(view.sum, b);
+      bins.push({
+        n: run(view.n, b), weight, excess: events - score, score: score / weight, rate: events / weight,
+        gap: (events - score) / weight, low: low[b], high: high[b], from: edges[b], to: edges[b + 1],
+        last: b + 2 === start.length,
+      });
+    }
+    return bins;
+  };
+  const eceOf = (bins) => {
+    let weight = 0;
+    for (const bin of bins) weight += bin.weight;
+    return pairwise(bins.map((bin) => Math.abs(bin.excess))) / weight;
+  };
+
+  const make = (parent, name, attributes, text) => {
+    const node = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    parent.append(node);
+    return node;
+  };
+  const point = (parent, x, y, flagged) => flagged
+    ? make(parent, "polygon", { points: `${x},${y - 7} ${x + 7},${y} ${x},${y + 7} ${x - 7},${y}`, class: "point" })
+    : make(parent, "circle", { cx: x, cy: y, r: 5, class: "point" });
+
+  const words = (bin, flagged) =>
+    `[${short(bin.from)}, ${short(bin.to)}${bin.last ? "]" : ")"}: ${rows(bin.n)}\nmean score ${number(bin.score)}, rate ${number(bin.rate)}\n` +
+    `${sums.level} interval ${number(bin.low)} to ${number(bin.high)}\ngap ${signed(bin.gap)}${flagged ? ", flagged" : ""}`;
+
+  const draw = (svg, view, bins, band, top) => {
+    const x = (v) => LEFT + (SIZE * v) / top, y = (v) => TOP + SIZE * (1 - v / top);
+    const clip = svg.querySelector("clipPath").id;
+    for (const node of [...svg.children]) if (node.tagName !== "defs") node.remove();
+    for (let i = 0; i < 6; i++) {
+      const v = (top * i) / 5, text = String(Number(v.toPrecision(6)));
+      make(svg, "line", { x1: LEFT, x2: LEFT + SIZE, y1: y(v), y2: y(v), class: "grid" });
+      make(svg, "line", { x1: x(v), x2: x(v), y1: TOP, y2: TOP + SIZE, class: "grid" });
+      make(svg, "text", { x: LEFT - 7, y: y(v) + 4, class: "tick", "text-anchor": "end" }, text);
+      make(svg, "text", { x: x(v), y: TOP + SIZE + 17, class: "tick", "text-anchor": "middle" }, text);
+    }
+    make(svg, "text", { x: LEFT + SIZE / 2, y: HIGH - 6, class: "axis", "text-anchor": "middle" }, "Score (bins: mean score)");
+    const middle = TOP + SIZE / 2;
+    make(svg, "text", { x: 14, y: middle, class: "axis", "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, "Rate of events");
+    make(svg, "line", { x1: LEFT, y1: TOP + SIZE, x2: LEFT + SIZE, y2: TOP, class: "diagonal" });
+    const marks = make(svg, "g", { class: "marks", "clip-path": `url(#${clip})` });
+    const filled = bins.map((bin, b) => ({ ...bin, b })).filter((bin) => bin.n > 0);
+    if (band && filled.length) {
+      const reach = filled.length === 1 ? 0.02 * top : 0;
+      const side = (column) => filled.flatMap((bin) => (reach ? [-reach, reach] : [0]).map((d) => `${x(bin.score + d)},${y(column[bin.b])}`));
+      make(marks, "polygon", { points: [...side(band.low), ...side(band.high).reverse()].join(" "), class: "band" });
+    }
+    make(marks, "polyline", { points: filled.map((bin) => `${x(bin.score)},${y(bin.rate)}`).join(" "), class: "curve" });
+    filled.forEach((bin, i) => {
+      const flagged = Boolean(band && band.outside[bin.b]);
+      const said = words(bin, flagged);
+      const g = make(marks, "g", { class: flagged ? "bin flagged" : "bin", tabindex: i ? -1 : 0, role: "img", "aria-label": said.replaceAll("\n", ", ") });
+      make(g, "line", { x1: x(bin.score), x2: x(bin.score), y1: y(bin.low), y2: y(bin.high), class: "error" });
+      point(g, x(bin.score), y(bin.rate), flagged);
+      tell(g, said);
+    });
+    roving(marks);
+    const heights = top < 1 ? view.near : view.histogram, most = Math.max(...heights), step = SIZE / heights.length;
+    heights.forEach((v, i) => {
+      if (v > 0) {
+        const tall = Math.max(1, (BARS * v) / most);
+        make(svg, "rect", { x: LEFT + i * step, y: BARS_TOP + BARS - tall, width: step * 0.88, height: tall, class: "bar" });
+      }
+    });
+    make(svg, "line", { x1: LEFT, x2: LEFT + SIZE, y1: BARS_TOP + BARS, y2: BARS_TOP + BARS, class: "grid" });
+    make(svg, "text", { x: LEFT - 7, y: BARS_TOP + 10, class: "tick", "text-anchor": "end" }, "rows");
+  };
+
+  // One stop of the Tab key per picture; arrows go from mark to mark.
+  const roving = (group) => {
+    group.addEventListener("keydown", (event) => {
+      const move = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+      const all = [...group.querySelectorAll("[tabindex]")], at = all.indexOf(document.activeElement);
+      if (!move || at < 0) return;
+      event.preventDefault();
+      const next = all[Math.min(all.length - 1, Math.max(0, at + move))];
+      all[at].setAttribute("tabindex", -1);
+      next.setAttribute("tabindex", 0);
+      next.focus();
+    });
+  };
+  const tell = (node, said) => {
+    const show = (event) => {
+      tip.textContent = said;
+      tip.hidden = false;
+      const box = node.getBoundingClientRect();
+      const at = event.clientX === undefined ? { x: box.right, y: box.top } : { x: event.clientX, y: event.clientY };
+      tip.style.left = `${Math.max(4, Math.min(at.x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+      tip.style.top = `${Math.max(4, Math.min(at.y + 14, innerHeight - tip.offsetHeight - 8))}px`;
+    };
+    const hide = () => { tip.hidden = true; };
+    for (const name of ["mouseenter", "mousemove", "focus"]) node.addEventListener(name, show);
+    for (const name of ["mouseleave", "blur"]) node.addEventListener(name, hide);
+  };
+  addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+
+  const explore = (article) => {
+    const model = sums.models[Number(article.dataset.model)], svg = article.querySelector("svg.reliability");
+    const find = (name) => article.querySelector(name);
+    const first = model.views[0];
+    const radios = [...article.querySelectorAll(".rules input")], slider = find(".number");
+    const chosen = () => radios.find((one) => one.checked).value;
+    radios.find((one) => one.value === first.rule).checked = true;
+    slider.value = Math.max(0, sums.offered.indexOf(Number(first.bins)));
+    if (first.rule === "given") slider.value = Math.max(0, sums.offered.indexOf(10));
+    find(".zoom").checked = true;
+    find(".view-label").hidden = model.views.length === 1;
+    const redraw = () => {
+      const view = model.views[Number(find(".view").value)], rule = chosen(), given = rule === "given";
+      const count = given ? Object.keys(view.rules.given)[0] : String(sums.offered[slider.value]);
+      const bins = binsOf(view, rule, count), ece = eceOf(bins);
+      const asked = view === first && rule === first.rule && count === first.bins;
+      slider.disabled = given;
+      slider.setAttribute("aria-valuetext", `${count} bins`);
+      find(".shown").textContent = count;
+      find(".closer").hidden = view.zoom === 1;
+      find(".ece").textContent = number(ece);
+      find(".ece").dataset.value = ece;
+      const filled = bins.filter((bin) => bin.n > 0).length;
+      find(".what").textContent = `in ${count} bins ${given ? "as asked" : "of equal " + rule}` + (filled < Number(count) ? `, ${filled} with rows` : "") + (view === first ? "" : `, ${view.name}`);
+      svg.setAttribute("aria-label", `Reliability diagram of ${filled} bins`);
+      svg.setAttribute("role", "group");
+      draw(svg, view, bins, asked ? model.band : null, find(".zoom").checked ? view.zoom : 1);
+    };
+    for (const one of [...radios, slider, find(".view"), find(".zoom")]) one.addEventListener("input", redraw);
+    find(".controls").hidden = false;
+    redraw();
+  };
+
+  const sortable = (table) => {
+    const body = table.tBodies[0];
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const key = (row) => {
+          const cell = row.cells[column];
+          return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
+        };
+        const order = (a, b) => {
+          const p = key(a), q = key(b);
+          if (typeof p === "string") return (up ? 1 : -1) * p.localeCompare(q);
+          if (Number.isNaN(p) || Number.isNaN(q)) return Number(Number.isNaN(p)) - Number(Number.isNaN(q));
+          return (up ? 1 : -1) * (p - q);
+        };
+        body.append(...[...body.rows].sort(order));
+      });
+    });
+  };
+
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const select = (tab, focus) => {
+    for (const one of tabs) {
+      const on = one === tab;
+      one.setAttribute("aria-selected", on);
+      one.tabIndex = on ? 0 : -1;
+      document.getElementById(one.getAttribute("aria-controls")).hidden = !on;
+    }
+    if (focus) tab.focus();
+  };
+  tabs.forEach((tab, i) => {
+    const panel = document.getElementById(tab.getAttribute("aria-controls"));
+    panel.setAttribute("role", "tabpanel");
+    tab.addEventListener("click", () => select(tab, false));
+    tab.addEventListener("keydown", (event) => {
+      const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      select(tabs[(to + tabs.length) % tabs.length], true);
+    });
+  });
+
+  const theme = document.querySelector(".theme"), root = document.documentElement;
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+  const name = () => { theme.textContent = dark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `Switch to ${dark() ? "light" : "dark"} colours`); };
+  theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; name(); });
+  theme.hidden = false;
+  name();
+
+  for (const article of document.querySelectorAll("article.model")) explore(article);
+  for (const block of document.querySelectorAll("svg .block")) {
+    tell(block, block.getAttribute("aria-label"));
+    block.querySelector("title").remove();
+  }
+  for (const group of document.querySelectorAll("svg .boxes")) roving(group);
+  for (const table of document.querySelectorAll("table[data-sortable]")) sortable(table);
+  if (tabs.length) {
+    document.querySelector(".switch").hidden = false;
+    select(tabs[0], false);
+  }
+})();

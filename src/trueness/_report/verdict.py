@@ -1,0 +1,104 @@
+"""The verdict: one sentence, decided by the confidence set of the l2 error and said with its evidence."""
+
+import math
+from collections.abc import Sequence
+
+from trueness._report.records import Code, Model, Summary, Verdict
+from trueness._report.words import number, p_value, percent, quoted
+from trueness.results import Interval
+
+__all__ = ["overall", "verdict_of"]
+
+_SMALL, _SMALL_SHARE = 0.02, 0.1
+_WIDE, _WIDE_SHARE = 0.05, 0.5
+
+
+def verdict_of(name: str, summary: Summary, level: float, *, several: bool) -> Verdict:
+    """Judge one model."""
+    who = f"The scores {quoted(name)}" if several else "The scores"
+    code = _code(summary, level)
+    openings = {
+        "miscalibrated": f"{who} are miscalibrated{_direction(summary)}",
+        "slightly-miscalibrated": f"{who} are miscalibrated, but only slightly{_direction(summary)}",
+        "no-evidence": f"There is no evidence that {_lower(who)} are miscalibrated",
+        "too-few-rows": f"These {summary.n:,} rows are too few to tell whether {_lower(who)} are calibrated",
+        "undetermined": f"These {summary.n:,} rows cannot tell whether {_lower(who)} are calibrated",
+    }
+    return Verdict(code, f"{openings[code]}: {_evidence(summary)}.")
+
+
+def _lower(who: str) -> str:
+    return who[0].lower() + who[1:]
+
+
+def _code(summary: Summary, level: float) -> Code:
+    rare = min(summary.rate, 1 - summary.rate)
+    found = summary.ece_interval
+    if found is None:
+        p = summary.test.pvalue if summary.test is not None else None
+        if p is None or summary.noise_floor is None:
+            return "undetermined"
+        return "miscalibrated" if p <= 1 - level else "no-evidence"
+    if not found.includes_zero:
+        return "slightly-miscalibrated" if found.high <= min(_SMALL, _SMALL_SHARE * rare) else "miscalibrated"
+    return "too-few-rows" if found.high > min(_WIDE, _WIDE_SHARE * rare) else "no-evidence"
+
+
+def _direction(summary: Summary) -> str:
+    """What kind of error it is, where slope or ratio make it plain."""
+    ratio, slope = summary.observed_expected, summary.slope
+    words = []
+    if math.isfinite(slope) and abs(slope - 1) > 0.1:
+        how = "without relation to the labels" if slope <= 0.02 else "too extreme" if slope < 1 else "too timid"
+        words.append(f"{how} (slope {slope:.2f})")
+    if math.isfinite(ratio) and abs(ratio - 1) > 0.05:
+        side = "too high" if ratio < 1 else "too low"
+        words.append(f"{side} on average (observed/expected {ratio:.2f})")
+    return f", {' and '.join(words)}" if words else ""
+
+
+def _evidence(summary: Summary) -> str:
+    parts = []
+    if summary.ece_interval is not None:
+        parts.append(_interval_words(summary.ece_interval))
+    if summary.test is not None:
+        parts.append(f"the test of calibration gives {p_value(summary.test.pvalue)}")
+    if summary.noise_floor is not None:
+        floor = summary.noise_floor
+        parts.append(f"the ECE is {number(summary.ece)} where a calibrated model would show {number(floor.mean)}")
+    return "; ".join(parts) if parts else f"the ECE is {number(summary.ece)}, with nothing to judge it by"
+
+
+def _interval_words(found: Interval) -> str:
+    level = percent(found.level)
+    if found.high == 0:
+        return f"the l2 calibration error is 0 ({level} confidence set {{0}})"
+    if not found.includes_zero:
+        return (
+            f"the l2 calibration error lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
+        )
+    if found.is_interval:
+        return f"the l2 calibration error may be 0 and is at most {number(found.high)} ({level} confidence)"
+    return (
+        f"the l2 calibration error is 0 or lies between {number(found.low)} and {number(found.high)} "
+        f"({level} confidence)"
+    )
+
+
+def overall(models: Sequence[Model]) -> Verdict:
+    """The sentence at the top: that of the only model, or which models stand and which do not."""
+    if len(models) == 1:
+        return models[0].verdict
+    by_code: dict[Code, list[str]] = {}
+    for model in models:
+        by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
+    words: dict[Code, str] = {
+        "no-evidence": "no evidence against",
+        "slightly-miscalibrated": "slightly miscalibrated:",
+        "miscalibrated": "miscalibrated:",
+        "too-few-rows": "too few rows to tell about",
+        "undetermined": "nothing can be told about",
+    }
+    said = [f"{words[code]} {', '.join(by_code[code])}" for code in words if code in by_code]
+    sentence = f"Of {len(models)} models, {'; '.join(said)}."
+    return Verdict(next(code for code in words if code in by_code), sentence)

@@ -1,0 +1,289 @@
+"""The page in a browser: what it shows, computes and lets a keyboard do."""
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _report.conftest import HOSTILE
+
+import trueness as tn
+from trueness._report.explorer import OFFERED
+from trueness._report.words import number
+
+Keys = pytest.importorskip("selenium.webdriver.common.keys", reason="selenium is not installed").Keys
+CONTRAST = Path(__file__).with_name("contrast.js")
+RULES = {"width": tn.EqualWidth, "mass": tn.EqualMass}
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open a report from disk; at the end, nothing has been complained of and nothing fetched."""
+
+    def open_page(report, theme="light", width=1280):
+        path = report.to_html(tmp_path / "page.html")
+        scheme = [{"name": "prefers-color-scheme", "value": theme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        browser.get(path.as_uri())
+        return browser
+
+    yield open_page
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert browser.execute_script("return window.hacked") is None
+
+
+def one(page, css):
+    return page.find_element("css selector", css)
+
+
+def every(page, css):
+    return page.find_elements("css selector", css)
+
+
+def column(page, table, i):
+    script = "return [...document.querySelectorAll(arguments[0])].map(r => r.cells[arguments[1]].textContent)"
+    return page.execute_script(script, f"table.{table} tbody tr", i)
+
+
+def shown_ece(page):
+    return float(one(page, ".ece").get_attribute("data-value"))
+
+
+def choose(page, rule, n, offered=OFFERED):
+    """With the keyboard only: the radio button of the rule, then arrows on the slider."""
+    if not one(page, f"input[value={rule}]").is_selected():
+        one(page, ".rules input:checked").send_keys(Keys.ARROW_RIGHT)
+    slider = one(page, ".number")
+    slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * offered.index(n))
+
+
+def test_a_report_opens_with_the_number_of_the_library(opened, binary, edges):
+    page = opened(binary)
+    assert shown_ece(page) == tn.ece(*edges)
+    assert one(page, "h1").text == "Calibration report"
+    assert "are miscalibrated" in one(page, ".verdict .sentence").text
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_slider_shows_what_the_library_computes_for_every_number_of_bins(opened, binary, edges, rule):
+    page = opened(binary)
+    choose(page, rule, OFFERED[0])
+    for n in OFFERED:
+        if n > OFFERED[0]:
+            one(page, ".number").send_keys(Keys.ARROW_RIGHT)
+        bins = RULES[rule](n)
+        error, table = tn.ece(*edges, bins=bins), tn.bin_table(*edges, bins=bins)
+        assert shown_ece(page) == error, (rule, n)
+        assert one(page, ".ece").text == number(error)
+        assert f"in {n} bins of equal {rule}" in one(page, ".what").text
+        assert len(every(page, ".marks .bin")) == (table.n > 0).sum()
+
+
+def test_marks_stand_where_mean_score_and_rate_are(opened, binary, edges):
+    page = opened(binary)
+    choose(page, "mass", 5)
+    table = tn.bin_table(*edges, bins=tn.EqualMass(5))
+    places = [[float(c.get_attribute(name)) for name in ("cx", "cy")] for c in every(page, ".marks .bin circle")]
+    wanted = np.column_stack([68 + 380 * table.score, 12 + 380 * (1 - table.rate)])
+    np.testing.assert_allclose(places, wanted, atol=1e-9)
+
+
+def test_bins_that_were_asked_for_are_offered_beside_the_usual_ones(opened, edges):
+    asked = [0, 0.3, 0.5, 1]
+    page = opened(tn.report(*edges, bins=asked))
+    assert shown_ece(page) == tn.ece(*edges, bins=asked)
+    assert not one(page, ".number").is_enabled()
+    one(page, "input[value=width]").click()
+    choose(page, "width", 10)
+    assert shown_ece(page) == tn.ece(*edges)
+
+
+def test_an_unusual_number_of_bins_is_offered(opened, edges):
+    page = opened(tn.report(*edges, bins=tn.EqualMass(13)))
+    assert shown_ece(page) == tn.ace(*edges, bins=13)
+    offered = tuple(sorted((*OFFERED, 13)))
+    choose(page, "mass", 50, offered)
+    assert shown_ece(page) == tn.ace(*edges, bins=50)
+
+
+@pytest.mark.parametrize("kind", ["whole", "fractional"])
+def test_weights_enter_the_sums_of_the_page(opened, edges, kind):
+    y, p = edges
+    w = np.random.default_rng(0).integers(0, 4, y.size) * (1 if kind == "whole" else 0.37)
+    page = opened(tn.report(y, p, sample_weight=w))
+    choose(page, "mass", 7)
+    assert shown_ece(page) == pytest.approx(tn.ace(y, p, bins=7, sample_weight=w), abs=1e-13)
+
+
+def test_a_class_can_be_looked_at_alone(opened, multiclass, classes):
+    y, P = classes
+    page = opened(multiclass)
+    assert shown_ece(page) == tn.ece(y, P, kind="confidence")
+    one(page, ".view").send_keys("Class 3")
+    assert one(page, ".what").text.endswith("Class 3")
+    choose(page, "mass", 20)
+    assert shown_ece(page) == tn.ace(y == 3, P[:, 3], bins=20)
+
+
+def test_models_are_switched_with_mouse_and_keyboard(opened, hostile):
+    page = opened(hostile)
+    articles = every(page, "article.model")
+    assert [article.is_displayed() for article in articles] == [True, False, False, False]
+    every(page, "[role=tab]")[1].click()
+    assert [article.is_displayed() for article in articles] == [False, True, False, False]
+    page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert [article.is_displayed() for article in articles] == [False, False, True, False]
+    page.switch_to.active_element.send_keys(Keys.END)
+    assert page.switch_to.active_element.get_attribute("aria-selected") == "true"
+    assert articles[3].is_displayed()
+
+
+def test_tables_sort_up_and_down_by_number_and_by_name(opened, binary):
+    page = opened(binary)
+    head = every(page, "table.bins th")[1]
+    head.find_element("css selector", "button").send_keys(Keys.ENTER)
+    up = [int(n.replace(",", "")) for n in column(page, "bins", 1)]
+    assert up == sorted(up)
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.find_element("css selector", "button").send_keys(Keys.SPACE)
+    assert [int(n.replace(",", "")) for n in column(page, "bins", 1)] == up[::-1]
+    assert head.get_attribute("aria-sort") == "descending"
+
+
+def test_sorting_by_a_column_with_gaps_puts_the_gaps_last(opened, multiclass):
+    page = opened(multiclass)
+    every(page, "table.classes th button")[0].click()
+    names = page.execute_script(
+        "return [...document.querySelectorAll('table.classes tbody tr')].map(r => r.cells[0].innerText)"
+    )
+    assert names == sorted(names)
+
+
+def test_hovering_and_focusing_a_bin_tells_its_numbers(opened, binary):
+    page = opened(binary)
+    first = one(page, ".marks .bin")
+    page.execute_script("arguments[0].focus()", first)
+    tip = one(page, ".tip")
+    assert tip.is_displayed()
+    assert "mean score" in tip.text
+    before = tip.text
+    page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert one(page, ".tip").text != before
+    page.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not tip.is_displayed()
+    page.execute_script("arguments[0].dispatchEvent(new MouseEvent('mouseenter', {clientX: 5, clientY: 5}))", first)
+    assert tip.text == before
+
+
+def test_the_tab_key_reaches_every_control(opened, binary):
+    page = opened(binary)
+    seen = []
+    for _ in range(12):
+        page.switch_to.active_element.send_keys(Keys.TAB)
+        seen.append(
+            page.execute_script("const e = document.activeElement; return e.className.baseVal ?? e.className + e.type")
+        )
+    assert seen[0].startswith("theme")
+    assert {"radio", "numberrange"} <= set(seen)
+    assert any(name.startswith("bin") for name in seen)
+    assert any(name.startswith("block") for name in seen)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+def test_every_text_stands_out_from_its_ground(opened, request, which, theme):
+    page = opened(request.getfixturevalue(which), theme)
+    contrast, *where = page.execute_script(CONTRAST.read_text(encoding="utf-8"))
+    assert contrast >= 4.5, where
+    ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (theme == "light")
+
+
+def test_the_button_changes_the_colours_and_back(opened, binary):
+    page = opened(binary)
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    light = page.execute_script(ground)
+    one(page, ".theme").click()
+    assert page.execute_script(ground) != light
+    one(page, ".theme").click()
+    assert page.execute_script(ground) == light
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+def test_nothing_sticks_out_of_the_page(opened, request, which, width):
+    page = opened(request.getfixturevalue(which), width=width)
+    assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_hostile_names_are_shown_as_text(opened, hostile):
+    page = opened(hostile)
+    assert page.title == HOSTILE["script"]
+    assert one(page, "h1").text == HOSTILE["script"]
+    names = [article.get_attribute("textContent").strip() for article in every(page, "h2.name")]
+    assert names == [*list(HOSTILE.values())[:3], "עברית \\u202e text"]
+    values = page.execute_script(
+        "return [...document.querySelectorAll('table.segments tbody tr')].map(r => r.cells[1].textContent)"
+    )
+    assert set(values) == set(names)
+    assert every(page, "main script, main b, main img") == []
+
+
+def test_without_javascript_everything_can_be_read(opened, hostile):
+    browser = opened(hostile)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.refresh()
+        assert all(article.is_displayed() for article in every(browser, "article.model"))
+        assert len(every(browser, "svg.reliability .bin")) > 4
+        assert not any(one.is_displayed() for one in every(browser, ".controls, .switch, .theme"))
+        assert every(browser, ".bin title")
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_the_script_draws_what_the_page_came_with(opened, binary):
+    page = opened(binary)
+    marks = [(p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, ".marks .point")]
+    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page.refresh()
+        still = [(p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, ".marks .point")]
+    finally:
+        page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert [name for name, _, _ in marks] == [name for name, _, _ in still]
+    circles = [[np.array(m[1:], dtype=float) for m in drawn if m[0] == "circle"] for drawn in (marks, still)]
+    assert circles[0]
+    np.testing.assert_allclose(*circles, atol=0.006)
+
+
+def test_on_paper_every_model_is_printed_and_no_control(opened, hostile):
+    page = opened(hostile, "dark")
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert all(article.is_displayed() for article in every(page, "article.model"))
+        assert not any(one.is_displayed() for one in every(page, ".controls, .switch, .theme"))
+        assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        paper = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
+        assert paper.startswith(b"%PDF")
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser, binary, edges, tmp_path):
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(
+        f"<!doctype html><meta charset=utf-8><p id=cell>cell</p>{binary._repr_html_()}", encoding="utf-8"
+    )
+    browser.get(notebook.as_uri())
+    before = browser.execute_script("return getComputedStyle(document.getElementById('cell')).fontFamily")
+    assert "system-ui" not in before
+    browser.switch_to.frame(0)
+    assert shown_ece(browser) == tn.ece(*edges)
+    choose(browser, "mass", 4)
+    assert shown_ece(browser) == tn.ace(*edges, bins=4)
+    browser.switch_to.default_content()
+    assert browser.get_log("browser") == []

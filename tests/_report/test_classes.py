@@ -1,0 +1,65 @@
+"""A matrix of scores: every class against the rest, the worst first, and the largest scores together."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness.infer._compare import holm
+
+
+@pytest.fixture(scope="module")
+def model(multiclass):
+    return multiclass.to_dict()["models"][0]
+
+
+def test_the_summary_is_of_the_top_label(model, classes):
+    y, P = classes
+    summary = model["summary"]
+    assert summary["rate"] == pytest.approx((P.argmax(axis=1) == y).mean())
+    assert summary["ece"] == tn.ece(y, P, kind="confidence")
+    assert summary["classwise_ece"] == pytest.approx(tn.ece(y, P), abs=1e-15)
+    assert summary["multiclass_brier"] == pytest.approx(tn.brier(y, P))
+    assert summary["multiclass_log_loss"] == pytest.approx(tn.log_loss(y, P))
+    assert summary["ece_interval"] == tn.ece_interval(y, P, level=0.95, seed=0).to_dict()
+
+
+def test_classes_are_sorted_by_the_damage_they_do(model, classes):
+    y, P = classes
+    rows = model["classes"]
+    assert [one["ece"] for one in rows] == sorted((one["ece"] for one in rows), reverse=True)
+    assert sum(one["damage"] for one in rows) == pytest.approx(1)
+    assert rows[0]["label"] == "3"
+    for one in rows:
+        k = int(one["label"])
+        assert one["ece"] == pytest.approx(tn.ece(y == k, P[:, k]), abs=1e-15)
+        assert one["share"] == pytest.approx((y == k).mean())
+        assert one["gap"] == pytest.approx((y == k).mean() - P[:, k].mean())
+
+
+def test_flags_of_classes_are_corrected(model):
+    pvalues = np.array([one["pvalue"] for one in model["classes"]])
+    np.testing.assert_allclose([one["adjusted_pvalue"] for one in model["classes"]], holm(pvalues))
+    assert model["classes"][0]["flagged"]
+
+
+def test_the_largest_scores_together_are_the_librarys(model, classes):
+    y, P = classes
+    assert [one["k"] for one in model["top_k"]] == [1, 2, 3, 4, 5]
+    for one in model["top_k"][:2]:
+        wanted = tn.ece_interval(y, P, k=one["k"], level=0.95, seed=0, sum_tolerance=1e-6)
+        assert one["interval"] == wanted.to_dict()
+
+
+def test_two_columns_are_two_classes():
+    d = tn.simulate.demo(300)
+    found = tn.report(d.y_true, np.column_stack([1 - d.y_prob, d.y_prob])).to_dict()["models"][0]
+    assert len(found["classes"]) == 2
+    assert [one["k"] for one in found["top_k"]] == [1, 2]
+
+
+def test_very_many_classes_still_make_a_small_page():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(200), 400)
+    found = tn.report(rng.integers(0, 200, 400), P, labels=list(range(200)))
+    assert len(found.page().encode()) < 2_000_000
+    assert len(found.to_dict()["models"][0]["classes"]) == 200

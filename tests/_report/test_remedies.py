@@ -1,0 +1,101 @@
+"""What would fix it: numbers of rows that the calibrator has not seen."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness import recalibrate
+from trueness._report.remedies import folds_of
+
+needs = pytest.mark.skipif("PlattScaling" not in recalibrate.__all__, reason="there is no calibrator to try")
+needs_bins = pytest.mark.skipif("HistogramBinning" not in recalibrate.__all__, reason="there is no histogram binning")
+needs_matrix = pytest.mark.skipif("TemperatureScaling" not in recalibrate.__all__, reason="there is no matrix scaling")
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return tn.simulate.demo(3_000)
+
+
+@pytest.fixture(scope="module")
+def found(demo):
+    return tn.report(demo.y_true, demo.y_prob)
+
+
+@pytest.fixture(scope="module")
+def remedies(found):
+    return found.to_dict()["models"][0]["remedies"]
+
+
+def test_folds_are_as_large_as_each_other_and_reproducible():
+    fold = folds_of(103, 0)
+    assert sorted(np.bincount(fold)) == [20, 20, 21, 21, 21]
+    assert (fold == folds_of(103, 0)).all()
+    assert (fold != folds_of(103, 1)).any()
+
+
+@needs
+def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
+    y, p, fold = demo.y_true, demo.y_prob, folds_of(3_000, 0)
+    after = np.empty(p.size)
+    for i in range(5):
+        after[fold == i] = recalibrate.PlattScaling().fit(p[fold != i], y[fold != i]).predict(p[fold == i])
+    platt = next(one for one in remedies["after"] if one["name"] == "Platt scaling")
+    assert platt["ece"] == tn.ece(y, after)
+    assert platt["brier"] == tn.brier(y, after)
+    assert platt["log_loss"] == pytest.approx(tn.log_loss(y, after))
+    pair = tn.compare(y, {"before": p, "after": after}, measure="brier", level=0.95)["before", "after"]
+    assert (platt["gain"], platt["gain_low"], platt["gain_high"]) == (pair.difference, pair.low, pair.high)
+
+
+@needs
+def test_the_scores_as_they_are_come_first(remedies, demo):
+    assert remedies["before"]["ece"] == tn.ece(demo.y_true, demo.y_prob)
+    assert remedies["before"]["brier"] == tn.brier(demo.y_true, demo.y_prob)
+
+
+@needs
+def test_the_best_is_named_only_if_it_surely_gains(remedies, found):
+    best = next(one for one in remedies["after"] if one["name"] == remedies["best"])
+    assert best["gain_low"] > 0
+    assert best["brier"] == min(one["brier"] for one in remedies["after"] if one["gain_low"] > 0)
+    assert "would lower the Brier score from" in str(found)
+
+
+@needs
+def test_scores_that_are_true_are_left_alone():
+    rng = np.random.default_rng(4)
+    p = rng.random(2_000)
+    found = tn.report((rng.random(p.size) < p).astype(int), p)
+    assert found.to_dict()["models"][0]["remedies"]["best"] is None
+    assert "None of these calibrators surely lowers the Brier score" in " ".join(str(found).split())
+
+
+@needs_bins
+def test_the_guarantee_is_that_of_the_theorem(remedies):
+    found = remedies["guarantee"]
+    assert (found["n"], found["n_bins"], found["scheme"]) == (3_000, 10, "umd")
+    assert found["epsilon"] == recalibrate.epsilon(3_000, 10, alpha=0.05)
+    assert found["marginal"] == recalibrate.epsilon(3_000, 10, alpha=0.05, kind="marginal")
+
+
+@needs_bins
+def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
+    found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
+    assert found["guarantee"]["scheme"] == "randomized"
+    again = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
+    assert found == again
+
+
+@needs_matrix
+def test_a_matrix_gets_calibrators_of_matrices(multiclass):
+    found = multiclass.to_dict()["models"][0]["remedies"]
+    names = [one["name"] for one in found["after"]]
+    assert "temperature scaling" in names
+    assert found["best"] is not None
+    assert found["guarantee"] is None
+
+
+def test_few_rows_are_not_split():
+    found = tn.report([0, 1] * 5, [0.2, 0.7] * 5).to_dict()["models"][0]
+    assert found["remedies"] is None

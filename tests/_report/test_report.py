@@ -1,0 +1,330 @@
+"""Every number of a report is that of the library."""
+
+import json
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness._report.budget import draws_for
+from trueness.errors import InputError, TruenessWarning
+
+
+@pytest.fixture(scope="module")
+def model(binary):
+    return binary.to_dict()["models"][0]
+
+
+MEASURES = {
+    "ece": tn.ece,
+    "ace": tn.ace,
+    "mce": tn.mce,
+    "smooth_ece": tn.smooth_ece,
+    "tce": tn.tce,
+    "brier": tn.brier,
+    "observed_expected": tn.observed_expected,
+}
+
+
+@pytest.mark.parametrize("key", MEASURES)
+def test_a_measure_is_the_librarys(model, edges, key):
+    assert model["summary"][key] == pytest.approx(MEASURES[key](*edges), abs=1e-15)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.MovedScoresWarning")
+def test_the_calibration_line_is_the_librarys(model, edges):
+    assert model["summary"]["slope"] == tn.calibration_slope(*edges)
+    assert model["summary"]["intercept"] == tn.calibration_intercept(*edges)
+    assert any("moved inwards" in note for note in model["notes"])
+
+
+def test_the_parts_of_the_brier_score_are_the_librarys(model, edges):
+    parts, summary = tn.corp(*edges), model["summary"]
+    for name in ("miscalibration", "discrimination", "uncertainty"):
+        assert summary[name] == getattr(parts, name)
+
+
+def test_an_infinite_log_loss_is_null_and_shown_as_such(model, edges, binary):
+    assert math.isinf(tn.log_loss(*edges))
+    assert model["summary"]["log_loss"] is None
+    assert "∞" in str(binary)
+
+
+def test_the_evidence_is_the_librarys(model, edges):
+    summary = model["summary"]
+    assert summary["ece_interval"] == tn.ece_interval(*edges, level=0.95, seed=0).to_dict()
+    assert summary["test"] == tn.calibration_test(*edges, seed=0, resamples=999).to_dict()
+    floor = tn.noise_floor(partial(tn.ece, bins=tn.EqualWidth(10)), tn.tally(*edges), seed=0)
+    assert summary["noise_floor"] == floor.to_dict()
+
+
+def test_the_bins_are_the_librarys(model, edges):
+    bands = tn.reliability_bands(*edges, level=0.95, band="simultaneous-consistency").to_dict()
+    alone = tn.bin_table(*edges, level=0.95)
+    found = dict(model["bins"])
+    assert found.pop("interval_low") == alone.low.tolist()
+    assert found.pop("interval_high") == alone.high.tolist()
+    assert found == bands
+
+
+def test_the_worst_bins_are_those_that_add_most_to_the_error(model, edges):
+    table = tn.bin_table(*edges)
+    damage = np.nan_to_num(table.n * np.abs(table.gap))
+    assert model["worst"] == np.argsort(-damage)[:3].tolist()
+
+
+def test_the_blocks_make_up_the_tce(model, edges):
+    blocks = model["blocks"]
+    shares = np.array(blocks["refuted"]) @ np.array(blocks["n"]) / sum(blocks["n"])
+    assert 100 * shares == pytest.approx(tn.tce(*edges))
+    table = tn.bin_table(*edges, bins=tn.BlockIsotonic())
+    assert blocks["n"] == table.n.tolist()
+    np.testing.assert_allclose(blocks["rate"], table.rate)
+    assert all(
+        a <= b <= c for a, b, c in zip(blocks["score_q1"], blocks["score_median"], blocks["score_q3"], strict=True)
+    )
+
+
+def test_json_is_strict_and_the_same_each_time(edges, binary, tmp_path):
+    text = binary.to_json(tmp_path / "report.json")
+    assert json.loads(text) == binary.to_dict()
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == text
+    assert tn.report(*edges).to_json() == text
+    assert "NaN" not in text
+
+
+def test_another_seed_changes_what_is_drawn_alone(edges):
+    d = tn.simulate.demo(200)
+    a, b = (tn.report(d.y_true, d.y_prob, seed=seed).to_dict()["models"][0]["summary"] for seed in (1, 2))
+    assert a["ece"] == b["ece"]
+    assert a["noise_floor"]["mean"] != b["noise_floor"]["mean"]
+
+
+def test_a_generator_gives_the_seed_that_the_report_names():
+    d = tn.simulate.demo(100)
+    found = tn.report(d.y_true, d.y_prob, seed=np.random.default_rng(3)).to_dict()
+    assert found["settings"]["seed"] == int(np.random.default_rng(3).integers(2**32))
+    assert tn.report(d.y_true, d.y_prob, seed=found["settings"]["seed"]).to_dict() == found
+
+
+def test_several_models_are_compared_on_the_same_rows():
+    d = tn.simulate.demo(800)
+    models = {"model": d.y_prob, "recalibrated": d.columns["recalibrated"]}
+    found = tn.report(d.y_true, models).to_dict()
+    assert [model["name"] for model in found["models"]] == list(models)
+    for model in found["models"]:
+        assert model["summary"]["ece"] == tn.ece(d.y_true, models[model["name"]])
+    assert found["comparison"] == tn.compare(d.y_true, models, level=0.95).to_dict()
+
+
+def test_rows_that_miss_a_value_in_one_model_are_dropped_for_all():
+    d = tn.simulate.demo(300)
+    a, b = d.y_prob.copy(), d.y_prob**2
+    a[3], b[5] = np.nan, np.nan
+    segment = np.array(["u", "v", "w"])[np.arange(300) % 3]
+    kept = np.delete(np.arange(300), [3, 5])
+    found = tn.report(d.y_true, {"a": a, "b": b}, by=segment, missing="drop").to_dict()
+    assert found["rows"] == {
+        "given": 300, "used": 298, "dropped": 2, "weight": 298.0, "weights": "none", "classes": None
+    }  # fmt: skip
+    assert found == {
+        **tn.report(d.y_true[kept], {"a": a[kept], "b": b[kept]}, by=segment[kept]).to_dict(),
+        "rows": found["rows"],
+    }
+
+
+def test_a_weight_is_so_many_rows():
+    d = tn.simulate.demo(200)
+    w = np.arange(200) % 3
+    found = tn.report(d.y_true, d.y_prob, sample_weight=w).to_dict()
+    again = tn.report(np.repeat(d.y_true, w), np.repeat(d.y_prob, w)).to_dict()
+    assert found["rows"]["used"] == (w > 0).sum()
+    for key in ("ece", "brier", "slope", "tce", "ece_interval"):
+        assert found["models"][0]["summary"][key] == again["models"][0]["summary"][key], key
+
+
+def test_weights_of_one_change_nothing(edges, binary):
+    found = tn.report(*edges, sample_weight=np.ones(600)).to_dict()
+    assert found["rows"]["weights"] == "whole"
+    assert found["models"] == binary.to_dict()["models"]
+
+
+def test_weights_that_are_not_whole_leave_out_what_counts_rows():
+    d = tn.simulate.demo(200)
+    w = np.random.default_rng(0).random(200)
+    found = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w).to_dict()
+    summary = found["models"][0]["summary"]
+    assert summary["ece_interval"] is None
+    assert summary["tce"] is None
+    assert summary["ece"] == pytest.approx(tn.ece(d.y_true, d.y_prob, sample_weight=w))
+    assert summary["test"]["method"] == "ks"
+    assert found["comparison"] is None
+    assert found["models"][0]["blocks"] is None
+    assert any("not whole numbers" in note for note in found["models"][0]["notes"])
+
+
+def test_warnings_of_the_library_become_notes():
+    found = tn.report([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.8]).to_dict()
+    assert any("fewer rows (4) than bins (10)" in note for note in found["models"][0]["notes"])
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([0, 1, 0, 1, 1, 0, 0, 1, 1, 1], [0.1, 0.4, 0.35, 0.8, 0.65, 0.2, 0.5, 0.9, 0.55, 0.7]),
+        ([0, 1] * 20, [0.0, 1.0] * 20),
+        ([0, 1] * 20, [1.0, 0.0] * 20),
+        ([0, 1] * 20, [0.4] * 40),
+        ([0] * 30, np.linspace(0, 0.2, 30)),
+        ([1], [0.3]),
+        ([0, 1], [0.2, 0.7]),
+        ([0] * 3, [0.0] * 3),
+        ([1] * 3, [1.0] * 3),
+        ([False, True, True], np.array([0.25, 0.5, 1], dtype=np.float32)),
+    ],
+)
+def test_degenerate_rows_make_a_report_in_every_form(y, p, tmp_path):
+    found = tn.report(y, p)
+    assert found.verdict.endswith(".")
+    assert found.to_markdown().startswith("# Calibration report")
+    assert "How it was computed" in str(found)
+    json.loads(found.to_json())
+    assert found.to_html(tmp_path / "page.html").stat().st_size < 2_000_000
+
+
+def test_every_container_is_taken(edges, binary):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"y": edges[0], "p": edges[1]})
+    found = tn.report(frame["y"], frame["p"]).to_dict()
+    assert found["models"][0]["name"] == "p"
+    assert found["models"][0]["summary"] == binary.to_dict()["models"][0]["summary"]
+
+
+def test_class_names_come_from_the_labels():
+    y = ["cat", "dog", "owl"] * 20
+    P = np.tile([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]], (20, 1))
+    found = tn.report(y, P).to_dict()
+    assert found["task"] == "multiclass"
+    assert found["rows"]["classes"] == ["cat", "dog", "owl"]
+    assert {one["label"] for one in found["models"][0]["classes"]} == {"cat", "dog", "owl"}
+
+
+def test_progress_is_told_and_ends():
+    d, heard = tn.simulate.demo(100), []
+    tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, progress=lambda done, total: heard.append((done, total)))
+    assert [done for done, _ in heard] == list(range(1, len(heard) + 1))
+    assert heard[-1][0] == heard[-1][1]
+
+
+def test_fewer_labels_are_drawn_where_there_are_many():
+    assert draws_for(10) == 999
+    assert draws_for(100_000) == 200
+    assert draws_for(10**9) == 39
+
+
+def test_a_report_says_what_it_is(binary):
+    assert repr(binary) == "Report('scores'; 600 rows)"
+    assert binary.verdicts == {"scores": "miscalibrated"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"bins": 1_001}, "`bins` must be at most 1,000 for a report; got 1,001"),
+        ({"bins": "ten"}, "`bins` must be a whole number"),
+        ({"level": 0.3}, "`level` must lie strictly between 0.5 and 1; got 0.3"),
+        ({"level": True}, "`level` must lie strictly between 0.5 and 1; got True"),
+        ({"seed": -1}, "`seed` must be a whole number ≥ 0"),
+        ({"title": 3}, "`title` must be a string or None; got 3"),
+        ({"progress": 1}, "`progress` must be True, False or a function"),
+        ({"kind": "confidence"}, "`kind` is not taken"),
+        ({"by": [1, 2]}, "`by` must have one entry per row; 'by' has shape"),
+        ({"by": {}}, "`by` must hold at least one column; the dict is empty"),
+        ({"sample_weight": [0, 0, 0, 0]}, "`sample_weight` must"),
+    ],
+)
+def test_a_wrong_option_is_named(options, message):
+    with pytest.raises(InputError, match=message):
+        tn.report([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.8], **options)
+
+
+@pytest.mark.parametrize(
+    ("y_prob", "message"),
+    [
+        ({}, "`y_prob` must hold at least one model; the dict is empty"),
+        ({1: [0.1, 0.9]}, "`y_prob` as a dict must have strings as names; got 1"),
+        ({"a": [0.1, 0.9], "b": [0.1, 1.9]}, r"Model 'b': `y_prob` must lie in \[0, 1\]"),
+        ({"a": [0.1, 0.9], "b": [[0.1, 0.9], [0.5, 0.5]]}, "`y_prob` must hold vectors only, or matrices"),
+        ([0.1, 1.9], r"^`y_prob` must lie in \[0, 1\]; 1 of 2 values does not"),
+        ([0.1, np.nan], "`y_prob` must not have missing values"),
+    ],
+)
+def test_wrong_scores_are_named(y_prob, message):
+    with pytest.raises(InputError, match=message):
+        tn.report([0, 1], y_prob)
+
+
+def test_models_with_other_classes_are_refused():
+    pandas = pytest.importorskip("pandas")
+    a = pandas.DataFrame([[0.5, 0.5], [0.1, 0.9]], columns=["x", "y"])
+    with pytest.raises(InputError, match="`y_prob` must hold models of the same classes in the same order"):
+        tn.report(["x", "y"], {"a": a, "b": a[["y", "x"]]})
+
+
+def test_sums_in_the_place_of_rows_are_refused():
+    with pytest.raises(InputError, match="A report needs the rows"):
+        tn.report(tn.tally([0, 1], [0.2, 0.8]), None)
+
+
+def test_too_many_distinct_scores_for_bins_of_their_own_are_refused():
+    p = np.linspace(0, 1, 1_500)
+    with pytest.raises(InputError, match=r"`bins` must make at most 1,000 bins for a report; Distinct\(\) makes 1,500"):
+        tn.report(np.arange(1_500) % 2, p, bins=tn.Distinct())
+
+
+def test_kind_is_not_in_the_signature():
+    import inspect
+
+    names = inspect.signature(tn.report).parameters
+    assert "sample_weight" in names
+    assert "kind" not in names
+
+
+def test_no_warning_leaves_a_report(recwarn):
+    tn.report([0, 1], [0.2, 0.7])
+    assert [w for w in recwarn if issubclass(w.category, TruenessWarning)] == []
+
+
+@pytest.mark.slow
+def test_a_million_rows_make_a_small_page():
+    d = tn.simulate.demo(1_000_000)
+    found = tn.report(d.y_true, d.y_prob)
+    assert len(found.page().encode()) < 2_000_000
+    summary = found.to_dict()["models"][0]["summary"]
+    assert summary["ece"] == tn.ece(d.y_true, d.y_prob)
+    assert summary["test"]["method"] == "ks"
+
+
+def test_rows_without_a_weight_are_dropped_too():
+    d = tn.simulate.demo(120)
+    w = np.full(120, 2.0)
+    w[4] = np.nan
+    found = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w, missing="drop").to_dict()
+    kept = np.delete(np.arange(120), 4)
+    assert found["rows"]["dropped"] == 1
+    assert found["models"][1]["summary"]["ece"] == tn.ece(d.y_true[kept], d.truth[kept])
+
+
+def test_no_complete_row_is_an_error():
+    with pytest.raises(InputError, match="at least one"):
+        tn.report([0, 1], {"a": [0.1, np.nan], "b": [np.nan, 0.4]}, missing="drop")
+
+
+def test_rows_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    y, p = pandas.Series([0, 1, 1]), pandas.Series([0.2, 0.7, 0.9], index=[2, 1, 0])
+    with pytest.raises(InputError, match="`y_true` and `y_prob` have the same index in a different order"):
+        tn.report(y, p)

@@ -1,0 +1,76 @@
+"""The page about the report names every key of its JSON, and no other."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness import recalibrate
+from trueness._report.records import SCHEMA
+
+PAGE = Path(__file__).parents[2] / "docs" / "report.md"
+# What stands under these keys is a record of the library, or names of the user.
+LEAVES = ("ece_interval", "noise_floor", "tce_floor", "test", "comparison", "definitions", "interval", "before")
+BAND = {"low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", "outside"} | {
+    "kind", "level", "interval", "band", "level_each"
+}  # fmt: skip
+
+
+def keys_of(value, path=""):
+    """Paths of everything that is not a record of its own."""
+    if isinstance(value, dict) and path.rpartition(".")[2] not in LEAVES:
+        for name, one in value.items():
+            if not (path.endswith(".bins") and name in BAND):
+                yield from keys_of(one, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        yield from keys_of(value[0], f"{path}[]")
+    else:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def documented():
+    table = PAGE.read_text(encoding="utf-8").partition("<!-- keys -->")[2]
+    first_cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    return {key for cell in first_cells for key in re.findall(r"`([^`]+)`", cell)}
+
+
+@pytest.fixture(scope="module")
+def there(multiclass):
+    d = tn.simulate.demo(60)
+    by = np.arange(60) // 30
+    both = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, by=by).to_dict()
+    return set(keys_of(both)) | set(keys_of(multiclass.to_dict()))
+
+
+def test_every_key_is_documented(there, documented):
+    assert there - documented == set()
+
+
+def test_every_documented_key_exists(there, documented):
+    parents = {key[: m.start()] for key in there for m in re.finditer(r"\.|\[\]", key)}
+    parents |= {f"{key}[]" for key in parents}
+    remedies = {key for key in documented if ".remedies." in key}
+    optional = remedies if "PlattScaling" not in recalibrate.__all__ else set()
+    assert documented - there - parents - optional == set()
+
+
+def test_the_columns_of_bins_are_named():
+    d = tn.simulate.demo(60)
+    bins = tn.report(d.y_true, d.y_prob).to_dict()["models"][0]["bins"]
+    assert set(bins) - BAND == {"interval_low", "interval_high"}
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in BAND)
+
+
+def test_the_schema_has_the_documented_number():
+    d = tn.simulate.demo(60)
+    assert tn.report(d.y_true, d.y_prob).to_dict()["schema"] == SCHEMA
+    assert f"The key `schema` is {SCHEMA};" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_order_of_keys_is_stable(binary):
+    found = binary.to_dict()
+    assert list(found)[:5] == ["schema", "title", "version", "task", "verdict"]

@@ -1,0 +1,78 @@
+"""The verdict follows from the evidence, and names it."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+
+def report_of(truth, p, seed=77):
+    rng = np.random.default_rng(seed)
+    return tn.report((rng.random(len(p)) < truth).astype(int), p)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return np.random.default_rng(9).random(4_000)
+
+
+def test_scores_that_are_true_are_not_refuted(scores):
+    found = report_of(scores, scores)
+    assert found.verdicts == {"scores": "no-evidence"}
+    assert found.verdict.startswith("There is no evidence that the scores are miscalibrated: the l2 calibration error")
+
+
+def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
+    found = report_of(0.5 + 0.5 * (scores - 0.5), scores)
+    assert found.verdicts == {"scores": "miscalibrated"}
+    assert "too extreme (slope 0." in found.verdict
+
+
+@pytest.mark.parametrize(("factor", "words"), [(0.7, "too high on average"), (1.3, "too low on average")])
+def test_scores_that_are_off_on_average_are_said_to_be_so(scores, factor, words):
+    p = scores / 2
+    found = report_of(factor * p, p)
+    assert words in found.verdict
+
+
+def test_few_rows_cannot_tell():
+    found = tn.report([0, 1, 0, 1, 1, 0], [0.1, 0.9, 0.4, 0.6, 0.7, 0.2])
+    assert found.verdicts == {"scores": "too-few-rows"}
+    assert found.verdict.startswith("These 6 rows are too few to tell whether the scores are calibrated")
+
+
+def test_one_row_says_nothing():
+    found = tn.report([1], [0.5])
+    assert found.verdicts["scores"] in ("undetermined", "too-few-rows", "no-evidence")
+    assert found.to_dict()["models"][0]["summary"]["ece_interval"] is None
+    assert any("could not be computed" in note for note in found.to_dict()["models"][0]["notes"])
+
+
+def test_a_small_error_that_is_sure_is_called_slight():
+    p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
+    found = report_of(p + 0.01, p)
+    assert found.verdicts == {"scores": "slightly-miscalibrated"}
+    assert "but only slightly" in found.verdict
+
+
+def test_what_is_slight_depends_on_how_rare_events_are():
+    p = np.full(200_000, 0.002)
+    found = report_of(np.full(p.size, 0.004), p)  # off by 0.002: little, and yet half of all events
+    assert found.verdicts == {"scores": "miscalibrated"}
+
+
+def test_the_sentence_has_the_evidence(binary):
+    summary = binary.to_dict()["models"][0]["summary"]
+    low, high = summary["ece_interval"]["low"], summary["ece_interval"]["high"]
+    assert f"lies between {low:.4f} and {high:.4f} (95 % confidence)" in binary.verdict
+    assert f"p = {summary['test']['pvalue']:.2g}" in binary.verdict
+    assert f"the ECE is {summary['ece']:.4f} where a calibrated model would show" in binary.verdict
+
+
+def test_several_models_get_one_sentence_and_one_each():
+    d = tn.simulate.demo(3_000)
+    found = tn.report(d.y_true, {"model": d.y_prob, "better": d.columns["recalibrated"]})
+    assert found.verdict == "Of 2 models, no evidence against “better”; miscalibrated: “model”."
+    first = found.to_dict()["models"][0]["verdict"]
+    assert first["code"] == "miscalibrated"
+    assert first["sentence"].startswith("The scores “model” are miscalibrated")
