@@ -33,15 +33,13 @@ LEAST_ROWS = {"ScalingBinning": 3}
 
 def cases():
     for cls in CLASSES:
-        needed = HOLDS.get(cls.__name__, cls.__name__)
-        marks = [] if needed in recalibrate.__all__ else [pytest.mark.skip(reason=f"{needed} is not there")]
         for shape in ("vector", "matrix") if cls._shape == "any" else (cls._shape,):
-            yield pytest.param(cls, shape, id=f"{cls.__name__}-{shape}", marks=marks)
+            yield pytest.param(cls, shape, id=f"{cls.__name__}-{shape}")
 
 
 CASES = list(cases())
 every = pytest.mark.parametrize(("cls", "shape"), CASES)
-every_class = pytest.mark.parametrize("cls", [pytest.param(c.values[0], id=c.id, marks=c.marks) for c in CASES])
+every_class = pytest.mark.parametrize("cls", [pytest.param(c.values[0], id=c.id) for c in CASES])
 
 _VECTOR = simulate.binary(600, scores=simulate.Beta(2, 3), distortion=simulate.Logit(slope=0.6, shift=0.4), seed=1)
 _MATRIX = simulate.multiclass(600, alpha=[2.0, 1.0, 1.5], distortion=simulate.Temperature(2.0), seed=2)

@@ -23,8 +23,6 @@ MAPS = {
 @pytest.mark.parametrize("model", ["cifar10_resnet50", "imagenet_resnet152"])
 @pytest.mark.parametrize("name", MAPS)
 def test_the_held_out_error_falls(data_folder, model, name):
-    if name == "scaling-binning":
-        pytest.importorskip("trueness.recalibrate._platt", reason="needs PlattScaling")
     with np.load(data_folder / "top1_confidence.npz") as data:
         confidence, correct = data[f"{model}_confidence"], data[f"{model}_correct"]
     fitted = clone(MAPS[name]).fit(confidence[::2], correct[::2])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
 from trueness import InputError, OneClassWarning, ece, recalibrate, simulate
-from trueness.recalibrate import Calibrator, IsotonicCalibration, ScalingBinning, calibrator_from_dict
+from trueness.recalibrate import Calibrator, IsotonicCalibration, PlattScaling, ScalingBinning, calibrator_from_dict
 from trueness.recalibrate._parts import parts
 from trueness.recalibrate._rows import Rows
 
@@ -149,10 +149,9 @@ def test_json_keeps_every_bit(known):
 
 @pytest.mark.parametrize("split", ["none", "thirds"])
 def test_by_default_the_map_is_platts(split):
-    platt = pytest.importorskip("trueness.recalibrate._platt", reason="needs PlattScaling").PlattScaling
     d = simulate.binary(30_000, distortion=simulate.Logit(slope=0.5), seed=0)
     one = ScalingBinning(split=split, seed=0).fit(d.y_prob, d.y_true)
-    same = ScalingBinning(scaler=platt(), split=split, seed=0).fit(d.y_prob, d.y_true)
+    same = ScalingBinning(scaler=PlattScaling(), split=split, seed=0).fit(d.y_prob, d.y_true)
     assert np.array_equal(one.predict(GRID), same.predict(GRID))
     new = simulate.binary(30_000, distortion=simulate.Logit(slope=0.5), seed=1)
     assert ece(new.y_true, one.predict(new.y_prob)) < 0.02 < 0.05 < ece(new.y_true, new.y_prob)

@@ -43,15 +43,12 @@ def remedies(sample: Sample, rule: BinRule, level: float, seed: int) -> Remedies
     if sample.y.size < _LEAST_ROWS:
         return None
     wanted = _wanted(sample)
-    names = [name for name in wanted if name in recalibrate.__all__]
-    if not names:
-        return None
     notes = Notes()
     rows = _some(sample, seed, notes)
     with heard(notes):
         before = _measured("as they are", "", rows, rule, level, seed, notes)
     after = []
-    for name in names:
+    for name in wanted:
         done = notes.tried(
             f"{wanted[name][0].upper()}{wanted[name][1:]}",
             lambda name=name: _cross_fitted(wanted[name], name, rows, rule, level, seed, notes),  # type: ignore[misc]
@@ -166,7 +163,7 @@ def _measured(words: str, code: str, sample: Sample, rule: BinRule, level: float
 
 def _guarantee(sample: Sample, level: float, notes: Notes) -> Guarantee | None:
     """What uniform-mass binning of all rows promises; it counts rows, and needs two in every bin."""
-    if sample.p.ndim != 1 or sample.w is not None or "epsilon" not in recalibrate.__all__:
+    if sample.p.ndim != 1 or sample.w is not None:
         return None
     n, n_bins = int(sample.y.size), _histogram_bins(int(sample.y.size))
     if n < 2 * n_bins:

@@ -79,9 +79,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     Examples
     --------
-    >>> from trueness.recalibrate import CalibratedClassifier
-    >>> CalibratedClassifier(cv=3)
-    CalibratedClassifier(cv=3)
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import trueness as tn
+    >>> X, y = make_classification(2000, random_state=0)
+    >>> model = tn.CalibratedClassifier(GaussianNB(), tn.IsotonicCalibration()).fit(X, y)
+    >>> before, after = model.oof_uncalibrated_[:, 1], model.oof_proba_[:, 1]  # of rows that were not fitted on
+    >>> round(tn.ece(y, before), 3), round(tn.ece(y, after), 3)
+    (0.023, 0.004)
     """
 
     classes_: NDArray[Any]

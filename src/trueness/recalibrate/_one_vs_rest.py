@@ -43,9 +43,11 @@ class OneVsRest(Calibrator):
     Examples
     --------
     >>> import trueness as tn
-    >>> from trueness.recalibrate import OneVsRest
-    >>> OneVsRest(normalize=False)
-    OneVsRest(normalize=False)
+    >>> d = tn.simulate.multiclass(20_000, 3, distortion=tn.simulate.LabelNoise(0.4), seed=0)
+    >>> fit, new = slice(0, 10_000), slice(10_000, None)
+    >>> each = tn.OneVsRest(tn.BetaCalibration()).fit(d.y_prob[fit], d.y_true[fit])
+    >>> round(tn.ece(d.y_true[new], d.y_prob[new]), 3), round(tn.ece(d.y_true[new], each.predict(d.y_prob[new])), 3)
+    (0.082, 0.014)
     """
 
     _shape = "matrix"
