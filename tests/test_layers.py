@@ -21,7 +21,10 @@ MAY_IMPORT = {
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
-    "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
+    "cli": {
+        *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
+        *("_tally", "_input", "_numerics"),
+    },
 }
 # Files that belong to no package: the front door, its key, and what is installed.
 TOP = {"__init__", "__main__", "_lazy", "_versions", "errors", "typing"}

@@ -61,7 +61,7 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         )
     if b"\x00" in start:
         raise InputError(
-            f"{name} is not CSV, TSV, JSON lines, Parquet, npz or npy: text has no zero bytes. UTF-16 must become UTF-8."
+            f"{name} is not CSV, TSV, JSON lines, Parquet, npz or npy: it has zero bytes. UTF-16 must become UTF-8."
         )
     if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return JsonLinesFile(path, name)

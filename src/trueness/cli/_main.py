@@ -13,6 +13,10 @@ __all__ = ["main"]
 
 _VERBS = {
     "measure": "_measure",
+    "test": "_testing",
+    "compare": "_compare",
+    "gate": "_gate",
+    "plan": "_plan",
 }
 _INTERRUPTED = 130
 

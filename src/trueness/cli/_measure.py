@@ -95,13 +95,13 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
 def _streamed(opened: "Opened", options: "Options", *, asked: bool) -> "Measurements":
     from dataclasses import replace
 
-    from trueness.cli._measurements import measured, measurements
+    from trueness.cli._measurements import measured, measurements, sums_of
     from trueness.cli._rows import heard
     from trueness.cli._stream import MOST_CELLS, streamed
 
     if not asked:
         say(f"note: {opened.source.name} is large and is read by stream; `--no-stream` reads it whole.")
-    found = streamed(opened, options, options.bins)
+    found = streamed(opened, lambda rows, model: sums_of(rows, model, options), options.bins)
     if found.binned:
         say(
             f"note: there are more than {MOST_CELLS:,} distinct scores. What needs each of them is left out: ACE, TCE, "

@@ -8,7 +8,7 @@ from typing import Any
 from trueness.cli._choice import Choice, choose
 from trueness.cli._rows import Meaning, Rows
 from trueness.cli._say import say
-from trueness.cli._source import Source
+from trueness.cli._source import Columns, Source
 from trueness.errors import InputError
 
 __all__ = ["Opened", "Request", "guessed", "opening", "read_rows", "source_of"]
@@ -80,6 +80,13 @@ class Opened:
         """Some rows at a time, with the bytes read so far."""
         for columns, read in self.source.pieces(self.choice.labels, self.choice.numbers):
             yield Rows(columns, self.choice, self.source.name, self.meaning), read
+
+    @contextmanager
+    def about(self, name: str) -> Iterator[None]:
+        """Let errors about the sums of a model speak of its column."""
+        models = [model for model in self.choice.models if model.name == name]
+        with Rows(Columns({}, {}), self.choice, self.source.name, self.meaning).about(*models):
+            yield
 
     @property
     def large(self) -> bool:

@@ -6,7 +6,7 @@ which add as well and never grow.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import trueness as tn
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness.cli._choice import Choice, Model
-from trueness.cli._measurements import Options, Sums, sums_of
+from trueness.cli._measurements import Sums
 from trueness.cli._progress import progress
 from trueness.cli._reading import Opened
 from trueness.cli._rows import Rows, heard
@@ -39,28 +39,29 @@ class Streamed:
     """What the library warned of, and how many rows were dropped."""
 
 
-def streamed(opened: Opened, options: Options, lattice: BinRule) -> Streamed:
-    """Add up a file; `lattice` are the bins to fall back to."""
-    total = _Total(opened, lattice)
+def streamed(opened: Opened, sums_of: Callable[[Rows, Model], Sums], lattice: BinRule) -> Streamed:
+    """Add up what `sums_of` makes of each piece and model; `lattice` are the bins to fall back to."""
+    total = _Total(opened, sums_of, lattice)
     with progress(f"Reading {opened.source.name}") as report, heard() as warned, warnings.catch_warnings():
         # A piece may be short, or have one label only; the measures look at the whole.
         warnings.simplefilter("ignore", FewRowsWarning)
         warnings.simplefilter("ignore", OneClassWarning)
         for rows, read in opened.pieces():
-            total.add(rows, options)
+            total.add(rows)
             report(read, opened.source.size)
     return total.found(warned)
 
 
 class _Total:
-    def __init__(self, opened: Opened, lattice: BinRule) -> None:
+    def __init__(self, opened: Opened, sums_of: Callable[[Rows, Model], Sums], lattice: BinRule) -> None:
+        self._sums_of = sums_of
         self._name, self._choice, self._lattice = opened.source.name, opened.choice, lattice
         self._sums: dict[str, Sums] = {}
         self._binned = False
         self._seen: set[Any] = set()
         self._rows = self._dropped = 0
 
-    def add(self, rows: Rows, options: Options) -> None:
+    def add(self, rows: Rows) -> None:
         """Add one piece."""
         rows = replace(rows, first=self._rows).alike()
         self._rows += len(rows.label)
@@ -71,7 +72,7 @@ class _Total:
             return
         for model in self._choice.models:
             with rows.about(model):
-                self._put(model, sums_of(self._decided(rows, model), model, options))
+                self._put(model, self._sums_of(self._decided(rows, model), model))
         self._cut()
 
     def _decided(self, rows: Rows, model: Model) -> Rows:
