@@ -106,9 +106,11 @@ def _first_bytes(path: Path, name: str) -> bytes:
 class ParquetFile(Source):
     """Parquet, through Polars or pyarrow, whichever is installed."""
 
+    binary = True
+
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.size = path, name, path.stat().st_size
-        self._library = _parquet_library(name)
+        self.library = _parquet_library(name)
         self.names = tuple(self._guarded(self._column_names))
 
     def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
@@ -140,7 +142,7 @@ class ParquetFile(Source):
             yield self._columns(frame, labels, numbers), self.size * seen // rows
 
     def _column_names(self) -> list[str]:
-        if self._library == "polars":
+        if self.library == "polars":
             import narwhals.stable.v2 as nw
 
             return nw.scan_parquet(str(self.path), backend="polars", glob=False).collect_schema().names()
@@ -148,11 +150,15 @@ class ParquetFile(Source):
 
         return list(pyarrow.parquet.read_schema(self.path).names)
 
+    def whole(self) -> Any:
+        """Every column, as a frame of the library that reads it."""
+        return self._guarded(self._frame, list(self.names)).to_native()
+
     def _frame(self, columns: list[str]) -> Any:
         import narwhals.stable.v2 as nw
 
-        options = {"glob": False} if self._library == "polars" else {}
-        return nw.read_parquet(str(self.path), backend=self._library, columns=columns, **options)  # type: ignore[arg-type]  # one of two names
+        options = {"glob": False} if self.library == "polars" else {}
+        return nw.read_parquet(str(self.path), backend=self.library, columns=columns, **options)  # type: ignore[arg-type]  # one of two names
 
     def _guarded(self, step: Any, *arguments: Any) -> Any:
         try:
@@ -160,7 +166,7 @@ class ParquetFile(Source):
         except Exception as reason:  # each library has errors of its own for a damaged file
             said = str(reason).strip().partition("\n")[0]
             raise InputError(
-                f"{self.name} cannot be read as Parquet; it may be truncated. {self._library}: {said}"
+                f"{self.name} cannot be read as Parquet; it may be truncated. {self.library}: {said}"
             ) from reason
 
 
@@ -205,6 +211,8 @@ def _series_labels(series: Any, name: str, source: str) -> NDArray[Any]:
 class ArraysFile(Source):
     """An npz archive: one array per column, or a matrix of scores under one name. Nothing in it is executed."""
 
+    binary = True
+
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
         try:
@@ -218,13 +226,14 @@ class ArraysFile(Source):
 
     def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         """Read the arrays; those not asked for stay packed."""
-        values = {name: _numeric(self._array(name), name, self.name) for name in numbers}
-        return Columns({name: _text_of(self._array(name)) for name in labels}, values)
+        values = {name: _numeric(_flat(self.array(name)), name, self.name) for name in numbers}
+        return Columns({name: _text_of(_flat(self.array(name))) for name in labels}, values)
 
-    def _array(self, name: str) -> NDArray[Any]:
+    def array(self, name: str) -> NDArray[Any]:
+        """One array as it is stored."""
         try:
             with np.load(self.path, allow_pickle=False) as archive:
-                return _flat(archive[name])
+                return np.asarray(archive[name])
         except (ValueError, OSError, EOFError, zipfile.BadZipFile) as reason:
             _refuse_array(self.name, f"array {name!r}", reason)
 
@@ -232,19 +241,21 @@ class ArraysFile(Source):
 class ArrayFile(Source):
     """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
 
+    binary = True
+
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
         try:
-            self._table = np.load(path, allow_pickle=False, mmap_mode="r")
+            self.table = np.load(path, allow_pickle=False, mmap_mode="r")
         except (ValueError, OSError, EOFError) as reason:
             _refuse_array(name, "the array", reason)
-        if self._table.dtype.names:
-            self.names = self._table.dtype.names
-        elif self._table.ndim == 2:
-            self.names = tuple(str(i) for i in range(self._table.shape[1]))
+        if self.table.dtype.names:
+            self.names = self.table.dtype.names
+        elif self.table.ndim == 2:
+            self.names = tuple(str(i) for i in range(self.table.shape[1]))
         else:
             raise InputError(
-                f"{name} must hold a table: a matrix or a structured array; got shape {self._table.shape}. "
+                f"{name} must hold a table: a matrix or a structured array; got shape {self.table.shape}. "
                 "Labels and scores kept apart go into one npz: `np.savez(path, y=…, p=…)`."
             )
 
@@ -254,7 +265,7 @@ class ArrayFile(Source):
         return Columns({name: _text_of(self._column(name)) for name in labels}, values)
 
     def _column(self, name: str) -> NDArray[Any]:
-        return _flat(np.array(self._table[name] if self._table.dtype.names else self._table[:, int(name)]))
+        return _flat(np.array(self.table[name] if self.table.dtype.names else self.table[:, int(name)]))
 
 
 def _refuse_array(source: str, what: str, reason: Exception) -> NoReturn:

@@ -17,6 +17,8 @@ _VERBS = {
     "compare": "_compare",
     "gate": "_gate",
     "plan": "_plan",
+    "fit": "_fit",
+    "apply": "_apply",
 }
 _INTERRUPTED = 130
 

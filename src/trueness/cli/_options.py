@@ -12,7 +12,9 @@ __all__ = [
     "cluster_option",
     "data_options",
     "level_option",
+    "missing_option",
     "output_options",
+    "plain_output_options",
     "seed_option",
     "stacked",
     "stream_option",
@@ -71,14 +73,15 @@ _classes = stacked(
         "--labels", metavar="LABELS", help="The classes in column order, a,b,c; of two classes, the event last."
     ),
 )
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(["raise", "drop"]),
+    default="raise",
+    show_default=True,
+    help="Rows that miss a value, of any model: an error, or left out.",
+)
 _rows = stacked(
-    click.option(
-        "--missing",
-        type=click.Choice(["raise", "drop"]),
-        default="raise",
-        show_default=True,
-        help="Rows that miss a value, of any model: an error, or left out.",
-    ),
+    missing_option,
     click.option("--from-logits", is_flag=True, help="The scores are logits."),
     click.option(
         "--clip-tolerance", type=float, default=0.0, help="Move scores outside [0, 1] by so little to its ends."

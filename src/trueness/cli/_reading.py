@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from trueness.cli._choice import Choice, choose
@@ -46,6 +46,10 @@ class Request:
         for name in taken.keys() - {"seed"}:
             del options[name]
         return cls(**taken)
+
+    def with_probs(self, *probs: str) -> "Request":
+        """The same for other scores."""
+        return replace(self, probs=probs)
 
     @property
     def meaning(self) -> Meaning:

@@ -41,6 +41,9 @@ class Source(ABC):
     size: int = 0
     """Bytes on the disk, where that says how long reading takes."""
 
+    binary: bool = False
+    """Whether a terminal cannot show it."""
+
     @abstractmethod
     def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         """Read some columns of any type and some of numbers."""

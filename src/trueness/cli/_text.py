@@ -47,10 +47,10 @@ class TextFile(Source):
         self.path, self.name, self.separator = path, name, separator
         self.size = path.stat().st_size
         self._above, self._line = 0, 0
-        self._header = next(self.records(), [])
+        self.header = next(self.records(), [])
         self._head = self._line
         self._above = above - self._head if above else 0
-        self.names = tuple(cell.strip() for cell in self._header)
+        self.names = tuple(cell.strip() for cell in self.header)
         if not any(self.names):
             raise InputError(f"{name} has no header: its first line must name the columns.")
 
@@ -59,7 +59,7 @@ class TextFile(Source):
         for wanted in (*labels, *numbers):
             if self.names.count(wanted) > 1:
                 raise InputError(f"{self.name} has {self.names.count(wanted)} columns named {wanted!r}.")
-        plain = self.names != tuple(self._header) or set(labels) & set(numbers)
+        plain = self.names != tuple(self.header) or set(labels) & set(numbers)
         found = None if plain else self._fast(labels, numbers)
         return self._plain(labels, numbers) if found is None else found
 
