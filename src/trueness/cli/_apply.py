@@ -1,5 +1,6 @@
 """``trueness apply``."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -67,8 +68,8 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
         if output is not None and output != "-":
             write_with(output, fill)
             return
-        stream = click.get_binary_stream("stdout")
-        if stream.isatty() and source.binary:
+        stream = sys.stdout.buffer
+        if sys.stdout.isatty() and source.binary:
             raise InputError(f"{source.name} is binary, and so is the output: `-o` must name a file for it.")
         fill(stream)
         stream.flush()

@@ -12,10 +12,12 @@ from trueness.cli._say import say
 __all__ = ["main"]
 
 _VERBS = {
+    "report": "_report",
     "measure": "_measure",
     "test": "_testing",
     "compare": "_compare",
     "gate": "_gate",
+    "plot": "_plot",
     "plan": "_plan",
     "fit": "_fit",
     "apply": "_apply",

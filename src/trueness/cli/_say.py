@@ -37,21 +37,26 @@ def say(text: str) -> None:
 
 @contextmanager
 def refusing(debug: bool) -> Iterator[None]:
-    """Turn errors of the library, of the disk and of the memory into a paragraph, or let them through."""
+    """Turn errors into a paragraph, or let them through; none may end with the code of a gate that failed."""
     try:
         yield
-    except TruenessError as reason:
-        if debug:
+    except click.exceptions.Exit:
+        raise
+    except Exception as reason:
+        # A reader that has seen enough is no error; click knows.
+        known = isinstance(reason, click.ClickException) or getattr(reason, "errno", None) == errno.EPIPE
+        if debug or known:
             raise
-        raise Refusal(str(reason)) from reason
-    except OSError as reason:
-        if debug or reason.errno == errno.EPIPE:  # a reader that has seen enough is no error; click knows
-            raise
+        raise Refusal(_told(reason)) from reason
+
+
+def _told(reason: Exception) -> str:
+    if isinstance(reason, TruenessError):
+        return str(reason)
+    if isinstance(reason, OSError):
         about = f"{reason.filename}: " if reason.filename else ""
-        raise Refusal(f"{about}{reason.strerror or reason}.") from reason
-    except MemoryError as reason:
-        if debug:
-            raise
-        raise Refusal(
-            "The rows do not fit into memory. `measure` and `gate` read by stream with `--stream`."
-        ) from reason
+        return f"{about}{reason.strerror or reason}."
+    if isinstance(reason, MemoryError):
+        return "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with `--stream`."
+    said = str(reason).strip().partition("\n")[0]
+    return f"A mistake in trueness, not in your data: {type(reason).__name__}: {said}. `--debug` shows where."
