@@ -166,5 +166,5 @@ def _drawn(made: Any, form: str) -> bytes:
     os.environ["MPLBACKEND"] = "Agg"
     stamps: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     file = io.BytesIO()
-    made.plot().figure_.savefig(file, format=form, metadata=stamps[form])
+    made.plot().figure_.savefig(file, format=form, dpi=150, metadata=stamps[form])
     return file.getvalue()
