@@ -121,7 +121,7 @@ def grouped() -> dict[str, np.ndarray]:
     return {
         "y": (rng.random(600) < truth).astype(np.int64),
         "p": p,
-        "q": np.clip(p + 0.15, 0, 1).round(4),
+        "q": np.clip(p + 0.15, 0, 0.99).round(4),
         "region": region,
         "who": np.arange(600) // 4,
         "w": rng.integers(1, 4, 600),

@@ -49,7 +49,7 @@ _LATTICE = 4096
     "Otherwise the gate fails only if it is shown to be too large: when the lower limit does.",
 )
 @bins_option(None, "Bins of the error")
-@level_option(0.9, "Level of the limits; over several models and groups they hold together.")
+@level_option(0.9, "Level of the limits; over several models and groups they hold together.", least=0.5)
 @seed_option()
 @stream_option
 @output_options

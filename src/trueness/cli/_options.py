@@ -136,11 +136,11 @@ def bins_option(default: str | None, what: str) -> Decorator[Any]:
     )
 
 
-def level_option(default: float, what: str) -> Decorator[Any]:
-    """``--level``."""
+def level_option(default: float, what: str, least: float = 0) -> Decorator[Any]:
+    """``--level``, more than `least` and below 1."""
     return click.option(
         "--level",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        type=click.FloatRange(least, 1, min_open=True, max_open=True),
         default=default,
         show_default=True,
         help=what,
