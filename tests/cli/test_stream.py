@@ -161,7 +161,7 @@ def test_ten_million_rows_are_read_in_bounded_memory(process, tmp_path):
     assert done.returncode == 0, done.stderr
     found = dict(line.split(",") for line in done.stdout.splitlines()[1:])
     assert (int(found["n"]), float(found["ece"]), float(found["brier"])) == (n, ece, brier)
-    assert "more than 4,000,000 distinct scores" in done.stderr
+    assert "more than 2,000,000 distinct scores" in done.stderr
     assert process("gate", "x.csv", "--stream", "--max-ece", "0.01", "--require").returncode == 0
-    # The columns alone are 160 MB, and read whole with Python's texts they are ten times that.
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1_300_000
+    # Read whole, the same command takes more than a gigabyte, and more with every row.
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 800_000

@@ -55,7 +55,9 @@ def command(debug: bool, **options: Any) -> None:
       trueness plan --bins 10 --epsilon 0.05    how many rows does it need?
       trueness plan --n 5000 --epsilon 0.05     how many bins can it have?
 
-    The promise holds whatever the model and the distribution. Exit code 0: planned. 2: the options are wrong.
+    The promise holds whatever the model and the distribution.
+
+    Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     given = [options[name] is not None for name in ("n", "n_bins", "epsilon")]
     if sum(given) != 2:

@@ -22,8 +22,8 @@ from trueness.errors import FewRowsWarning, InputError, OneClassWarning
 
 __all__ = ["Streamed", "streamed"]
 
-MOST_CELLS = 4_000_000
-"""Distinct scores, over all models and classes, that are kept apart; about 130 MB."""
+MOST_CELLS = 2_000_000
+"""Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ __all__ = ["MISSING", "TextFile"]
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells that mean a missing value, in labels and in numbers."""
 
-_BLOCK = 1 << 25
+_BLOCK = 1 << 24
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
