@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 from tables_on_disk import write_columns
 
@@ -78,3 +79,12 @@ def test_what_does_not_go_together_is_refused(fails):
     assert "must be 'bootstrap'" in fails("compare", "--demo", "--measure", "ece", "--method", "influence")
     assert "`--bins` is for squared-ece, ece and ace" in fails("compare", "--demo", "--measure", "tce", "--bins", "5")
     assert "`--bins` is for `--measure squared-ece`" in fails("compare", "--demo", "--measure", "brier", "--bins", "5")
+
+
+def test_models_with_their_classes_in_another_order_are_refused(fails, multiclass, tmp_path):
+    y, P = multiclass
+    names = np.array(["cat", "dog", "ant"])
+    columns = {f"{m}_{name}": P[:, k] for m in "ab" for k, name in enumerate(names if m == "a" else names[::-1])}
+    write_columns(tmp_path / "x.csv", {"y": names[y], **columns})
+    message = fails("compare", "x.csv", "--prob-columns", "a_*", "--prob-columns", "b_*")
+    assert message == "x.csv: All models must have their columns in the same order of classes."

@@ -97,7 +97,10 @@ def _plot(file: str | None, *, form: str | None, output: str | None, display: st
     settings = {name: asked[name] for name in ("curve", "kind", "level", "seed") if asked[name] is not None}
     if asked["bins"] is not None:
         settings["bins"] = bin_rule(asked["bins"])
-    rows = read_rows(Request.taken_from({"file": file, **asked}))
+    request = Request.taken_from({"file": file, **asked})
+    if file is None and not request.probs and "one" in _DISPLAYS[display][1]:
+        request = request.with_probs("p")
+    rows = read_rows(request)
     for line in rows.said_dropped:
         say(f"warning: {line}")
     made = _made(rows, display, settings)
@@ -135,10 +138,7 @@ def _made(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
         return cls.from_sizes(len(rows.label))
     models = rows.choice.models
     if "one" in takes and len(models) > 1:
-        if rows.source.startswith("simulated"):
-            models = models[:1]
-        else:
-            raise InputError(f"`--display` {display} draws one model; `--prob` names {len(models)}.")
+        raise InputError(f"`--display` {display} draws one model; `--prob` names {len(models)}.")
     with rows.about(*models), heard() as warned:
         given = {model.name: rows.arguments(model) for model in models}
         first = next(iter(given.values()))

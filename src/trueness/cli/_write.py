@@ -13,14 +13,9 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness.cli._sheet import Sheet
 
-__all__ = ["check_writable", "deliver", "form_of", "is_file", "write", "write_with"]
+__all__ = ["check_writable", "deliver", "form_of", "write", "write_with"]
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv"}
-
-
-def is_file(output: str | None) -> bool:
-    """Whether the output goes to a file."""
-    return output is not None and output != "-"
 
 
 def form_of(form: str | None, output: str | None) -> str:
