@@ -134,3 +134,5 @@ def test_scores_of_several_classes_go_through_every_command(call, needs, multicl
         result = call(verb, "x.npz", "--label", "y", *more)
         assert result.exit_code == 0, (verb, result.stderr)
         assert len(result.stdout) > 50
+        if verb in ("test", "gate"):
+            assert "the largest score, and whether its class came." in " ".join(result.stdout.split())

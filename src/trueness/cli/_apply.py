@@ -114,6 +114,7 @@ def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str)
                 found[~gone] = calibrator.predict(p[~gone])
     except InputError as reason:
         said = in_options(str(reason), {"y_prob": f"scores {model.name!r}"})
+        said = said.replace("say `--from-logits` if they are", "the calibrator was fitted on probabilities")
         raise InputError(f"{source.name}: {said}") from reason
     for message in warned:
         say(f"warning: {message}")

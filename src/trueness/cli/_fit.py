@@ -90,10 +90,14 @@ def _learn(made: Any, rows: "Rows") -> None:
     from trueness.cli._rows import heard
 
     (model,) = rows.choice.models
-    with rows.about(model), heard() as warned:
-        given = rows.arguments(model)
-        said = {name: value for name, value in given.rows.items() if name in ("labels", "pos_label", "sample_weight")}
-        made.fit(given.y_prob, given.y_true, **said)
+    try:
+        with rows.about(model), heard() as warned:
+            given = rows.arguments(model)
+            known = ("labels", "pos_label", "sample_weight")
+            made.fit(given.y_prob, given.y_true, **{k: v for k, v in given.rows.items() if k in known})
+    except InputError as reason:
+        logits = "`--calibrator temperature-scaling --set input=logits` takes them"
+        raise InputError(str(reason).replace("say `--from-logits` if they are", logits)) from reason
     if given.remark:
         say(f"note: {given.remark}")
     for message in warned:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_TOP = " Of several classes: the largest score, and whether its class came."
 _FAILED = 1
 _LATTICE = 4096
 
@@ -82,6 +83,8 @@ class Finding(NamedTuple):
     group: "Group"
     model: str
     interval: "Interval"
+    top: bool
+    """Whether it is the error of the largest score of several classes."""
 
 
 class Rule(NamedTuple):
@@ -144,7 +147,7 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
                 found = interval(given.y_true, given.y_prob, cluster=part.cluster, **settings, **given.rows)
             for message in warned:
                 say(f"warning: {', '.join(filter(None, [model.name, str(group)]))}: {message}")
-            yield Finding(group, model.name, found)
+            yield Finding(group, model.name, found, rows.is_matrix(model))
 
 
 def _streamed(opened: "Opened", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
@@ -172,7 +175,7 @@ def _streamed(opened: "Opened", settings: dict[str, Any], *, asked: bool) -> Ite
             found = interval(t, **chosen)
         for message in (*total.said, *warned):
             say(f"warning: {name}: {message}")
-        yield Finding(Group(), name, found)
+        yield Finding(Group(), name, found, t.kind == "confidence")
 
 
 def _tally(rows: "Rows", model: "Model") -> "Sums":
@@ -214,7 +217,7 @@ def _sheet(choice: "Choice", source: str, found: Sequence[Finding], rule: Rule) 
     demand = "upper" if rule.require else "lower"
     notes = [
         f"Data: {source}, labels {choice.label!r}.",
-        f"{first.method} limits; {first.bins}.",
+        f"{first.method} limits; {first.bins}.{_TOP if found[0].top else ''}",
         f"{'Passed' if not failed else f'Failed: {failed} of {len(lines)}'}; "
         f"the {demand} limit must be at most {rule.most:g}.",
     ]

@@ -149,6 +149,8 @@ def _sheet(rows: "Rows", found: Sequence[dict[str, Any]]) -> "Sheet":
     notes += [f"{m}: {a}" for m, a in dict.fromkeys((entry["method"], entry["assumptions"]) for entry in found)][:8]
     if len(said) > 8:
         notes.append("Further assumptions are in the JSON output.")
+    if rows.is_matrix(rows.choice.models[0]):
+        notes.append("Of several classes: the largest score, and whether its class came.")
     if any(entry["adjusted_pvalue"] is not None for entry in found):
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")
     data = stamped(data=_data(rows), tests=list(found))
