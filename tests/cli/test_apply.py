@@ -145,3 +145,44 @@ def test_the_map_of_its_own_rows_is_remarked_on(call, tmp_path):
     assert call("fit", "x.csv", "-o", "map.json").exit_code == 0
     result = call("apply", "x.csv", "--calibrator", "map.json")
     assert "rows that the calibrator was fitted on" in result.stderr
+
+
+def test_a_plain_matrix_gets_one_more_column(call, fitted, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[1, 0.2], [2, 0.7]]))
+    assert call("apply", "x.npy", "--prob", "1", "--calibrator", fitted[0], "-o", "out.npy").exit_code == 0
+    found = np.load(tmp_path / "out.npy")
+    assert found.shape == (2, 3)
+    assert found[:, :2].tolist() == [[1, 0.2], [2, 0.7]]
+
+
+def test_lists_in_json_lines_stay_lists(call, multiclass, tmp_path):
+    y, P = multiclass
+    made = recalibrate.TemperatureScaling().fit(P, y)
+    made.save(tmp_path / "map.json")
+    rows = [{"P": row} for row in P[:3].tolist()] + [{"P": [None, None, None]}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = call("apply", "x.jsonl", "--prob", "P", "--calibrator", "map.json", "--missing", "keep")
+    assert result.exit_code == 0, result.stderr
+    found = [json.loads(line)["P_calibrated"] for line in result.stdout.splitlines()]
+    assert found == [*made.predict(P[:3]).tolist(), None]
+
+
+def test_fields_of_an_array_cannot_be_matrices(fails, multiclass, tmp_path):
+    y, P = multiclass
+    recalibrate.TemperatureScaling().fit(P, y).save(tmp_path / "map.json")
+    table = np.zeros(300, dtype=[("P", float, (3,))])
+    table["P"] = P
+    np.save(tmp_path / "x.npy", table)
+    message = fails("apply", "x.npy", "--prob", "P", "--calibrator", "map.json", "-o", "out.npy")
+    assert "cannot become a field of a structured array" in message
+
+
+def test_more_that_cannot_be_applied_is_refused(fails, fitted, tmp_path):
+    (tmp_path / "x.csv").write_text("p,q\n0.5,0.5\n")
+    (tmp_path / "none.csv").write_text("p,q\n")
+    (tmp_path / "map.json").write_bytes(b"\xff\xfe")
+    matrix = ["--prob-columns", "p,q", "--name", "r"]
+    recalibrate.TemperatureScaling().fit([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]], [1, 0, 0]).save(tmp_path / "two.json")
+    assert "is not a JSON file of a calibrator" in fails("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
+    assert fails("apply", "none.csv", "--prob", "p", "--calibrator", fitted[0]) == "none.csv has no rows."
+    assert "`--name` is for one column" in fails("apply", "x.csv", *matrix, "--calibrator", "two.json")

@@ -136,3 +136,29 @@ def test_scores_of_several_classes_go_through_every_command(call, needs, multicl
         assert len(result.stdout) > 50
         if verb in ("test", "gate"):
             assert "the largest score, and whether its class came." in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("measure", "report")])
+def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call, fails, needs, grouped, tmp_path, verb):
+    needs(verb)
+    p = grouped["p"].copy()
+    p[5] = np.nan
+    write_columns(tmp_path / "x.npz", grouped | {"p": p})
+    assert "missing values" in fails(*asked(verb, "x.npz"))
+    result = call(*asked(verb, "x.npz"), "--missing", "drop")
+    assert result.exit_code == 0, result.stderr
+    assert "warning: 1 of 600 rows miss a value and were dropped." in result.stderr
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "plot"])
+def test_scores_out_of_range_are_refused_by_every_command(fails, needs, grouped, tmp_path, verb):
+    needs(verb)
+    p = grouped["p"].copy()
+    p[500] = 55
+    if verb != "report":  # it drops rows itself, to tell how many, and counts those that are left
+        p[2] = np.nan
+    write_columns(tmp_path / "x.npz", grouped | {"p": p})
+    message = fails(*asked(verb, "x.npz"), "--missing", "drop")
+    assert "column 'p' must lie in [0, 1]; 1 of " in message.lower().replace("column 'p' and column 'q'", "column 'p'")
+    # Neither the rows that were dropped nor those of other groups change the number.
+    assert "does not, the first is 55 at row 500." in message

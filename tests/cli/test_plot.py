@@ -83,3 +83,19 @@ def test_an_option_that_a_display_does_not_take_is_refused(call, display, words)
 def test_without_matplotlib_the_cure_is_named(fails, without):
     without("matplotlib")
     assert "pip install 'trueness[plot]'" in fails("plot", "--demo", "--rows", "100", "-o", "p.png")
+
+
+def test_a_picture_can_go_to_standard_output(call):
+    pytest.importorskip("matplotlib")
+    result = call("plot", "--demo", "--rows", "200", "--prob", "p", "--format", "svg")
+    assert result.stdout.startswith("<?xml")
+
+
+def test_displays_of_one_model_take_the_first_of_the_demo(call):
+    pytest.importorskip("matplotlib")
+    assert call("plot", "--demo", "--rows", "200", "--display", "tested", "-o", "p.png").exit_code == 0
+
+
+def test_there_is_room_for_one_column_of_groups(call):
+    result = call("plot", "--demo", "--display", "interval", "--by", "a", "--by", "b", "-o", "p.png")
+    assert "A picture has room for one --by." in result.stderr

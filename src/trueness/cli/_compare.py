@@ -117,7 +117,7 @@ def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Grou
 
     compare: Any = tn.compare
     for group, part in rows.groups():
-        with rows.about(*rows.choice.models, group=group), heard() as warned, progress("Drawing rows") as report:
+        with part.about(*rows.choice.models, group=group), heard() as warned, progress("Drawing rows") as report:
             given = {model.name: part.arguments(model) for model in rows.choice.models}
             first = next(iter(given.values()))
             if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):

@@ -142,7 +142,7 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
     interval: Any = tn.ece_interval
     for group, part in groups:
         for model in rows.choice.models:
-            with rows.about(model, group=group), heard() as warned:
+            with part.about(model, group=group), heard() as warned:
                 given = part.arguments(model)
                 found = interval(given.y_true, given.y_prob, cluster=part.cluster, **settings, **given.rows)
             for message in warned:

@@ -62,6 +62,8 @@ class Rows:
     """How many rows were left out because they miss a value."""
     first: int = 0
     """The number of the first row, if these are a piece of a file."""
+    kept: NDArray[np.int64] | None = None
+    """The numbers of the rows within the piece, if these are some of them."""
 
     @property
     def label(self) -> NDArray[Any]:
@@ -119,7 +121,12 @@ class Rows:
         if len({len(column) for column in every}) > 1:
             return self  # an error, which the first measure says
         kept = ~np.logical_or.reduce([_missing(column) for column in every])
-        return replace(self, columns=self.columns.at(kept), dropped=int((~kept).sum()))
+        return replace(self.some(kept), dropped=int((~kept).sum()))
+
+    def some(self, chosen: NDArray[np.bool_]) -> "Rows":
+        """Some of the rows, with the numbers that they have in the file."""
+        at = np.flatnonzero(chosen)
+        return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
 
     def groups(self) -> list[tuple[Group, "Rows"]]:
         """All rows, or those of each group of each column that `--by` names, in the order of their values."""
@@ -130,8 +137,8 @@ class Rows:
         for by in self.choice.by:
             column = self.columns.labels[by]
             for value in _ordered(column):
-                rows = np.asarray(column == value)
-                found.append((Group(by, value), replace(self, columns=self.columns.at(rows), meaning=meaning)))
+                part = self.some(np.asarray(column == value))
+                found.append((Group(by, value), replace(part, meaning=meaning)))
         return found
 
     def _classes(self) -> dict[str, Any]:
@@ -181,13 +188,16 @@ class Rows:
             }
             where = f", {group}" if group is not None and group.by is not None else ""
             said = in_options(str(reason), arguments)
-            if self.first:
+            if self.first or self.kept is not None:
                 said = re.sub(r"\brow ([\d,]+\d|\d)", self._placed, said)
             raise InputError(f"{self.source}{where}: {said}") from reason
 
     def _placed(self, found: re.Match[str]) -> str:
-        """A row of a piece as a row of the file."""
-        return f"row {int(found[1].replace(',', '')) + self.first:,}"
+        """A row of these as a row of the file."""
+        row = int(found[1].replace(",", ""))
+        if self.kept is not None:
+            row = int(self.kept[row])
+        return f"row {row + self.first:,}"
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def _findings(rows: "Rows", settings: dict[str, dict[str, Any]]) -> Iterator[dic
     for group, part in rows.groups():
         for model in rows.choice.models:
             for method, own in settings.items():
-                with rows.about(model, group=group), heard() as warned:
+                with part.about(model, group=group), heard() as warned:
                     given = part.arguments(model)
                     test: Any = tn.calibration_test
                     found = test(given.y_true, given.y_prob, method=method, cluster=part.cluster, **own, **given.rows)
