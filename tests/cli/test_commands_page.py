@@ -1,10 +1,12 @@
 """What docs/commands.md shows is what one gets."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from tables_on_disk import write_columns
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 
@@ -19,6 +21,7 @@ def sections():
 
 SECTIONS = sections()
 (FILE,) = SECTIONS.pop("Files and columns")
+del SECTIONS["JSON"]
 
 
 def steps(blocks):
@@ -61,3 +64,20 @@ def test_options_that_the_page_names_exist(call):
     text = PAGE.read_text(encoding="utf-8")
     known = {word for verb in _VERBS for word in re.findall(r"--[a-z-]+", call(verb, "--help").stdout)}
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= known
+
+
+def test_json_has_the_keys_that_the_page_names(call, needs, grouped, tmp_path):
+    write_columns(tmp_path / "x.npz", grouped)
+    named = re.findall(r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(named) == 6
+    for verb, by, keys in named:
+        if verb == "plan":
+            needs(verb)
+        given = {"plan": ["--n", "500", "--bins", "2"], "gate": ["--max-ece", "0.9"]}.get(verb, [])
+        given += [] if verb == "plan" else ["x.npz", "--prob", "p", "--prob", "q"]
+        given += ["--by", "region"] if by else []
+        found = json.loads(call(verb, *given, "--format", "json").stdout)
+        assert list(found) == ["schema", "version", *re.findall(r"`(\w+)`", keys)]
+        if "data" in found:
+            more = [] if verb == "measure" else ["cluster", "by"]
+            assert list(found["data"]) == ["source", "label", "weight", *more]

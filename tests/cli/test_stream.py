@@ -2,7 +2,6 @@
 
 import csv
 import io
-import resource
 import sys
 
 import numpy as np
@@ -151,6 +150,8 @@ def test_what_needs_all_rows_at_once_is_not_streamed(call, words):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
 def test_ten_million_rows_are_read_in_bounded_memory(process, tmp_path):
+    import resource
+
     n = 10_000_000
     rng = np.random.default_rng(0)
     p = rng.random(n)

@@ -34,10 +34,10 @@ __all__ = ["command"]
 )
 @plain_output_options
 def command(file: str | None, debug: bool, **options: Any) -> None:
-    """Write the rows of FILE with one more column: the calibrated scores.
+    """Add calibrated scores to a file.
 
-    The output has the format of the input; the other columns stay as they are. Without -o, text goes to standard
-    output.
+    The rows of FILE are written with one more column, in the format of the input; the other columns stay as they are.
+    Without -o, text goes to standard output.
 
     \b
       trueness apply new.csv --prob model --calibrator map.json -o better.csv

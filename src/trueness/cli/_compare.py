@@ -45,7 +45,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
     help="How sure: from how much each row moves the difference, or by drawing rows again.  "
     "[default: influence; for ece, ace, smooth-ece and tce bootstrap, the only one]",
 )
-@bins_option(None, "Bins of squared-ece, ece and ace")
+@bins_option(None, "Bins of squared-ece, ece and ace", blind=True)
 @level_option(0.9, "Level of the intervals.")
 @click.option(
     "--resamples", type=click.IntRange(min=1), metavar="N", default=999, show_default=True, help="Draws of bootstrap."

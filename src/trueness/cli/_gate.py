@@ -49,7 +49,7 @@ _LATTICE = 4096
     help="Fail unless the error is shown to be small enough: when the upper limit exceeds ERROR. "
     "Otherwise the gate fails only if it is shown to be too large: when the lower limit does.",
 )
-@bins_option(None, "Bins of the error")
+@bins_option(None, "Bins of the error", blind=True)
 @level_option(0.9, "Level of the limits; over several models and groups they hold together.", least=0.5)
 @seed_option()
 @stream_option
@@ -58,7 +58,7 @@ _LATTICE = 4096
 def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
     """Fail, with exit code 1, if the calibration error is too large.
 
-    What is compared with ERROR is not the estimate, which is never zero, but the confidence limits of the l2
+    What is compared with ERROR is not the estimate, which chance moves, but the confidence limits of the l2
     calibration error. Several models, or groups of --by, must all pass.
 
     \b

@@ -125,14 +125,15 @@ def data_options(*, demo: bool = True, label: bool = True, by: bool = True, rows
     )
 
 
-def bins_option(default: str | None, what: str) -> Decorator[Any]:
-    """``--bins``, read by :func:`trueness.cli._bins.bin_rule`."""
+def bins_option(default: str | None, what: str, *, blind: bool = False) -> Decorator[Any]:
+    """``--bins``, read by :func:`trueness.cli._bins.bin_rule`; `blind` ones must not look at the labels."""
+    rules = "or distinct" if blind else "isotonic, block-isotonic or distinct"
     return click.option(
         "--bins",
         default=default,
         show_default=default is not None,
         metavar="BINS",
-        help=f"{what}: 10 (equal width), mass:10, edges 0,0.1,1, isotonic, block-isotonic or distinct.",
+        help=f"{what}: 10 (equal width), mass:10, edges 0,0.1,1, {rules}.",
     )
 
 

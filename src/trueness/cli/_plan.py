@@ -48,7 +48,9 @@ _KINDS = {
 )
 @output_options
 def command(debug: bool, **options: Any) -> None:
-    """Plan histogram binning: of rows, bins and error give two, and get the third.
+    """Plan histogram binning with a guarantee.
+
+    Of rows, bins and error give two, and get the third.
 
     \b
       trueness plan --n 5000 --bins 10          how far can it be off?

@@ -68,7 +68,9 @@ _WIDEST = 100
 @plain_output_options
 @click.pass_context
 def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
-    """Draw a picture: into a file, or, for a reliability diagram, in letters on the terminal.
+    """Draw a picture into a file, or in letters.
+
+    Letters, for a terminal, can show reliability diagrams; the other pictures need a file.
 
     \b
       trueness plot --demo

@@ -29,7 +29,7 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "m
 
 @click.command("report", no_args_is_help=True)
 @data_options()
-@bins_option("10", "Bins of the first picture and of ECE; the page offers others")
+@bins_option("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
 @level_option(0.95, "Level of every interval, band and decision; more than 1/2.", least=0.5)
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @seed_option()

@@ -45,17 +45,18 @@ _DRAW = {"exact", "t-cal", "adaptive-t-cal"}
     multiple=True,
     help="The test; repeatable.  [default: exact]",
 )
-@bins_option(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow")
+@bins_option(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
 @click.option("--resamples", type=click.IntRange(min=1), metavar="N", help="How often labels are redrawn from scores.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
 @seed_option()
 @output_options
 @click.pass_context
 def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
-    """Test whether scores are calibrated: a small p-value speaks against it.
+    """Test whether scores are calibrated.
 
-    Several models, or groups of --by, are tested apart, and p-values are also adjusted for their number by Holm's
-    method. Of scores for several classes the largest is tested against whether its class came.
+    A small p-value speaks against it, a large one not for it. Several models, or groups of --by, are tested apart, and
+    p-values are also adjusted for their number by Holm's method. Of scores for several classes the largest is tested
+    against whether its class came.
 
     \b
       trueness test --demo
