@@ -108,3 +108,11 @@ def test_groups_that_miss_a_name_are_refused_or_dropped(call, fails, tmp_path):
     dropped = call("test", "x.csv", "--by", "g", "--missing", "drop", "--method", "ks")
     assert dropped.exit_code == 0
     assert "warning: 1 of 40 rows miss a value and were dropped." in dropped.stderr
+
+
+def test_assumptions_are_said_once_per_method(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    methods = ["--method", "kuiper", "--method", "cox"]
+    shown = " ".join(call("test", "x.csv", "--prob", "p", "--by", "region", *methods).stdout.split())
+    assert shown.count("kuiper: Rows are independent") == shown.count("cox: Rows are independent") == 1
+    assert shown.count("(The first test; JSON has what was chosen for the others.)") == 1

@@ -146,10 +146,10 @@ def _sheet(rows: "Rows", found: Sequence[dict[str, Any]]) -> "Sheet":
         Column("adjusted_pvalue", "adjusted p", "pvalue"),
     ]
     notes = [f"Data: {rows.source}, labels {rows.choice.label!r}."]
-    said = dict.fromkeys(entry["assumptions"] for entry in found)
-    notes += [f"{m}: {a}" for m, a in dict.fromkeys((entry["method"], entry["assumptions"]) for entry in found)][:8]
-    if len(said) > 8:
-        notes.append("Further assumptions are in the JSON output.")
+    for method in dict.fromkeys(entry["method"] for entry in found):
+        first, *others = (entry["assumptions"] for entry in found if entry["method"] == method)
+        more = "" if {first}.issuperset(others) else " (The first test; JSON has what was chosen for the others.)"
+        notes.append(f"{method}: {first}{more}")
     if rows.is_matrix(rows.choice.models[0]):
         notes.append("Of several classes: the largest score, and whether its class came.")
     if any(entry["adjusted_pvalue"] is not None for entry in found):
