@@ -23,7 +23,10 @@ MAY_IMPORT = {
     "simulate": {"_numerics", "results"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
-    "cli": {"measure", "simulate", "results", "_tally", "_input", "_numerics"},
+    "cli": {
+        *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
+        *("_tally", "_input", "_numerics"),
+    },
 }
 # Files that belong to no package: the front door, its key, and what is installed.
 TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typing"}

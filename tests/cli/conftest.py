@@ -1,13 +1,53 @@
-"""How the tests call the command."""
+"""How the tests call the command, and the files that it is given."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from trueness.cli import main
+
+
+def lacking(verb: str) -> str | None:
+    """What a verb needs that is not there, for tests to skip."""
+    import trueness as tn
+    from trueness import recalibrate
+
+    if verb in ("plan", "fit", "apply") and "HistogramBinning" not in recalibrate.__all__:
+        return "no calibrators"
+    if verb == "plot" and (find_spec("trueness.plot") is None or find_spec("matplotlib") is None):
+        return "no plots"
+    return "no report" if verb == "report" and not hasattr(tn, "report") else None
+
+
+@pytest.fixture
+def needs() -> Callable[[str], None]:
+    """Skip a test whose verb calls what is not there."""
+
+    def check(verb: str) -> None:
+        if reason := lacking(verb):
+            pytest.skip(f"{verb}: {reason}")
+
+    return check
+
+
+@pytest.fixture
+def process(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command in a process of its own."""
+
+    def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "trueness", *map(str, arguments)],
+            **{"capture_output": True, "text": True, "encoding": "utf-8", "cwd": tmp_path, "timeout": 300} | options,
+            env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"},
+        )
+
+    return run
 
 
 def _runner() -> CliRunner:
@@ -69,3 +109,20 @@ def multiclass() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(8)
     P = rng.dirichlet([1, 1, 1], 300)
     return (rng.random(300)[:, None] > np.cumsum(P, axis=1)[:, :2]).sum(axis=1), P
+
+
+@pytest.fixture(scope="session")
+def grouped() -> dict[str, np.ndarray]:
+    """Two models, groups, clusters and weights of 600 rows; the first model is too sure of itself in the south."""
+    rng = np.random.default_rng(9)
+    p = rng.uniform(0.05, 0.95, 600).round(4)
+    region = np.where(np.arange(600) % 3 == 0, "south", "north")
+    truth = np.where(region == "south", 0.5 + 0.2 * (p - 0.5), p)
+    return {
+        "y": (rng.random(600) < truth).astype(np.int64),
+        "p": p,
+        "q": np.clip(p + 0.15, 0, 0.99).round(4),
+        "region": region,
+        "who": np.arange(600) // 4,
+        "w": rng.integers(1, 4, 600),
+    }

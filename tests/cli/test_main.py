@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import trueness as tn
+from trueness.cli._main import _VERBS
 
 SMALL = "y,p\n0,0.1\n1,0.9\n0,0.4\n1,0.3\n"
 MODULES = "import sys; from trueness.cli import main\ntry: main({}, prog_name='trueness')\nexcept SystemExit: pass\n"
@@ -18,9 +19,11 @@ def python(code, **options):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", **options)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["--version"], ["measure", "--bogus"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["measure", "--bogus"], *([verb, "--help"] for verb in _VERBS)]
+)
 def test_help_imports_no_arrays_and_no_frames(arguments):
-    heavy = "numpy", "scipy", "narwhals", "rich", "pandas", "polars", "pyarrow"
+    heavy = "numpy", "scipy", "sklearn", "narwhals", "rich", "pandas", "polars", "pyarrow", "matplotlib", "jinja2"
     done = python(MODULES.format(arguments) + f"print([m for m in {heavy} if m in sys.modules])")
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
@@ -213,3 +216,30 @@ def test_help_shows_its_examples_line_by_line(call):
     lines = call("measure", "--help").stdout.splitlines()
     assert "    trueness measure --demo" in lines
     assert not any("\\" in line for line in lines)
+
+
+@pytest.mark.parametrize("verb", _VERBS)
+def test_every_verb_has_help_with_examples_and_says_its_exit_codes(call, verb):
+    shown = call(verb, "--help").stdout
+    assert f"  trueness {verb} " in shown
+    assert "Exit code 0: " in shown
+    assert " ".join(call("--help").stdout.split()).count(f" {verb} ") >= 1
+
+
+def test_an_error_that_nobody_foresaw_is_a_paragraph_too(call, fails, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("one line\nand another")
+
+    monkeypatch.setattr("trueness.cli._bins.bin_rule", broken)
+    assert fails("measure", "--demo") == (
+        "A mistake in trueness, not in your data: RuntimeError: one line. `--debug` shows where."
+    )
+    assert isinstance(call("measure", "--demo", "--debug").exception, RuntimeError)
+
+
+def test_rows_that_do_not_fit_into_memory_are_a_paragraph(fails, monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("trueness.cli._bins.bin_rule", full)
+    assert fails("measure", "--demo").startswith("The rows do not fit into memory.")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.cli._measurements import bin_rule
+from trueness.cli._bins import bin_rule
 
 
 @pytest.fixture
@@ -82,6 +82,7 @@ def test_fractional_weights_leave_tce_out_and_say_so(call, measures, binary, tmp
         ("0,0.2,1", [0, 0.2, 1], 2),
         ("isotonic", tn.Isotonic(), 10),
         ("block-isotonic", tn.BlockIsotonic(), 10),
+        ("block", tn.BlockIsotonic(), 10),
         ("Distinct", tn.Distinct(), 10),
     ],
 )

@@ -83,7 +83,7 @@ def test_rich_draws_hostile_names_as_text():
 
 def test_rich_shows_the_bin_tables_too(call, tmp_path):
     console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=100)
-    from trueness.cli import _main, _tables
+    from trueness.cli import _measure, _tables
 
     kept = {}
 
@@ -91,7 +91,7 @@ def test_rich_shows_the_bin_tables_too(call, tmp_path):
         kept["drawn"] = _tables.show(result, source=source, width=100, console=console)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_main, "_deliver", deliver)
+        patch.setattr(_measure, "_deliver", deliver)
         call("measure", "--demo", "--rows", "200", "--table")
     assert kept["drawn"]
     assert "95 % interval" in console.file.getvalue()

@@ -21,7 +21,7 @@ def read(request, tmp_path, without):
     def run(content: str | bytes, separator=",", label="y", numbers=("p",)):
         path = tmp_path / "x.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return TextFile(path, "x.csv", separator).read(label, numbers)
+        return TextFile(path, "x.csv", separator).read([label], numbers)
 
     return run
 
@@ -48,7 +48,7 @@ def test_scores_are_read_to_the_last_bit(read):
     ],
 )
 def test_labels_have_the_simplest_type_that_holds_them_all(read, cells, labels, kind):
-    found = read("y,p\n" + "".join(f"{c},0.5\n" for c in cells)).label
+    found = read("y,p\n" + "".join(f"{c},0.5\n" for c in cells)).labels["y"]
     assert found.dtype.kind == kind
     np.testing.assert_array_equal(found, np.array(labels, dtype=found.dtype))
 
@@ -61,7 +61,7 @@ def test_scores_that_become_fractions_late_are_read(read):
 def test_missing_cells_and_blank_lines_are_told_apart(read):
     found = read("y,p\n0,0.1\n\n1,NaN\n1,\n0,0.3\n\n")
     np.testing.assert_array_equal(found.numbers["p"], [0.1, np.nan, np.nan, 0.3])
-    assert found.label.tolist() == [0, 1, 1, 0]
+    assert found.labels["y"].tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_missing_cells_and_blank_lines_are_told_apart(read):
 )
 def test_ways_to_write_the_same_table(read, content):
     found = read(content)
-    assert found.label.tolist() == [0, 1]
+    assert found.labels["y"].tolist() == [0, 1]
     assert found.numbers["p"].tolist() == [0.1, 0.2]
 
 

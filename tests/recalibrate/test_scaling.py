@@ -260,7 +260,7 @@ def test_logits_must_be_finite(kind):
 
 
 def test_a_large_sample_is_known_again_by_some_of_its_rows(monkeypatch):
-    monkeypatch.setattr("trueness.recalibrate._calibrator._FINGERPRINTED", 30)
+    monkeypatch.setattr("trueness.recalibrate._calibrator._LOOKED_AT", 5)
     p, y = drawn("matrix")
     fitted = TemperatureScaling().fit(p, y)
     with pytest.warns(OwnRowsWarning):

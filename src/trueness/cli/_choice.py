@@ -2,12 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trueness.errors import InputError
 
-__all__ = ["Choice", "Model", "choose"]
+__all__ = ["Choice", "Model", "choose", "choose_scores"]
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability")
@@ -34,6 +34,15 @@ class Choice:
     models: tuple[Model, ...]
     weight: str | None
     guesses: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    """Columns of groups."""
+    cluster: str | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Every column that may be text, once."""
+        cluster = () if self.cluster is None else (self.cluster,)
+        return tuple(dict.fromkeys((self.label, *self.by, *cluster)))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -50,6 +59,8 @@ def choose(
     probs: Sequence[str] = (),
     matrices: Sequence[str] = (),
     weight: str | None = None,
+    by: Sequence[str] = (),
+    cluster: str | None = None,
 ) -> Choice:
     """Find the columns that were named; guess labels and scores only where one name fits."""
     guesses = []
@@ -57,23 +68,39 @@ def choose(
         label = _guess(names, LABELS, "labels", "--label", source)
         guesses.append(f"labels from column {label!r}")
     _demand(names, label, "--label", source)
-    if weight is not None:
-        _demand(names, weight, "--weight", source)
-    taken = {label, weight} - {None}
+    for option, wanted in (("--weight", weight), *(("--by", name) for name in by), ("--cluster", cluster)):
+        if wanted is not None:
+            _demand(names, wanted, option, source)
+    taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
+    models, guessed = choose_scores(names, source, probs=probs, matrices=matrices, taken=taken)
+    return Choice(label, models, weight, (*guesses, *guessed), tuple(dict.fromkeys(by)), cluster)
+
+
+def choose_scores(
+    names: Sequence[str],
+    source: str,
+    *,
+    probs: Sequence[str] = (),
+    matrices: Sequence[str] = (),
+    taken: Mapping[str, str] | None = None,
+) -> tuple[tuple[Model, ...], tuple[str, ...]]:
+    """The models and what was guessed; no score column may be among those taken for something else."""
+    taken = taken or {}
+    guesses: tuple[str, ...] = ()
     if not probs and not matrices:
         guess = _guess(names, SCORES, "scores", "--prob", source)
-        guesses.append(f"scores from column {guess!r}")
+        guesses = (f"scores from column {guess!r}",)
         probs = [guess]
     for prob in probs:
         _demand(names, prob, "--prob", source)
         if prob in taken:
-            raise InputError(f"Column {prob!r} cannot be both scores and {'labels' if prob == label else 'weights'}.")
+            raise InputError(f"Column {prob!r} cannot be both scores and {taken[prob]}.")
     free = [name for name in names if name not in taken]
     models = [Model(prob, (prob,)) for prob in probs] + [_matrix(free, text, source) for text in matrices]
     twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
     if twice:
         raise InputError(f"Scores {min(twice)!r} were asked for twice.")
-    return Choice(label, tuple(models), weight, tuple(guesses))
+    return tuple(models), guesses
 
 
 def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, source: str) -> str:

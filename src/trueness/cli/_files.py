@@ -12,33 +12,38 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness.cli._json_lines import JsonLinesFile
 from trueness.cli._source import Columns, Source
 from trueness.cli._text import TextFile
 from trueness.errors import InputError, MissingLibraryError
 
 __all__ = ["opened"]
 
+_BATCH = 1 << 20
 _SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 _FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".npz": "npz", ".npy": "npy"}
+_LINES = (".jsonl", ".ndjson", ".jsonlines")
 _PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
 @contextmanager
-def opened(path: str, separator: str | None = None) -> Iterator[Source]:
+def opened(path: str, separator: str | None = None, form: str | None = None) -> Iterator[Source]:
     """The columns of a file, or of standard input for '-'. Its first bytes decide what it is, then its name."""
     if path != "-":
-        yield _source(Path(path), path, separator)
+        yield _source(Path(path), path, separator, form)
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "input")
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield _source(copy, "standard input", separator)
+        yield _source(copy, "standard input", separator, form)
 
 
-def _source(path: Path, name: str, separator: str | None) -> Source:
+def _source(path: Path, name: str, separator: str | None, form: str | None) -> Source:
     start = _first_bytes(path, name)
     suffix = path.suffix.lower()
+    if form is not None:
+        return _said(path, name, separator, form, start)
     if start.startswith(b"PAR1"):
         return ParquetFile(path, name)
     if start.startswith(b"PK\x03\x04"):
@@ -56,9 +61,29 @@ def _source(path: Path, name: str, separator: str | None) -> Source:
         )
     if b"\x00" in start:
         raise InputError(
-            f"{name} is not CSV, TSV, Parquet, npz or npy: text has no zero bytes. UTF-16 must become UTF-8."
+            f"{name} is not CSV, TSV, JSON lines, Parquet, npz or npy: it has zero bytes. UTF-16 must become UTF-8."
         )
+    if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return JsonLinesFile(path, name)
     return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
+
+
+def _said(path: Path, name: str, separator: str | None, form: str, start: bytes) -> Source:
+    """What `--input-format` says, unless the first bytes cannot be that."""
+    magic = {"parquet": b"PAR1", "npz": b"PK\x03\x04", "npy": b"\x93NUMPY"}
+    wrong = not start.startswith(magic[form]) if form in magic else start.startswith(tuple(magic.values()))
+    if wrong:
+        raise InputError(f"`--input-format` says {form}, but {name} does not begin as such a file does.")
+    if form == "jsonl":
+        return JsonLinesFile(path, name)
+    if form in ("csv", "tsv"):
+        return TextFile(path, name, separator or {"csv": ",", "tsv": "\t"}[form])
+    binary: dict[str, type[ParquetFile | ArraysFile | ArrayFile]] = {
+        "parquet": ParquetFile,
+        "npz": ArraysFile,
+        "npy": ArrayFile,
+    }
+    return binary[form](path, name)
 
 
 def _first_bytes(path: Path, name: str) -> bytes:
@@ -81,19 +106,43 @@ def _first_bytes(path: Path, name: str) -> bytes:
 class ParquetFile(Source):
     """Parquet, through Polars or pyarrow, whichever is installed."""
 
+    binary = True
+
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
-        self._library = _parquet_library(name)
+        self.path, self.name, self.size = path, name, path.stat().st_size
+        self.library = _parquet_library(name)
         self.names = tuple(self._guarded(self._column_names))
 
-    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         """Read the columns; no other is touched."""
-        frame = self._guarded(self._frame, list(dict.fromkeys((label, *numbers))))
-        values = {name: _series_numbers(frame[name], name, self.name) for name in numbers}
-        return Columns(_series_labels(frame[label], label, self.name), values)
+        frame = self._guarded(self._frame, list(dict.fromkeys((*labels, *numbers))))
+        return self._columns(frame, labels, numbers)
+
+    def _columns(self, frame: Any, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+        return Columns(
+            {name: _series_labels(frame[name], name, self.name) for name in labels},
+            {name: _series_numbers(frame[name], name, self.name) for name in numbers},
+        )
+
+    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+        """By row groups where pyarrow is there; else all at once: only the columns asked for take memory."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            yield self.read(labels, numbers), self.size
+            return
+        import narwhals.stable.v2 as nw
+
+        file = self._guarded(pyarrow.parquet.ParquetFile, self.path)
+        rows, seen = max(file.metadata.num_rows, 1), 0
+        batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys((*labels, *numbers))))
+        while (batch := self._guarded(next, batches, None)) is not None:
+            frame = nw.from_native(pyarrow.Table.from_batches([batch]))
+            seen += batch.num_rows
+            yield self._columns(frame, labels, numbers), self.size * seen // rows
 
     def _column_names(self) -> list[str]:
-        if self._library == "polars":
+        if self.library == "polars":
             import narwhals.stable.v2 as nw
 
             return nw.scan_parquet(str(self.path), backend="polars", glob=False).collect_schema().names()
@@ -101,11 +150,15 @@ class ParquetFile(Source):
 
         return list(pyarrow.parquet.read_schema(self.path).names)
 
+    def whole(self) -> Any:
+        """Every column, as a frame of the library that reads it."""
+        return self._guarded(self._frame, list(self.names)).to_native()
+
     def _frame(self, columns: list[str]) -> Any:
         import narwhals.stable.v2 as nw
 
-        options = {"glob": False} if self._library == "polars" else {}
-        return nw.read_parquet(str(self.path), backend=self._library, columns=columns, **options)  # type: ignore[arg-type]  # one of two names
+        options = {"glob": False} if self.library == "polars" else {}
+        return nw.read_parquet(str(self.path), backend=self.library, columns=columns, **options)  # type: ignore[arg-type]  # one of two names
 
     def _guarded(self, step: Any, *arguments: Any) -> Any:
         try:
@@ -113,7 +166,7 @@ class ParquetFile(Source):
         except Exception as reason:  # each library has errors of its own for a damaged file
             said = str(reason).strip().partition("\n")[0]
             raise InputError(
-                f"{self.name} cannot be read as Parquet; it may be truncated. {self._library}: {said}"
+                f"{self.name} cannot be read as Parquet; it may be truncated. {self.library}: {said}"
             ) from reason
 
 
@@ -158,6 +211,8 @@ def _series_labels(series: Any, name: str, source: str) -> NDArray[Any]:
 class ArraysFile(Source):
     """An npz archive: one array per column, or a matrix of scores under one name. Nothing in it is executed."""
 
+    binary = True
+
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
         try:
@@ -169,15 +224,16 @@ class ArraysFile(Source):
             raise InputError(f"{name} is a zip file, but not one of NumPy arrays (npz).")
         self.names = tuple(member.removesuffix(".npy") for member in members)
 
-    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         """Read the arrays; those not asked for stay packed."""
-        values = {name: _numeric(self._array(name), name, self.name) for name in numbers}
-        return Columns(_text_of(self._array(label)), values)
+        values = {name: _numeric(_flat(self.array(name)), name, self.name) for name in numbers}
+        return Columns({name: _text_of(_flat(self.array(name))) for name in labels}, values)
 
-    def _array(self, name: str) -> NDArray[Any]:
+    def array(self, name: str) -> NDArray[Any]:
+        """One array as it is stored."""
         try:
             with np.load(self.path, allow_pickle=False) as archive:
-                return _flat(archive[name])
+                return np.asarray(archive[name])
         except (ValueError, OSError, EOFError, zipfile.BadZipFile) as reason:
             _refuse_array(self.name, f"array {name!r}", reason)
 
@@ -185,29 +241,31 @@ class ArraysFile(Source):
 class ArrayFile(Source):
     """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
 
+    binary = True
+
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
         try:
-            self._table = np.load(path, allow_pickle=False, mmap_mode="r")
+            self.table = np.load(path, allow_pickle=False, mmap_mode="r")
         except (ValueError, OSError, EOFError) as reason:
             _refuse_array(name, "the array", reason)
-        if self._table.dtype.names:
-            self.names = self._table.dtype.names
-        elif self._table.ndim == 2:
-            self.names = tuple(str(i) for i in range(self._table.shape[1]))
+        if self.table.dtype.names:
+            self.names = self.table.dtype.names
+        elif self.table.ndim == 2:
+            self.names = tuple(str(i) for i in range(self.table.shape[1]))
         else:
             raise InputError(
-                f"{name} must hold a table: a matrix or a structured array; got shape {self._table.shape}. "
+                f"{name} must hold a table: a matrix or a structured array; got shape {self.table.shape}. "
                 "Labels and scores kept apart go into one npz: `np.savez(path, y=…, p=…)`."
             )
 
-    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         """Read the columns from the mapped file."""
         values = {name: _numeric(self._column(name), name, self.name) for name in numbers}
-        return Columns(_text_of(self._column(label)), values)
+        return Columns({name: _text_of(self._column(name)) for name in labels}, values)
 
     def _column(self, name: str) -> NDArray[Any]:
-        return _flat(np.array(self._table[name] if self._table.dtype.names else self._table[:, int(name)]))
+        return _flat(np.array(self.table[name] if self.table.dtype.names else self.table[:, int(name)]))
 
 
 def _refuse_array(source: str, what: str, reason: Exception) -> NoReturn:

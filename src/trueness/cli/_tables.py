@@ -23,25 +23,22 @@ import csv
 import io
 import json
 import math
-import re
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from trueness import __version__
-from trueness.cli._measurements import Form, Measurements, Quantity
+from trueness.cli._layout import aligned, decimals_for, escaped, exact, finite, number, piped, short, wide
+from trueness.cli._measurements import Measured, Measurements, Quantity
 from trueness.cli._words import visible
 from trueness.results import BinTable
 
-__all__ = ["Format", "rendered", "show"]
+__all__ = ["Format", "footer", "model_entry", "rendered", "show"]
 
 Format: TypeAlias = Literal["table", "markdown", "csv", "json"]
 
 _BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
-_MOST_DECIMALS = 6
-_WIDEST_NAME = 24
 
 
 def rendered(found: Measurements, form: Format, *, source: str, width: int = 80) -> str:
@@ -65,7 +62,7 @@ def show(found: Measurements, *, source: str, width: int, console: Any = None) -
     except ImportError:
         return False
     head, lines = _grid(found, width - 2)
-    if _wide([head, *lines]) + 2 > width:
+    if wide([head, *lines]) + 2 > width:
         return False
     # Text, not str: rich reads "[bold]" in a str as an order.
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -79,23 +76,23 @@ def show(found: Measurements, *, source: str, width: int, console: Any = None) -
     out.print(table)
     for title, text in _bin_tables(found):
         out.print(Text(f"{title}\n", style="bold"), Text(text), Text(""), sep="\n")
-    out.print(Text(_footer(found, source, width), style="dim"))
+    out.print(Text(footer(found, source, width), style="dim"))
     return True
 
 
 def _plain(found: Measurements, source: str, width: int) -> str:
     head, lines = _grid(found, width)
-    blocks = [_aligned([head, *lines], len(found.models))]
+    blocks = [aligned([head, *lines], [0 < i <= len(found.models) for i in range(len(head))])]
     blocks += [f"{title}\n\n{text}" for title, text in _bin_tables(found)]
-    return "\n\n".join([*blocks, _footer(found, source, width)]) + "\n"
+    return "\n\n".join([*blocks, footer(found, source, width)]) + "\n"
 
 
 def _grid(found: Measurements, width: int) -> tuple[list[str], list[list[str]]]:
     """Head and lines: a name, a number per model, and what it means if there is room."""
-    head = ["", *(_short(visible(model.name)) for model in found.models)]
+    head = ["", *(short(visible(model.name)) for model in found.models)]
     lines = [[_name(quantity), *_cells(quantity, found)] for quantity in found.quantities]
     full = [[*line, quantity.meaning] for line, quantity in zip(lines, found.quantities, strict=True)]
-    if _wide([[*head, ""], *full]) <= width:
+    if wide([[*head, ""], *full]) <= width:
         return [*head, ""], full
     return head, lines
 
@@ -104,41 +101,14 @@ def _name(quantity: Quantity) -> str:
     return f"  {quantity.name}" if quantity.form == "part" else quantity.name
 
 
-def _short(name: str) -> str:
-    """A long name with its middle left out: names of models tend to differ at their ends."""
-    if len(name) <= _WIDEST_NAME:
-        return name
-    half = (_WIDEST_NAME - 3) // 2
-    return f"{name[: half + 1]}...{name[-half:]}"
-
-
 def _cells(quantity: Quantity, found: Measurements) -> list[str]:
     values = [model.values[quantity.key] for model in found.models]
-    decimals = 4 if quantity.form == "number" else _decimals(values)
-    return [_number(value, quantity.form, decimals) for value in values]
+    decimals = 4 if quantity.form == "number" else decimals_for(values)
+    return [number(value, quantity.form, decimals) for value in values]
 
 
-def _decimals(values: Sequence[float]) -> int:
-    """Four, or as many as leave three digits of the smallest value: one number for all models, so that they compare."""
-    sizes = [abs(v) for v in values if math.isfinite(v) and v != 0]
-    return 4 if not sizes else min(max(4, 2 - math.floor(math.log10(min(sizes)))), _MOST_DECIMALS)
-
-
-def _number(value: float, form: Form, decimals: int) -> str:
-    if math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if form == "count":
-        return f"{value:,.0f}"
-    if form == "percent":
-        return f"{value:.1f} %"
-    if 0 < abs(value) < 0.5 * 10**-_MOST_DECIMALS and form != "number":
-        return f"{value:.2e}"
-    return f"{value:,.{decimals}f}"
-
-
-def _footer(found: Measurements, source: str, width: int) -> str:
+def footer(found: Measurements, source: str, width: int) -> str:
+    """What was measured, and the bins in words."""
     served: dict[str, list[str]] = {}
     for key, words in found.bins.items():
         served.setdefault(words, []).append(_BINNED[key])
@@ -157,7 +127,7 @@ def _data(found: Measurements, source: str) -> str:
 def _bin_tables(found: Measurements) -> list[tuple[str, str]]:
     tables = [(model, kind, table) for model in found.models for kind, table in model.tables.items()]
     return [
-        (f"Bins of {_short(visible(model.name))}{'' if kind == 'binary' else f', {kind}'}", str(_seen(table)))
+        (f"Bins of {short(visible(model.name))}{'' if kind == 'binary' else f', {kind}'}", str(_seen(table)))
         for model, kind, table in tables
     ]
 
@@ -166,35 +136,15 @@ def _seen(table: BinTable) -> BinTable:
     return table if table.label is None else replace(table, label=tuple(visible(str(name)) for name in table.label))
 
 
-def _aligned(lines: Sequence[Sequence[str]], numbers: int) -> str:
-    widths = [max(_width(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(
-            " " * (w - _width(cell)) + cell if 0 < i <= numbers else cell + " " * (w - _width(cell))
-            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
-
-
-def _wide(lines: Sequence[Sequence[str]]) -> int:
-    return sum(max(_width(line[i]) for line in lines) + 2 for i in range(len(lines[0]))) - 2
-
-
-def _width(text: str) -> int:
-    """Places that a terminal gives to the text: two for wide letters, none for combining marks."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
 def _markdown(found: Measurements, source: str) -> str:
-    head = ["measure", *(_escaped(model.name) for model in found.models), "meaning"]
+    head = ["measure", *(escaped(model.name) for model in found.models), "meaning"]
     lines = [[_dash(q), *_cells(q, found), q.meaning] for q in found.quantities]
-    blocks = [_piped(head, lines, right=range(1, len(found.models) + 1))]
+    blocks = [piped(head, lines, right=range(1, len(found.models) + 1))]
     for model in found.models:
         for kind, table in model.tables.items():
-            title = _escaped(model.name) + ("" if kind == "binary" else f", {kind}")
+            title = escaped(model.name) + ("" if kind == "binary" else f", {kind}")
             blocks.append(f"Bins of {title}:\n\n{_piped_bins(table)}")
-    blocks += [_escaped(line) for line in _footer(found, source, 10**6).split("\n")]
+    blocks += [escaped(line) for line in footer(found, source, 10**6).split("\n")]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -205,10 +155,10 @@ def _dash(quantity: Quantity) -> str:
 def _piped_bins(table: BinTable) -> str:
     columns = table.columns()
     lines = [
-        [_escaped(_bin_cell(name, value)) for name, value in zip(columns, row, strict=True)] for row in _rows(table)
+        [escaped(_bin_cell(name, value)) for name, value in zip(columns, row, strict=True)] for row in _rows(table)
     ]
     right = range(0 if table.label is None else 1, len(columns))
-    return _piped([_escaped(name) for name in columns], lines, right=right)
+    return piped([escaped(name) for name in columns], lines, right=right)
 
 
 def _rows(table: BinTable) -> list[tuple[Any, ...]]:
@@ -220,23 +170,7 @@ def _bin_cell(name: str, value: Any) -> str:
         return str(value)
     if name in ("low_edge", "high_edge", "weight"):
         return f"{value:.6g}"
-    return _number(value, "count" if name == "n" else "fraction", 4)
-
-
-def _piped(head: Sequence[str], lines: Sequence[Sequence[str]], right: range) -> str:
-    rule = ["---:" if i in right else ":---" for i in range(len(head))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
-
-
-def _escaped(text: str) -> str:
-    r"""Text that Markdown shows as it is.
-
-    Examples
-    --------
-    >>> print(_escaped("p_a|b <i>"))
-    p\_a\|b \<i\>
-    """
-    return re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", visible(text))
+    return number(value, "count" if name == "n" else "fraction", 4)
 
 
 def _csv(found: Measurements) -> str:
@@ -251,34 +185,17 @@ def _csv(found: Measurements) -> str:
         for model, kind, table in tables:
             for i, row in enumerate(_rows(replace(table, label=None))):
                 label = [] if not named else [visible(str(table.label[i])) if table.label is not None else ""]
-                writer.writerow([visible(model), kind, *label, *map(_exact, row)])
+                writer.writerow([visible(model), kind, *label, *map(exact, row)])
     else:
         writer.writerow(["measure", *(visible(model.name) for model in found.models)])
         for quantity in found.quantities:
-            writer.writerow([quantity.key, *(_exact(model.values[quantity.key]) for model in found.models)])
+            writer.writerow([quantity.key, *(exact(model.values[quantity.key]) for model in found.models)])
     return out.getvalue()
-
-
-def _exact(value: float) -> str:
-    """Every digit; nothing for what is not a number."""
-    return "" if math.isnan(value) else repr(value)
 
 
 def _json(found: Measurements, source: str) -> str:
     keys = [quantity.key for quantity in found.quantities]
-    models = []
-    for model in found.models:
-        values = {key: model.values[key] for key in keys}
-        entry: dict[str, Any] = {
-            "name": model.name,
-            "columns": list(model.columns),
-            "classes": None if model.classes is None else list(model.classes),
-            "measures": values,
-            "infinite": [key for key, value in values.items() if math.isinf(value)],
-        }
-        if model.tables:
-            entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
-        models.append(entry)
+    models = [model_entry(model, keys) for model in found.models]
     data = {
         "schema": 1,
         "version": __version__,
@@ -286,12 +203,19 @@ def _json(found: Measurements, source: str) -> str:
         "bins": found.bins,
         "models": models,
     }
-    return json.dumps(_finite(data), indent=2, allow_nan=False) + "\n"
+    return json.dumps(finite(data), indent=2, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def model_entry(model: Measured, keys: Sequence[str]) -> dict[str, Any]:
+    """One model as JSON has it."""
+    values = {key: model.values[key] for key in keys}
+    entry: dict[str, Any] = {
+        "name": model.name,
+        "columns": list(model.columns),
+        "classes": None if model.classes is None else list(model.classes),
+        "measures": values,
+        "infinite": [key for key, value in values.items() if math.isinf(value)],
+    }
+    if model.tables:
+        entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
+    return entry

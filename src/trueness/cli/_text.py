@@ -9,9 +9,10 @@ nothing is missing and nothing went wrong, and otherwise the plain reader decide
 import csv
 import math
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,56 +25,93 @@ __all__ = ["MISSING", "TextFile"]
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells that mean a missing value, in labels and in numbers."""
 
+_BLOCK = 1 << 24
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
 class TextFile(Source):
-    """A text file with a header."""
+    """A text file with a header.
 
-    def __init__(self, path: Path, name: str, separator: str) -> None:
+    Parameters
+    ----------
+    path, name
+        Where it lies, and what messages call it.
+    separator
+        Between the cells of a line.
+    above
+        How many lines of the file come before the first after the header, if this is a piece of a file.
+    """
+
+    def __init__(self, path: Path, name: str, separator: str, above: int = 0) -> None:
         self.path, self.name, self.separator = path, name, separator
-        self._header = next(self._records(), [])
-        self.names = tuple(cell.strip() for cell in self._header)
+        self.size = path.stat().st_size
+        self._above, self._line = 0, 0
+        self.header = next(self.records(), [])
+        self._head = self._line
+        self._above = above - self._head if above else 0
+        self.names = tuple(cell.strip() for cell in self.header)
         if not any(self.names):
             raise InputError(f"{name} has no header: its first line must name the columns.")
 
-    def read(self, label: str, numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         """Read the columns, fast if possible."""
-        for wanted in (label, *numbers):
+        for wanted in (*labels, *numbers):
             if self.names.count(wanted) > 1:
                 raise InputError(f"{self.name} has {self.names.count(wanted)} columns named {wanted!r}.")
-        found = self._fast(label, numbers) if self.names == tuple(self._header) else None
-        return self._plain(label, numbers) if found is None else found
+        plain = self.names != tuple(self.header) or set(labels) & set(numbers)
+        found = None if plain else self._fast(labels, numbers)
+        return self._plain(labels, numbers) if found is None else found
 
-    def _records(self) -> Iterator[list[str]]:
+    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+        """Cut between lines, each piece with the header above it."""
+        with self.path.open("rb") as file, tempfile.TemporaryDirectory() as folder:
+            head = b"".join(file.readline() for _ in range(self._head))
+            above = self._head
+            for block in _blocks(file):
+                piece = Path(folder, "piece")
+                piece.write_bytes(head + block)
+                yield TextFile(piece, self.name, self.separator, above).read(labels, numbers), file.tell()
+                above += block.count(b"\n")
+
+    def records(self) -> Iterator[list[str]]:
         """Lines cut into cells; blank lines left out. Bytes that are not UTF-8 may stand in columns nobody reads."""
         with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.reader(file, delimiter=self.separator)
             try:
                 for cells in reader:
-                    self._line = reader.line_num
+                    self._line = reader.line_num + self._above
                     if cells:
                         yield cells
             except csv.Error as reason:
-                raise InputError(f"{self.name}, line {reader.line_num}, cannot be read: {reason}.") from reason
+                line = reader.line_num + self._above
+                raise InputError(f"{self.name}, line {line}, cannot be read: {reason}.") from reason
 
-    def _plain(self, label: str, numbers: Sequence[str]) -> Columns:
-        records = self._records()
+    def rows(self) -> Iterator[list[str]]:
+        """The cells of every line below the header, as many as the header has."""
+        records = self.records()
         width = len(next(records))
-        at = [self.names.index(column) for column in (label, *numbers)]
-        texts: list[str | None] = []
-        columns: list[list[float]] = [[] for _ in numbers]
         for cells in records:
             if len(cells) != width and (len(cells) < width or any(cells[width:])):
                 raise InputError(
                     f"{self.name}, line {self._line}, has {len(cells)} cells where the header has {width}. "
                     "Cells that hold the separator need quotes."
                 )
-            texts.append(self._label(cells[at[0]], label))
-            for values, name, i in zip(columns, numbers, at[1:], strict=True):
-                values.append(self._number(cells[i], name))
-        return Columns(_labels(texts), {n: np.array(v) for n, v in zip(numbers, columns, strict=True)})
+            yield cells[:width]
+
+    def _plain(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+        texts: dict[str, list[str | None]] = {name: [] for name in labels}
+        values: dict[str, list[float]] = {name: [] for name in numbers}
+        at = {name: self.names.index(name) for name in (*labels, *numbers)}
+        for cells in self.rows():
+            for name, column in texts.items():
+                column.append(self._label(cells[at[name]], name))
+            for name, numeric in values.items():
+                numeric.append(self._number(cells[at[name]], name))
+        return Columns(
+            {name: _labels(column) for name, column in texts.items()},
+            {name: np.array(numeric) for name, numeric in values.items()},
+        )
 
     def _label(self, cell: str, column: str) -> str | None:
         if _ESCAPED_BYTE.search(cell):
@@ -99,10 +137,10 @@ class TextFile(Source):
             hint = " The decimal sign must be a point."
         raise InputError(f"{self.name}: column {column!r} must hold numbers; line {self._line} has {cell!r}.{hint}")
 
-    def _fast(self, label: str, numbers: Sequence[str]) -> Columns | None:
+    def _fast(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns | None:
         for reader in (_polars, _pyarrow, _pandas):
             try:
-                frame = reader(str(self.path), label, list(dict.fromkeys(numbers)), self.separator)
+                frame = reader(str(self.path), list(labels), list(numbers), self.separator)
             except ImportError:
                 continue
             except Exception:  # whatever it was, the plain reader says it better
@@ -110,14 +148,31 @@ class TextFile(Source):
             if any(frame[name].is_null().any() for name in frame.columns):
                 return None
             values = {name: frame[name].to_numpy() for name in numbers}
-            texts = [text.strip() for text in frame[label].to_list()]
-            if any(np.isnan(column).any() for column in values.values()) or any(text in texts for text in MISSING):
+            texts = {name: [text.strip() for text in frame[name].to_list()] for name in labels}
+            if any(np.isnan(column).any() for column in values.values()):
                 return None
-            return Columns(_labels(texts), values)
+            if any(not set(MISSING).isdisjoint(column) for column in texts.values()):
+                return None
+            return Columns({name: _labels(column) for name, column in texts.items()}, values)
         return None
 
 
-def _labels(texts: list[str | None]) -> NDArray[Any]:
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The rest of a file, cut after line breaks that are not inside quotes."""
+    rest = b""
+    while piece := file.read(_BLOCK):
+        rest += piece
+        cut = rest.rfind(b"\n") + 1
+        while cut and rest.count(b'"', 0, cut) % 2:
+            cut = rest.rfind(b"\n", 0, cut - 1) + 1
+        if cut:
+            yield rest[:cut]
+            rest = rest[cut:]
+    if rest:
+        yield rest
+
+
+def _labels(texts: Sequence[str | None]) -> NDArray[Any]:
     """Text as the simplest type that holds every label: whole numbers, numbers, true/false, text."""
     distinct = {text for text in texts if text is not None}
     parsers: tuple[Callable[[str], Any], ...] = (_whole, _decimal, _truth, str)
@@ -145,15 +200,15 @@ def _truth(text: str) -> bool | None:
     return {"true": True, "false": False}.get(text.lower())
 
 
-def _polars(path: str, label: str, numbers: list[str], separator: str) -> Any:
+def _polars(path: str, labels: list[str], numbers: list[str], separator: str) -> Any:
     import narwhals.stable.v2 as nw
     import polars as pl
 
-    types = {label: pl.String, **dict.fromkeys(numbers, pl.Float64)}
+    types = {**dict.fromkeys(labels, pl.String), **dict.fromkeys(numbers, pl.Float64)}
     return nw.read_csv(
         path,
         backend="polars",
-        columns=[label, *numbers],
+        columns=[*labels, *numbers],
         schema_overrides=types,
         null_values=list(MISSING),
         glob=False,
@@ -161,23 +216,23 @@ def _polars(path: str, label: str, numbers: list[str], separator: str) -> Any:
     )
 
 
-def _pyarrow(path: str, label: str, numbers: list[str], separator: str) -> Any:
+def _pyarrow(path: str, labels: list[str], numbers: list[str], separator: str) -> Any:
     import narwhals.stable.v2 as nw
     import pyarrow as pa
     import pyarrow.csv
 
-    types = {label: pa.string(), **dict.fromkeys(numbers, pa.float64())}
+    types = {**dict.fromkeys(labels, pa.string()), **dict.fromkeys(numbers, pa.float64())}
     wanted = pyarrow.csv.ConvertOptions(
-        include_columns=[label, *numbers], column_types=types, null_values=list(MISSING), strings_can_be_null=True
+        include_columns=[*labels, *numbers], column_types=types, null_values=list(MISSING), strings_can_be_null=True
     )
     parse = pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True)
     return nw.read_csv(path, backend="pyarrow", convert_options=wanted, parse_options=parse, **_separated(separator))
 
 
-def _pandas(path: str, label: str, numbers: list[str], separator: str) -> Any:
+def _pandas(path: str, labels: list[str], numbers: list[str], separator: str) -> Any:
     import narwhals.stable.v2 as nw
 
-    types = {label: str, **dict.fromkeys(numbers, "float64")}
+    types = {**dict.fromkeys(labels, str), **dict.fromkeys(numbers, "float64")}
     # All columns, not `usecols`: with it, pandas 2 cuts lines that are too long without a word.
     frame = nw.read_csv(
         path,
@@ -190,7 +245,7 @@ def _pandas(path: str, label: str, numbers: list[str], separator: str) -> Any:
     )
     if type(frame.to_native().index).__name__ != "RangeIndex":  # lines longer than the header, read as row names
         raise ValueError("ragged lines")
-    return frame.select(label, *numbers)
+    return frame.select(*labels, *numbers)
 
 
 def _separated(separator: str) -> dict[str, str]:

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 
 __all__ = ["in_options", "visible"]
 
-_ARGUMENT = re.compile(r"`(pos_label|labels|missing|sum_tolerance|clip_tolerance|from_logits|bins)(?:=([^`]*))?`")
+_ARGUMENTS = (
+    *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "bins", "level", "kind"),
+    *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split"),
+)
+_ARGUMENT = re.compile(rf"`({'|'.join(_ARGUMENTS)})(?:=([^`]*))?`")
 _RULES = (("`EqualMass` bins", "`--bins`"), ("`Distinct()`", "`--bins distinct`"))
 
 
@@ -42,6 +46,6 @@ def _option(argument: re.Match[str]) -> str:
     name, value = argument[1].replace("_", "-"), argument[2] or ""
     if name == "labels":
         value = ",".join(part.strip(" '\"") for part in value.strip("[]").split(",")) if "…" not in value else ""
-    elif name in ("missing", "from-logits"):
-        value = value.strip("'\"").replace("True", "")
+    elif name in ("missing", "from-logits", "kind", "method", "measure", "scheme", "bound", "fitted"):
+        value = value.strip("'\"").replace("True", "").replace("_", "-")
     return f"`--{name} {value}".rstrip() + "`"

@@ -1,15 +1,34 @@
-"""Output to a file that is either the new text or, if anything fails, the old one."""
+"""Output: to a file that is either the new one or, if anything fails, the old one; or to standard output."""
 
+import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
-from trueness._tally.atomic import replace_file
+import click
+
 from trueness.errors import InputError
 
-__all__ = ["check_writable", "write"]
+if TYPE_CHECKING:
+    from trueness.cli._sheet import Sheet
+
+__all__ = ["check_writable", "deliver", "form_of", "write", "write_with"]
+
+_SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv"}
 
 
-def check_writable(path: str) -> None:
+def form_of(form: str | None, output: str | None) -> str:
+    """The form asked for, or that of the name of the output, or a table."""
+    if form is None and output is not None and output != "-":
+        return _SUFFIXES.get(Path(output).suffix.lower(), "table")
+    return form or "table"
+
+
+def check_writable(path: str | None) -> None:
     """Refuse, before any work is done, a place where no file can be."""
+    if path is None or path == "-":
+        return
     target = Path(path)
     if target.is_dir():
         raise InputError(f"`--output` must be a file; {path!r} is a folder.")
@@ -17,13 +36,34 @@ def check_writable(path: str) -> None:
         raise InputError(f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}.")
 
 
-def write(path: str, text: str) -> None:
+def write(path: str, content: str | bytes) -> None:
     """Write beside the target, then replace it in one step."""
+    data = content.encode() if isinstance(content, str) else content
+    write_with(path, lambda file: file.write(data))
+
+
+def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
+    """Let `fill` write beside the target, then replace it in one step."""
+    from trueness._tally.atomic import replace_file
+
     target = Path(path).resolve()
     try:
-        if target.exists() and not target.is_file():  # a pipe or a terminal cannot be replaced
-            target.write_text(text, encoding="utf-8", newline="")
+        if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
+            with target.open("wb") as file:
+                fill(file)
         else:
-            replace_file(target, lambda file: file.write(text.encode()))
+            replace_file(target, fill)
     except OSError as reason:
         raise InputError(f"`--output` {path!r} cannot be written: {reason.strerror or reason}.") from reason
+
+
+def deliver(sheet: "Sheet", form: str | None, output: str | None) -> None:
+    """Print the sheet, or write it to a file."""
+    from trueness.cli._sheet import rendered
+
+    chosen = form_of(form, output)
+    if output is not None and output != "-":
+        write(output, rendered(sheet, chosen))
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+    click.echo(rendered(sheet, chosen, width=width), nl=False)

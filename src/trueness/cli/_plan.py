@@ -1,0 +1,114 @@
+"""``trueness plan``."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trueness.cli._options import output_options
+from trueness.cli._say import refusing
+from trueness.cli._words import in_options
+from trueness.cli._write import check_writable, deliver
+from trueness.errors import InputError
+
+if TYPE_CHECKING:
+    from trueness.cli._sheet import Sheet
+
+__all__ = ["command"]
+
+_KINDS = {
+    "conditional": "every bin's value is within epsilon of its event rate",
+    "marginal": "the value of a new row's bin is within epsilon of its event rate",
+    "expected-ece": "the expected calibration error is at most epsilon",
+}
+
+
+@click.command("plan", no_args_is_help=True)
+@click.option("--n", type=click.IntRange(min=1), metavar="N", help="Rows to fit on.")
+@click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
+@click.option("--epsilon", type=float, metavar="EPSILON", help="The error allowed, between 0 and 1.")
+@click.option(
+    "--alpha", type=float, default=0.1, show_default=True, help="How often the promise may fail, between 0 and 1."
+)
+@click.option(
+    "--kind", type=click.Choice(list(_KINDS)), default="conditional", show_default=True, help="What is promised."
+)
+@click.option(
+    "--scheme",
+    type=click.Choice(["umd", "randomized", "original", "split", "fixed-width"]),
+    default="umd",
+    show_default=True,
+    help="How histogram binning makes and fills its bins.",
+)
+@click.option(
+    "--bound",
+    type=click.Choice(["hoeffding", "exact"]),
+    default="hoeffding",
+    show_default=True,
+    help="As published, or from the binomial distribution: smaller and as safe.",
+)
+@output_options
+def command(debug: bool, **options: Any) -> None:
+    """Plan histogram binning with a guarantee.
+
+    Of rows, bins and error give two, and get the third.
+
+    \b
+      trueness plan --n 5000 --bins 10          how far can it be off?
+      trueness plan --bins 10 --epsilon 0.05    how many rows does it need?
+      trueness plan --n 5000 --epsilon 0.05     how many bins can it have?
+
+    The promise holds whatever the model and the distribution.
+
+    Exit code 0: planned. 2: the options are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    given = [options[name] is not None for name in ("n", "n_bins", "epsilon")]
+    if sum(given) != 2:
+        raise click.UsageError("Give two of --n, --bins and --epsilon; the third is what is planned.")
+    with refusing(debug):
+        _plan(**options)
+
+
+def _plan(
+    *, n: int | None, n_bins: int | None, epsilon: float | None, form: str | None, output: str | None, **how: Any
+) -> None:
+    from trueness import recalibrate as planning
+
+    check_writable(output)
+    arguments = {
+        name: value for name, value in (("n", n), ("n_bins", n_bins), ("epsilon", epsilon)) if value is not None
+    }
+    function, wanted = {
+        n: ("sample_size", "n"),
+        n_bins: ("max_bins", "n_bins"),
+        epsilon: ("epsilon", "epsilon"),
+    }[None]
+    try:
+        found = getattr(planning, function)(**arguments, **how)
+    except InputError as reason:
+        said = in_options(str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`"))
+        raise InputError(said) from reason
+    if wanted == "n_bins" and found == 0:
+        raise InputError(
+            f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows; one bin needs "
+            f"{planning.sample_size(n_bins=1, epsilon=epsilon, **how):,}."
+        )
+    deliver(_sheet({**arguments, wanted: found}, wanted, how), form, output)
+
+
+def _sheet(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> "Sheet":
+    from trueness.cli._sheet import Column, Sheet, stamped
+
+    names = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
+    line = {"n": numbers["n"], "n_bins": numbers["n_bins"], "epsilon": numbers["epsilon"], **how, "planned": wanted}
+    columns = [
+        Column("n", "rows", "count"),
+        Column("n_bins", "bins", "count"),
+        Column("epsilon", "epsilon", "fraction"),
+        Column("alpha", "alpha", "text"),
+        Column("kind", "promise", "text"),
+        Column("scheme", "scheme", "text"),
+        Column("bound", "bound", "text"),
+    ]
+    often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
+    notes = [f"Planned: {names[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
+    return Sheet([*columns, Column("planned", "planned", "text")], [line], stamped(plan=line), notes, columns)

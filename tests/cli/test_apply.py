@@ -1,0 +1,188 @@
+"""``trueness apply`` writes the rows with one more column, in the format that they came in."""
+
+import json
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+from tables_on_disk import FORMATS, write_columns
+
+import trueness as tn
+from trueness import recalibrate
+
+pytestmark = pytest.mark.skipif("HistogramBinning" not in recalibrate.__all__, reason="no calibrators")
+
+
+@pytest.fixture
+def fitted(grouped, tmp_path):
+    """A map in a file, and what it makes of the scores."""
+    d = tn.simulate.demo(2_000, seed=3)
+    made = recalibrate.PlattScaling().fit(d.y_prob, d.y_true)
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    made.save(folder / "map.json")
+    return str(folder / "map.json"), made.predict(grouped["p"])
+
+
+def read(path):
+    """The columns of a file, by name."""
+    if path.suffix in (".csv", ".tsv"):
+        frame = pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+    elif path.suffix == ".parquet":
+        frame = pl.read_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame = pl.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
+    elif path.suffix == ".npz":
+        with np.load(path) as archive:
+            return {name: archive[name] for name in archive.files}
+    else:
+        table = np.load(path)
+        return {name: table[name] for name in table.dtype.names}
+    return {name: frame[name].to_numpy() for name in frame.columns}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_column_stays_and_one_is_added(call, grouped, fitted, tmp_path, kind):
+    path, expected = fitted
+    write_columns(tmp_path / f"x.{kind}", grouped)
+    result = call("apply", f"x.{kind}", "--prob", "p", "--calibrator", path, "-o", f"out.{kind}")
+    assert result.exit_code == 0, result.stderr
+    found = read(tmp_path / f"out.{kind}")
+    assert list(found) == [*grouped, "p_calibrated"]
+    np.testing.assert_array_equal(found["p_calibrated"], expected)
+    for name, values in grouped.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_parquet_is_written_by_the_library_that_reads_it(call, grouped, fitted, tmp_path, without, library):
+    path, expected = fitted
+    write_columns(tmp_path / "x.parquet", grouped)
+    if library == "pyarrow":
+        without("polars")
+    result = call("apply", "x.parquet", "--prob", "p", "--calibrator", path, "--name", "better", "-o", "out.parquet")
+    assert result.exit_code == 0, result.stderr
+    import pyarrow.parquet
+
+    np.testing.assert_array_equal(pyarrow.parquet.read_table(tmp_path / "out.parquet")["better"].to_numpy(), expected)
+
+
+def test_text_cells_are_not_touched(call, fitted, tmp_path):
+    (tmp_path / "x.csv").write_text('id,p,note\n007,0.50,"a, ""b"""\n1e3, 0.5 ,\n', encoding="utf-8")
+    result = call("apply", "x.csv", "--calibrator", fitted[0])
+    head, first, second = result.stdout.splitlines()
+    assert head == "id,p,note,p_calibrated"
+    assert first.startswith('007,0.50,"a, ""b""",0.')
+    assert second.startswith("1e3, 0.5 ,,0.")
+
+
+def test_an_array_called_like_an_argument_of_numpy_is_kept(call, fitted, tmp_path):
+    np.save(tmp_path / "a.npy", [1, 2])
+    np.savez(tmp_path / "x.npz", p=[0.2, 0.7])
+    with zipfile.ZipFile(tmp_path / "x.npz", "a") as archive:
+        archive.write(tmp_path / "a.npy", "file.npy")
+    assert call("apply", "x.npz", "--calibrator", fitted[0], "-o", "out.npz").exit_code == 0
+    assert list(read(tmp_path / "out.npz")) == ["p", "file", "p_calibrated"]
+
+
+def test_a_matrix_of_columns_becomes_as_many(call, multiclass, tmp_path):
+    y, P = multiclass
+    made = recalibrate.TemperatureScaling().fit(P, y)
+    made.save(tmp_path / "map.json")
+    write_columns(tmp_path / "x.csv", {"a": P[:, 0], "b": P[:, 1], "c": P[:, 2]})
+    np.savez(tmp_path / "x.npz", P=P)
+    new = made.predict(P[:1])[0]
+    for name, given in (("x.csv", ["--prob-columns", "a,b,c"]), ("x.npz", ["--prob", "P"])):
+        out = f"out{name[1:]}"
+        result = call("apply", name, *given, "--calibrator", "map.json", "-o", out)
+        assert result.exit_code == 0, result.stderr
+    found = read(tmp_path / "out.csv")
+    assert [found[f"{k}_calibrated"][0] for k in "abc"] == new.tolist()
+    np.testing.assert_array_equal(read(tmp_path / "out.npz")["P_calibrated"][0], new)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "npz"])
+def test_rows_without_a_score_are_refused_or_kept(call, fails, fitted, tmp_path, kind):
+    p = np.array([0.3, np.nan, 0.6])
+    write_columns(tmp_path / f"x.{kind}", {"id": np.arange(3), "p": p})
+    if kind == "jsonl":
+        (tmp_path / "x.jsonl").write_text('{"id": 0, "p": 0.3}\n{"id": 1}\n{"id": 2, "p": 0.6}\n')
+    given = ["apply", f"x.{kind}", "--prob", "p", "--calibrator", fitted[0], "-o", f"out.{kind}"]
+    assert "1 of 3 are. `--missing keep` leaves" in fails(*given)
+    assert not (tmp_path / f"out.{kind}").exists()
+    assert call(*given, "--missing", "keep").exit_code == 0
+    found = read(tmp_path / f"out.{kind}")["p_calibrated"].astype(float)
+    assert np.isnan(found).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--calibrator", "none.json"], "`--calibrator` 'none.json' cannot be read: No such file"),
+        (["--calibrator", "x.csv"], "`--calibrator` 'x.csv' cannot be used: it must be a JSON file"),
+        (["--calibrator", "{map}", "--name", "p"], "x.csv has a column 'p' already"),
+        (["--calibrator", "{map}", "--prob", "p", "--prob", "q"], "`--prob` must name one model; got p, q."),
+        (["--calibrator", "{map}", "--prob-columns", "p,q"], "x.csv: "),
+        (["--calibrator", "{map}", "--prob", "z"], "x.csv has no column 'z'"),
+        (["--calibrator", "{map}", "--prob", "big"], "Scores 'big' must lie in [0, 1]"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused(fails, fitted, tmp_path, words, message):
+    (tmp_path / "x.csv").write_text("p,q,big\n0.5,0.5,7\n0.2,0.8,8\n")
+    assert message in fails("apply", "x.csv", *(w.format(map=fitted[0]) for w in words), "-o", "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_file_and_a_map_are_asked_for(call, fitted):
+    assert "Give a FILE" in call("apply", "--calibrator", fitted[0]).stderr
+    assert "--calibrator" in call("apply", "x.csv").stderr
+
+
+def test_the_map_of_its_own_rows_is_remarked_on(call, tmp_path):
+    d = tn.simulate.demo(500)
+    write_columns(tmp_path / "x.csv", {"y": d.y_true, "p": d.y_prob})
+    assert call("fit", "x.csv", "-o", "map.json").exit_code == 0
+    result = call("apply", "x.csv", "--calibrator", "map.json")
+    assert "rows that the calibrator was fitted on" in result.stderr
+
+
+def test_a_plain_matrix_gets_one_more_column(call, fitted, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[1, 0.2], [2, 0.7]]))
+    assert call("apply", "x.npy", "--prob", "1", "--calibrator", fitted[0], "-o", "out.npy").exit_code == 0
+    found = np.load(tmp_path / "out.npy")
+    assert found.shape == (2, 3)
+    assert found[:, :2].tolist() == [[1, 0.2], [2, 0.7]]
+
+
+def test_lists_in_json_lines_stay_lists(call, multiclass, tmp_path):
+    y, P = multiclass
+    made = recalibrate.TemperatureScaling().fit(P, y)
+    made.save(tmp_path / "map.json")
+    rows = [{"P": row} for row in P[:3].tolist()] + [{"P": [None, None, None]}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = call("apply", "x.jsonl", "--prob", "P", "--calibrator", "map.json", "--missing", "keep")
+    assert result.exit_code == 0, result.stderr
+    found = [json.loads(line)["P_calibrated"] for line in result.stdout.splitlines()]
+    assert found == [*made.predict(P[:3]).tolist(), None]
+
+
+def test_fields_of_an_array_cannot_be_matrices(fails, multiclass, tmp_path):
+    y, P = multiclass
+    recalibrate.TemperatureScaling().fit(P, y).save(tmp_path / "map.json")
+    table = np.zeros(300, dtype=[("P", float, (3,))])
+    table["P"] = P
+    np.save(tmp_path / "x.npy", table)
+    message = fails("apply", "x.npy", "--prob", "P", "--calibrator", "map.json", "-o", "out.npy")
+    assert "cannot become a field of a structured array" in message
+
+
+def test_more_that_cannot_be_applied_is_refused(fails, fitted, tmp_path):
+    (tmp_path / "x.csv").write_text("p,q\n0.5,0.5\n")
+    (tmp_path / "none.csv").write_text("p,q\n")
+    (tmp_path / "map.json").write_bytes(b"\xff\xfe")
+    matrix = ["--prob-columns", "p,q", "--name", "r"]
+    recalibrate.TemperatureScaling().fit([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]], [1, 0, 0]).save(tmp_path / "two.json")
+    assert "is not a JSON file of a calibrator" in fails("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
+    assert fails("apply", "none.csv", "--prob", "p", "--calibrator", fitted[0]) == "none.csv has no rows."
+    assert "`--name` is for one column" in fails("apply", "x.csv", *matrix, "--calibrator", "two.json")

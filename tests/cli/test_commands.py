@@ -1,0 +1,164 @@
+"""Every command on every format: the same rows in, the same words out."""
+
+import numpy as np
+import pytest
+from tables_on_disk import FORMATS, write_columns
+
+VERBS = {
+    "measure": ["--prob", "p", "--weight", "w", "--format", "csv"],
+    "test": ["--prob", "p", "--by", "region", "--cluster", "who", "--format", "csv"],
+    "compare": ["--prob", "p", "--prob", "q", "--cluster", "who", "--format", "csv"],
+    "gate": ["--prob", "p", "--max-ece", "0.9", "--by", "region", "--format", "csv"],
+    "fit": ["--prob", "p", "--set", "n_bins=5"],
+    "plot": ["--prob", "p"],
+    "report": ["--prob", "p", "--by", "region", "--format", "json"],
+}
+BAD = {
+    "wrong column": ("x.csv", b"y,q\n0,0.1\n1,0.9\n", "has no column 'p'"),
+    "empty": ("x.csv", b"", "is empty"),
+    "header only": ("x.csv", b"y,p\n", "has no rows"),
+    "mixed types": ("x.csv", b"y,p\n0,0.1\n1,high\n", "must hold numbers; line 3 has 'high'"),
+    "ragged": ("x.csv", b"y,p\n0,0.1\n1\n", "line 3, has 1 cells"),
+    "truncated Parquet": ("x.parquet", b"PAR1 and not much else", "may be truncated"),
+    "truncated JSON": ("x.jsonl", b'{"y": 0, "p": 0.1}\n{"y": 1, "p": 0.', "line 2, is not JSON"),
+    "truncated npz": ("x.npz", b"PK\x03\x04 and not much else", "may be truncated"),
+    "zero bytes": ("x.csv", b"y,p\n0,0.1\n\x00\x00", "zero bytes"),
+}
+
+
+def asked(verb, name):
+    return [verb, name, "--label", "y", *VERBS[verb]]
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory, grouped):
+    folder = tmp_path_factory.mktemp("tables")
+    for kind in FORMATS:
+        write_columns(folder / f"x.{kind}", grouped)
+    return folder
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_says_the_same_of_every_format(call, needs, tables, verb):
+    needs(verb)
+    said = {}
+    for kind in FORMATS:
+        result = call(*asked(verb, tables / f"x.{kind}"))
+        assert result.exit_code == 0, result.stderr
+        said[kind] = result.stdout.replace(f"x.{kind}", "x")
+    assert len(said["npz"]) > 50
+    assert {kind for kind in FORMATS if said[kind] != said["npz"]} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_runs_as_a_process_on_every_format(process, needs, tables, verb, kind):
+    needs(verb)
+    done = process(*asked(verb, tables / f"x.{kind}"))
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout) > 50
+
+
+@pytest.mark.parametrize(("verb", "kind"), list(zip(VERBS, [*FORMATS, "csv"], strict=True)))
+def test_every_command_runs_as_a_process(process, needs, tables, verb, kind):
+    needs(verb)
+    done = process(*asked(verb, tables / f"x.{kind}"))
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout) > 50
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_bad_file_is_refused_by_every_command_and_leaves_no_output(fails, needs, tmp_path, verb, case):
+    needs(verb)
+    name, content, words = BAD[case]
+    (tmp_path / name).write_bytes(content)
+    where = "out.png" if verb == "plot" else "out.json"
+    arguments = [verb, name, "--label", "y", "--prob", "p", "-o", where]
+    arguments += ["--max-ece", "0.5"] if verb == "gate" else []
+    assert words in fails(*arguments)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("verb", ["measure", "gate"])
+def test_a_folder_and_a_path_that_may_not_be_read_are_refused_by_a_process(process, tmp_path, verb):
+    (tmp_path / "folder.csv").mkdir()
+    more = ["--max-ece", "0.5"] if verb == "gate" else []
+    for name in ("folder.csv", "none.csv", "none/x.csv"):
+        done = process(verb, name, *more, "-o", "out.csv")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("Error: ")
+        assert len(done.stderr.splitlines()) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["folder.csv"]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_standard_input_is_read_in_every_format(call, tables, kind):
+    separator = ["--separator", "tab"] if kind == "tsv" else []
+    result = call(*asked("measure", "-"), *separator, stdin=(tables / f"x.{kind}").read_bytes())
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == call(*asked("measure", tables / "x.npz")).stdout
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_input_format_can_be_said(call, tables, tmp_path, kind):
+    (tmp_path / "data").write_bytes((tables / f"x.{kind}").read_bytes())
+    result = call(*asked("measure", "data"), "--input-format", kind)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == call(*asked("measure", tables / "x.npz")).stdout
+
+
+@pytest.mark.parametrize("said", FORMATS)
+def test_an_input_format_that_the_file_is_not_is_refused(fails, tables, said):
+    other = "csv" if said in ("parquet", "npz", "npy") else "npz"
+    message = fails(*asked("measure", tables / f"x.{other}"), "--input-format", said)
+    assert message.startswith(f"`--input-format` says {said}, but ")
+
+
+def test_scores_of_several_classes_go_through_every_command(call, needs, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P, Q=P[:, ::-1])
+    for verb, more in {
+        "measure": ["--prob", "P"],
+        "test": ["--prob", "P"],
+        "compare": ["--prob", "P", "--prob", "Q"],
+        "gate": ["--prob", "P", "--max-ece", "0.9"],
+        "plot": ["--prob", "P"],
+        "report": ["--prob", "P", "--format", "text"],
+        "fit": ["--prob", "P", "--calibrator", "top-label:histogram-binning"],
+    }.items():
+        if verb in ("plot", "report", "fit"):
+            needs(verb)
+        result = call(verb, "x.npz", "--label", "y", *more)
+        assert result.exit_code == 0, (verb, result.stderr)
+        assert len(result.stdout) > 50
+        if verb in ("test", "gate"):
+            assert "the largest score, and whether its class came." in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("measure", "report")])
+def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call, fails, needs, grouped, tmp_path, verb):
+    needs(verb)
+    p = grouped["p"].copy()
+    p[5] = np.nan
+    write_columns(tmp_path / "x.npz", grouped | {"p": p})
+    assert "missing values" in fails(*asked(verb, "x.npz"))
+    result = call(*asked(verb, "x.npz"), "--missing", "drop")
+    assert result.exit_code == 0, result.stderr
+    assert "warning: 1 of 600 rows miss a value and were dropped." in result.stderr
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "plot"])
+def test_scores_out_of_range_are_refused_by_every_command(fails, needs, grouped, tmp_path, verb):
+    needs(verb)
+    p = grouped["p"].copy()
+    p[500] = 55
+    if verb != "report":  # it drops rows itself, to tell how many, and counts those that are left
+        p[2] = np.nan
+    write_columns(tmp_path / "x.npz", grouped | {"p": p})
+    message = fails(*asked(verb, "x.npz"), "--missing", "drop")
+    assert "column 'p' must lie in [0, 1]; 1 of " in message.lower().replace("column 'p' and column 'q'", "column 'p'")
+    # Neither the rows that were dropped nor those of other groups change the number.
+    assert "does not, the first is 55 at row 500." in message

@@ -1,0 +1,83 @@
+"""What docs/commands.md shows is what one gets."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tables_on_disk import write_columns
+
+PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+
+
+def sections():
+    """The blocks of commands below each heading."""
+    text = PAGE.read_text(encoding="utf-8")
+    parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)[1:]
+    found = zip(parts[::2], parts[1::2], strict=True)
+    return {title: re.findall(r"^```text\n(.*?)^```$", body, re.MULTILINE | re.DOTALL) for title, body in found}
+
+
+SECTIONS = sections()
+(FILE,) = SECTIONS.pop("Files and columns")
+del SECTIONS["JSON"]
+
+
+def steps(blocks):
+    """Each command with what is shown below it."""
+    lines = "".join(blocks).splitlines(keepends=True)
+    starts = [i for i, line in enumerate(lines) if line.startswith("$ ")]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        yield lines[start][2:].rstrip("\n"), "".join(lines[start + 1 : end])
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_commands_print_what_the_page_shows(call, needs, tmp_path, title):
+    code = None
+    verbs = set()
+    for command, shown in steps([FILE, *SECTIONS[title]]):
+        program, *words = shlex.split(command)
+        if program == "cat":
+            (tmp_path / words[0]).write_text(shown, encoding="utf-8")
+        elif program == "echo":
+            assert shown == f"{code}\n"
+        else:
+            needs(words[0])
+            result = call(*words)
+            code = result.exit_code
+            verbs.add(words[0])
+            assert result.stdout == shown, command
+            assert code in (0, 1)
+    assert verbs == set(title.split(" and "))
+
+
+def test_every_verb_has_a_section():
+    from trueness.cli._main import _VERBS
+
+    assert {verb for title in SECTIONS for verb in title.split(" and ")} == set(_VERBS)
+
+
+def test_options_that_the_page_names_exist(call):
+    from trueness.cli._main import _VERBS
+
+    text = PAGE.read_text(encoding="utf-8")
+    known = {word for verb in _VERBS for word in re.findall(r"--[a-z-]+", call(verb, "--help").stdout)}
+    assert set(re.findall(r"--[a-z][a-z-]+", text)) <= known
+
+
+def test_json_has_the_keys_that_the_page_names(call, needs, grouped, tmp_path):
+    write_columns(tmp_path / "x.npz", grouped)
+    named = re.findall(r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(named) == 6
+    for verb, by, keys in named:
+        if verb == "plan":
+            needs(verb)
+        given = {"plan": ["--n", "500", "--bins", "2"], "gate": ["--max-ece", "0.9"]}.get(verb, [])
+        given += [] if verb == "plan" else ["x.npz", "--prob", "p", "--prob", "q"]
+        given += ["--by", "region"] if by else []
+        found = json.loads(call(verb, *given, "--format", "json").stdout)
+        assert list(found) == ["schema", "version", *re.findall(r"`(\w+)`", keys)]
+        if "data" in found:
+            more = [] if verb == "measure" else ["cluster", "by"]
+            assert list(found["data"]) == ["source", "label", "weight", *more]

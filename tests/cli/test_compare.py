@@ -1,0 +1,90 @@
+"""``trueness compare`` gives the library's comparisons."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+
+
+@pytest.fixture
+def lines(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+
+    def run(*arguments):
+        result = call("compare", "x.csv", "--prob", "p", "--prob", "q", *arguments, "--format", "csv")
+        assert result.exit_code == 0, result.stderr
+        return list(csv.DictReader(io.StringIO(result.stdout)))
+
+    return run
+
+
+@pytest.mark.parametrize("measure", ["squared-ece", "brier", "log-loss"])
+def test_the_numbers_are_the_librarys(lines, grouped, measure):
+    (found,) = lines("--measure", measure, "--cluster", "who")
+    expected = tn.compare(
+        grouped["y"],
+        {"p": grouped["p"], "q": grouped["q"]},
+        measure=measure.replace("-", "_"),
+        cluster=grouped["who"],
+    )["p", "q"]
+    for name in ("difference", "standard_error", "low", "high", "pvalue", "adjusted_pvalue"):
+        assert float(found[name]) == getattr(expected, name)
+
+
+def test_other_measures_are_drawn(lines, grouped):
+    (found,) = lines("--measure", "ece", "--bins", "5", "--resamples", "99", "--seed", "4")
+    scores = {"p": grouped["p"], "q": grouped["q"]}
+    expected = tn.compare(
+        grouped["y"], scores, measure=lambda t: tn.ece(t, bins=5), method="bootstrap", resamples=99, seed=4
+    )["p", "q"]
+    assert float(found["difference"]) == expected.difference
+    assert float(found["low"]) == expected.low
+
+
+def test_groups_are_compared_apart(lines, grouped):
+    found = lines("--by", "region", "--measure", "brier")
+    assert [line["group"] for line in found] == ["north", "south"]
+    rows = grouped["region"] == "south"
+    expected = tn.compare(grouped["y"][rows], {"p": grouped["p"][rows], "q": grouped["q"][rows]}, measure="brier")[
+        "p", "q"
+    ]
+    assert float(found[1]["difference"]) == expected.difference
+
+
+def test_three_models_are_three_pairs_with_adjusted_p_values(call):
+    found = call("compare", "--demo", "--rows", "500", "--prob", "p", "--prob", "recalibrated", "--prob", "truth")
+    assert len(found.stdout.split("\n\n")[0].splitlines()) == 4
+    assert "adjusted p" in found.stdout
+    assert "adjusted p" not in call("compare", "--demo", "--rows", "500").stdout
+
+
+def test_json_has_pairs_and_estimates(call):
+    (found,) = json.loads(call("compare", "--demo", "--rows", "500", "--format", "json").stdout)["comparisons"]
+    (pair,) = found["pairs"]
+    assert pair["first"] == "p"
+    assert pair["difference"] == pytest.approx(found["estimates"]["p"] - found["estimates"]["recalibrated"])
+    assert found["measure"] == "squared_ece"
+
+
+def test_one_model_is_not_enough(fails):
+    assert "two models or more to compare; got 'p' alone" in fails("compare", "--demo", "--prob", "p")
+
+
+def test_what_does_not_go_together_is_refused(fails):
+    assert "must be 'bootstrap'" in fails("compare", "--demo", "--measure", "ece", "--method", "influence")
+    assert "`--bins` is for squared-ece, ece and ace" in fails("compare", "--demo", "--measure", "tce", "--bins", "5")
+    assert "`--bins` is for `--measure squared-ece`" in fails("compare", "--demo", "--measure", "brier", "--bins", "5")
+
+
+def test_models_with_their_classes_in_another_order_are_refused(fails, multiclass, tmp_path):
+    y, P = multiclass
+    names = np.array(["cat", "dog", "ant"])
+    columns = {f"{m}_{name}": P[:, k] for m in "ab" for k, name in enumerate(names if m == "a" else names[::-1])}
+    write_columns(tmp_path / "x.csv", {"y": names[y], **columns})
+    message = fails("compare", "x.csv", "--prob-columns", "a_*", "--prob-columns", "b_*")
+    assert message == "x.csv: All models must have their columns in the same order of classes."

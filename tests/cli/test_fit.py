@@ -1,0 +1,99 @@
+"""``trueness fit`` writes what the library learns."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+from trueness import recalibrate
+from trueness.cli._fit import _kebab
+
+pytestmark = pytest.mark.skipif("HistogramBinning" not in recalibrate.__all__, reason="no calibrators")
+
+
+@pytest.mark.parametrize("name", ["HistogramBinning", "PlattScaling", "IsotonicCalibration", "TemperatureScaling"])
+def test_the_map_is_the_librarys(call, grouped, tmp_path, name):
+    write_columns(tmp_path / "x.csv", grouped)
+    result = call("fit", "x.csv", "--prob", "p", "--weight", "w", "--calibrator", _kebab(name), "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    assert f"note: {name} fitted on 600 rows and written to map.json." in result.stderr
+    cls = getattr(recalibrate, name)
+    seed = {"seed": 0} if "seed" in cls().get_params() else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tn.TiedScoresWarning)
+        expected = cls(**seed).fit(grouped["p"], grouped["y"], sample_weight=grouped["w"])
+    new = np.linspace(0.05, 0.95, 7)
+    found = recalibrate.load_calibrator(tmp_path / "map.json")
+    np.testing.assert_array_equal(found.predict(new), expected.predict(new))
+
+
+def test_parameters_and_the_seed_can_be_set(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["--prob", "p", "--set", "n_bins=7", "--set", "scheme=split", "--seed", "5"]
+    found = json.loads(call("fit", "x.csv", *given).stdout)
+    assert found["type"] == "HistogramBinning"
+    assert found["parameters"]["n_bins"] == 7
+    assert found["parameters"]["scheme"] == "split"
+    assert found["parameters"]["seed"] == 5
+
+
+def test_one_calibrator_may_stand_inside_another(call, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P)
+    asked = ["--calibrator", "one-vs-rest:histogram-binning", "--set", "calibrator__n_bins=3"]
+    result = call("fit", "x.npz", "--prob", "P", *asked, "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    found = recalibrate.load_calibrator(tmp_path / "map.json")
+    assert [part.n_bins for part in found.calibrators_] == [3, 3, 3]
+
+
+def test_text_labels_are_understood(call, tmp_path):
+    rows = "".join(f"{'yes' if i % 3 else 'no'},{(i % 10) / 10}\n" for i in range(60))
+    (tmp_path / "x.csv").write_text("label,score\n" + rows)
+    assert call("fit", "x.csv", "--pos-label", "yes", "--calibrator", "platt-scaling").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--calibrator", "magic"], "`--calibrator` must be one of "),
+        (["--calibrator", "calibrator"], "`--calibrator` must be one of "),
+        (["--calibrator", "platt-scaling:isotonic-calibration"], "takes no other calibrator after a colon"),
+        (["--set", "n_bins"], "`--set` must be NAME=VALUE; got 'n_bins'."),
+        (["--set", "bins=3"], "histogram-binning has no parameter 'bins'; it has "),
+        (["--set", "n_bins=many"], "`n_bins` must"),
+        (["--prob", "p", "--prob", "recalibrated"], "`--prob` must name one model"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(fails, tmp_path, words, message):
+    assert message in fails("fit", "--demo", "--rows", "100", *words, "-o", "map.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"), [("HistogramBinning", "histogram-binning"), ("OneVsRest", "one-vs-rest"), ("Platt", "platt")]
+)
+def test_names_are_typed_with_hyphens(name, typed):
+    assert _kebab(name) == typed
+
+
+def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fails, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, Z=np.log(P), P=P)
+    assert "`--calibrator temperature-scaling --set input=logits` takes them" in fails(
+        "fit", "x.npz", "--prob", "Z", "--calibrator", "top-label:histogram-binning"
+    )
+    asked = ["--calibrator", "temperature-scaling", "--set", "input=logits"]
+    assert call("fit", "x.npz", "--prob", "Z", *asked, "-o", "logits.json").exit_code == 0
+    assert call("fit", "x.npz", "--prob", "P", *asked[:2], "-o", "probabilities.json").exit_code == 0
+    message = fails("apply", "x.npz", "--prob", "Z", "--calibrator", "probabilities.json", "-o", "out.npz")
+    assert "the calibrator was fitted on probabilities" in message
+
+
+def test_scores_of_the_wrong_shape_are_refused(fails, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P)
+    assert fails("fit", "x.npz", "--prob", "P").startswith("x.npz: Column 'P' must be a vector")

@@ -1,0 +1,99 @@
+"""Ctrl-C, a full disk, a reader that goes away: what is left behind, and which code says so."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals and devices of POSIX")
+
+ROWS = "y,p\n" + "".join(f"{i % 2},{i / 100:.2f}\n" for i in range(100))
+
+
+def started(folder, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "trueness", *map(str, arguments)],
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder} | options,
+    )
+
+
+def test_ctrl_c_in_the_middle_of_the_work_ends_with_code_130_and_leaves_the_old_file(tmp_path):
+    (tmp_path / "x.csv").write_text("y,a,b\n" + "".join(f"{i % 2},{i / 100:.2f},0.5\n" for i in range(100)))
+    (tmp_path / "out.csv").write_text("old")
+    asked = ["--prob", "a", "--prob", "b", "--measure", "ece", "--resamples", "100000000", "-o", "out.csv"]
+    process = started(tmp_path, "compare", "x.csv", *asked)
+    assert process.stderr.readline().startswith("note: labels from column 'y'")  # by now the work begins
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "Interrupted.\n")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "x.csv"]
+    assert (tmp_path / "out.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace"])
+def test_ctrl_c_in_the_middle_of_writing_leaves_the_old_file_and_nothing_else(call, tmp_path, monkeypatch, step):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    (tmp_path / "m.csv").write_text("old")
+    monkeypatch.setattr(step, interrupted)
+    result = call("measure", "-", "-o", "m.csv", stdin=ROWS)
+    assert result.exit_code == 130
+    assert result.stderr.endswith("Interrupted.\n")
+    assert "Traceback" not in result.stderr
+    assert (tmp_path / "m.csv").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["m.csv"]
+
+
+@pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails, verb):
+    message = fails(*verb, "-", "-o", "/dev/full", stdin=ROWS)
+    assert message == "`--output` '/dev/full' cannot be written: No space left on device."
+    assert not Path("/dev/full").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_standard_output_that_is_full_is_not_a_success(process, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        done = process("measure", "--demo", "--rows", "100", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "Error: No space left on device."
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_leaves_the_old_file_and_nothing_else(process, tmp_path):
+    import resource
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+
+    (tmp_path / "m.json").write_text("old")
+    done = process("measure", "--demo", "--rows", "200", "--table", "-o", "m.json", preexec_fn=limited)
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: `--output` 'm.json' cannot be written: File too large.\n")
+    assert (tmp_path / "m.json").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake(tmp_path):
+    with started(tmp_path, "measure", "--demo", "--rows", "200", "--table") as process:
+        process.stdout.close()
+        err = process.stderr.read()
+    assert "Error" not in err
+    assert "Traceback" not in err
+
+
+def test_a_disk_without_room_for_standard_input_is_a_paragraph(fails, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    assert fails("measure", "-", stdin=ROWS) == "No space left on device."

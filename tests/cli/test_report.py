@@ -1,0 +1,67 @@
+"""``trueness report`` writes the page and prints its verdict."""
+
+import json
+
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+
+pytestmark = pytest.mark.skipif(not hasattr(tn, "report"), reason="no report")
+
+
+def test_the_demo_leaves_a_page(call, tmp_path):
+    result = call("report", "--demo", "--rows", "800")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.strip()
+    assert result.stderr.endswith("note: the report is in trueness-report.html.\n")
+    page = (tmp_path / "trueness-report.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "recalibrated" in page
+
+
+@pytest.mark.parametrize(("name", "start"), [("r.html", "<!"), ("r.md", "#"), ("r.json", "{")])
+def test_the_name_of_the_output_decides_its_form(call, tmp_path, name, start):
+    assert call("report", "--demo", "--rows", "300", "--prob", "p", "-o", name).exit_code == 0
+    assert (tmp_path / name).read_text(encoding="utf-8").lstrip().startswith(start)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("form", ["markdown", "json", "text"])
+def test_other_forms_go_to_standard_output(call, tmp_path, form):
+    result = call("report", "--demo", "--rows", "300", "--prob", "p", "--format", form)
+    assert result.exit_code == 0, result.stderr
+    assert len(result.stdout) > 500
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_numbers_are_the_librarys(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    asked = ["--prob", "p", "--prob", "q", "--by", "region", "--weight", "w", "--bins", "5", "--level", "0.9"]
+    found = json.loads(call("report", "x.csv", *asked, "--title", "A title", "--format", "json").stdout)
+    expected = tn.report(
+        grouped["y"],
+        {"p": grouped["p"], "q": grouped["q"]},
+        by={"region": grouped["region"]},
+        sample_weight=grouped["w"],
+        bins=5,
+        level=0.9,
+        title="A title",
+    ).to_dict()
+    assert found["models"] == json.loads(json.dumps(expected))["models"]
+
+
+def test_rows_dropped_are_counted_by_the_report(call, grouped, tmp_path):
+    rows = "".join(
+        f"{y},{'' if i < 7 else p}\n" for i, (y, p) in enumerate(zip(grouped["y"], grouped["p"], strict=True))
+    )
+    (tmp_path / "x.csv").write_text("y,p\n" + rows)
+    result = call("report", "x.csv", "--missing", "drop", "--format", "text")
+    assert result.exit_code == 0, result.stderr
+    assert "593" in result.stdout
+
+
+def test_a_failed_write_leaves_the_old_page(fails, tmp_path):
+    assert "there is no folder 'none'" in fails("report", "--demo", "-o", "none/r.html")
+    (tmp_path / "trueness-report.html").mkdir()
+    assert "is a folder" in fails("report", "--demo")

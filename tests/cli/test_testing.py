@@ -1,0 +1,118 @@
+"""``trueness test`` gives the library's tests, and adjusts for their number."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+
+
+def lines(result):
+    assert result.exit_code == 0, result.stderr
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+@pytest.mark.parametrize("method", ["exact", "ks", "cox", "hosmer-lemeshow"])
+def test_the_numbers_are_the_librarys(call, grouped, tmp_path, method):
+    write_columns(tmp_path / "x.csv", grouped)
+    (found,) = lines(call("test", "x.csv", "--prob", "p", "--method", method, "--seed", "3", "--format", "csv"))
+    seed = {"seed": 3} if method == "exact" else {}
+    expected = tn.calibration_test(grouped["y"], grouped["p"], method=method, **seed)
+    assert float(found["pvalue"]) == expected.pvalue
+    assert float(found["statistic"]) == expected.statistic
+    assert found["adjusted_pvalue"] == ""
+
+
+def test_clusters_and_weights_reach_the_test(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["--prob", "p", "--weight", "w", "--cluster", "who", "--method", "kuiper", "--resamples", "199"]
+    (found,) = lines(call("test", "x.csv", *given, "--format", "csv"))
+    expected = tn.calibration_test(
+        grouped["y"],
+        grouped["p"],
+        sample_weight=grouped["w"],
+        cluster=grouped["who"],
+        method="kuiper",
+        resamples=199,
+        seed=0,
+    )
+    assert float(found["pvalue"]) == expected.pvalue
+
+
+def test_groups_are_tested_apart_and_adjusted_together(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["--prob", "p", "--by", "region", "--method", "spiegelhalter"]
+    north, south = lines(call("test", "x.csv", *given, "--format", "csv"))
+    assert [north["group"], south["group"]] == ["north", "south"]
+    raw = [float(line["pvalue"]) for line in (north, south)]
+    for line, value in zip((north, south), raw, strict=True):
+        rows = grouped["region"] == line["group"]
+        alone = tn.calibration_test(grouped["y"][rows], grouped["p"][rows], method="spiegelhalter")
+        assert value == alone.pvalue
+    assert float(south["adjusted_pvalue"]) == pytest.approx(2 * raw[1])
+    assert float(north["adjusted_pvalue"]) == pytest.approx(max(raw[0], 2 * raw[1]))
+    shown = call("test", "x.csv", *given).stdout
+    assert "Adjusted p-values allow for the number of models and groups (Holm)." in shown
+
+
+def test_each_method_gets_the_options_that_it_takes(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    methods = [word for name in ("exact", "cox", "hosmer-lemeshow") for word in ("--method", name)]
+    found = lines(call("test", "x.csv", "--prob", "p", *methods, "--bins", "mass:7", "--fitted", "--format", "csv"))
+    fitted = tn.calibration_test(
+        grouped["y"], grouped["p"], method="hosmer-lemeshow", bins=tn.EqualMass(7), fitted=True
+    )
+    assert float(found[2]["pvalue"]) == fitted.pvalue
+    assert float(found[1]["pvalue"]) == tn.calibration_test(grouped["y"], grouped["p"], method="cox").pvalue
+
+
+def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    assert "`--bins` is not used by method='cox'" in fails(
+        "test", "x.csv", "--prob", "p", "--method", "cox", "--bins", "5"
+    )
+    assert "must not look at the labels" in fails("test", "x.csv", "--prob", "p", "--bins", "isotonic")
+    assert "`--fitted`" in fails("test", "x.csv", "--prob", "p", "--fitted")
+
+
+def test_json_has_the_assumptions(call):
+    found = json.loads(call("test", "--demo", "--rows", "300", "--format", "json").stdout)
+    assert [entry["model"] for entry in found["tests"]] == ["p", "recalibrated"]
+    assert "Rows are independent" in found["tests"][0]["assumptions"]
+    assert found["data"] == {
+        "source": "simulated data (seed 0)",
+        "label": "y",
+        "weight": None,
+        "cluster": None,
+        "by": [],
+    }
+
+
+def test_the_seed_decides_what_is_drawn(call):
+    one, same, other = (
+        call("test", "--demo", "--prob", "recalibrated", "--rows", "300", "--seed", seed, "--format", "csv").stdout
+        for seed in ("1", "1", "2")
+    )
+    assert one == same != other
+
+
+def test_groups_that_miss_a_name_are_refused_or_dropped(call, fails, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{int(rng.random() < 0.5)},0.5,{'ab'[i % 2] if i else ''}\n" for i in range(40))
+    (tmp_path / "x.csv").write_text("y,p,g\n" + rows)
+    assert "column 'g' must not have missing values; 1 of 40 are" in fails("test", "x.csv", "--by", "g")
+    dropped = call("test", "x.csv", "--by", "g", "--missing", "drop", "--method", "ks")
+    assert dropped.exit_code == 0
+    assert "warning: 1 of 40 rows miss a value and were dropped." in dropped.stderr
+
+
+def test_assumptions_are_said_once_per_method(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    methods = ["--method", "kuiper", "--method", "cox"]
+    shown = " ".join(call("test", "x.csv", "--prob", "p", "--by", "region", *methods).stdout.split())
+    assert shown.count("kuiper: Rows are independent") == shown.count("cox: Rows are independent") == 1
+    assert shown.count("(The first test; JSON has what was chosen for the others.)") == 1
