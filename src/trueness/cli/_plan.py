@@ -88,6 +88,7 @@ def _plan(
         said = in_options(str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`"))
         raise InputError(said) from reason
     if wanted == "n_bins" and found == 0:
+        assert epsilon is not None
         raise InputError(
             f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows; one bin needs "
             f"{planning.sample_size(n_bins=1, epsilon=epsilon, **how):,}."
