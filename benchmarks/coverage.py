@@ -7,10 +7,10 @@
 Two grids. The settings 1, 2 and 3 of Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected
 calibration error" (2025), with its bins and the methods it compares with; setting 3 looks at two scores of a row
 (k = 2). And harder scenarios, from 50 to 10,000 rows: calibrated and not, a local bump, oscillations, rare events,
-confident models, tied scores, several classes, unequal weights, rows in clusters (the last two for 'score' alone: no
-other method takes them). Half of the harder ones are marked "chosen": whoever changes a constant of a method looks at
-these; the other half, "reported", says how good it is. Lengths are of the hull, for the squared error. Power is how
-often zero is not in the set; for calibrated scores that is the level of the test of zero.
+confident models, tied scores, several classes. Half of the harder ones are marked "chosen": whoever changes a constant
+of a method looks at these; the other half, "reported", says how good it is. Unequal weights and rows in clusters, which
+no method but 'score' takes, are "apart". Lengths are of the hull, for the squared error. Power is how often zero is not
+in the set; for calibrated scores that is the level of the test of zero.
 """
 
 import argparse
@@ -172,10 +172,10 @@ def harder(most: int) -> list[Scenario]:
     half = [("chosen", "reported")[(i + i // len(sizes)) % 2] for i in range(len(cases))]
     every = [Scenario(name, n, make, group, k) for (name, k, n, make), group in zip(cases, half, strict=True)]
     made = [(what, law, n) for what in OF_ROWS for law in OF_ROWS_ON for n in (200, 1000, 10_000)]
-    for i, (what, law, n) in enumerate(made):
+    for what, law, n in made:
         how, times = OF_ROWS[what]
-        make, group = partial(simulate.binary, n * times, **BINARY[law]), ("chosen", "reported")[(i + i // 3) % 2]
-        every.append(Scenario(f"{what}: {law}", n, make, group, methods=("score",), rows=how))
+        make = partial(simulate.binary, n * times, **BINARY[law])
+        every.append(Scenario(f"{what}: {law}", n, make, "apart", methods=("score",), rows=how))
     return [scenario for scenario in every if scenario.n <= most]
 
 
@@ -261,7 +261,7 @@ def paper_tables(outcomes: list[Outcome]) -> str:
 def summary(outcomes: list[Outcome]) -> str:
     head = ["grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean distance from 0.9"]
     rows = []
-    for group in ("paper", "chosen", "reported"):
+    for group in ("paper", "chosen", "reported", "apart"):
         part = [o for o in outcomes if o.scenario.group == group]
         for name in part[0].found if part else ():
             c = np.array([o.found[name][0] for o in part if name in o.found])
@@ -313,7 +313,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, help="data sets of a scenario")
     parser.add_argument("--most", type=int, help="rows of the largest scenario")
     parser.add_argument("--least", type=int, default=0, help="rows of the smallest scenario")
-    parser.add_argument("--only", choices=("paper", "chosen", "reported"), action="append", help="part of the grid")
+    parser.add_argument(
+        "--only", choices=("paper", "chosen", "reported", "apart"), action="append", help="part of the grid"
+    )
     parser.add_argument("--step", type=int, help="take every STEP-th β of the 21 of the paper")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="write the tables to this file too")

@@ -64,12 +64,13 @@ def _noise(rows: ClusteredRows, residuals: PairedResiduals) -> float:
     With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
     :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
     :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster draws the mean of its bin towards
-    itself; without it, the rest is not too small. With weights of mean 1, sums are weighted sums.
+    itself, and is left out of it; that the mean of the others is off by chance, too, adds to the spread of cluster g in
+    bin b by the factor :math:`1 / (1 - N_{bg} / N_b)`, which is taken out. With weights of mean 1, sums are weighted.
     """
     w = _weights(residuals)
     w = w / w.mean()
     error = _bin_means(residuals)[residuals.bin_of]
-    rest = w * (residuals.u - _means_of_others(residuals))
+    rest = w * (residuals.u - _means_of_others(residuals)) * np.sqrt(_share_of_others(residuals))
     weight = float((w * error * error).sum())
     along = _squared_sums(rows.cluster, error * rest) / weight if weight > 0 else 0.0
     return max(along, _squared_sums(residuals.entry, rest) / rows.n)
@@ -98,6 +99,12 @@ def _means_of_others(residuals: PairedResiduals) -> Floats:
     size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
     n, s = residuals.n[residuals.entry], residuals.s[residuals.entry]
     return np.asarray(np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n))
+
+
+def _share_of_others(residuals: PairedResiduals) -> Floats:
+    """For each row, the share of its bin that is not of its cluster."""
+    size = np.add.reduceat(residuals.n, residuals.first)[residuals.bin_of]
+    return np.asarray(1 - residuals.n[residuals.entry] / size)
 
 
 def _squared_sums(group: Ints, values: Floats) -> float:
