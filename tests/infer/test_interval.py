@@ -482,3 +482,21 @@ def test_residuals_whose_squares_vanish_give_a_set_next_to_zero(score):
     found = tn.ece_interval([0, 0, 0, 0], [score] * 4, seed=0)
     assert found.includes_zero
     assert 0 <= found.low <= found.high < 1e-40
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_no_error_is_larger_than_one(squared):
+    assert ece_interval([0, 1], [0.4, 0.4], seed=0, squared=squared).high == 1
+
+
+def test_a_level_that_no_number_of_draws_can_keep_is_refused():
+    with pytest.raises(tn.InputError, match=r"`level` must be at most 0.9999 for `method='score'`.*got 0.9999999"):
+        ece_interval([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], level=0.9999999)
+    assert ece_interval([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], level=0.9999999, method="analytic", bins=2).level < 1
+
+
+def test_small_numbers_are_printed_with_their_digits():
+    y = [1] * 40 + [0] * 19_960
+    printed = str(ece_interval(y, [0.004] * 20_000, squared=True, seed=0))
+    assert "[2.27e-06, 6.61e-06]" in printed
+    assert "0.0000" not in printed

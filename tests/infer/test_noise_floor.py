@@ -288,3 +288,8 @@ def test_the_p_value_keeps_its_level(kind):
     for alpha in (0.05, 0.1, 0.2):
         rejected = np.mean(np.array(pvalues) <= alpha)
         assert abs(rejected - alpha) < 4 * np.sqrt(alpha * (1 - alpha) / runs)
+
+
+def test_an_observed_value_beside_labels_is_refused():
+    with pytest.raises(tn.InputError, match="`observed` must be left out when `y_true` is given"):
+        noise_floor(tn.ece, [0.2, 0.4], y_true=[0, 1], observed=0.1)

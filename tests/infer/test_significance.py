@@ -434,3 +434,10 @@ def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
     rng = np.random.default_rng(7)
     hits = sum(_trials(p, draws // 20, rng).sum(axis=1, dtype=np.int64) for _ in range(20))
     assert np.abs(hits - draws * p).max() < 5 * math.sqrt(draws * 1.5 * step)
+
+
+@pytest.mark.parametrize("method", ["exact", "ks", "spiegelhalter"])
+def test_a_row_of_weight_two_counts_as_two(method):
+    y, p = [0, 1, 1, 0, 1], [0.2, 0.4, 0.6, 0.3, 0.9]
+    assert calibration_test(y, p, method=method, sample_weight=[1, 2, 3, 1, 1]).n == 8
+    assert calibration_test(y, p, method="spiegelhalter", sample_weight=[0.5] * 5).n == 5

@@ -101,7 +101,9 @@ def cells_per_axis(bins: BinsLike) -> int:
 def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
     if not cells.exact:
-        raise InputError("`sample_weight` must be whole numbers: weight 2 is the row twice.")
+        raise InputError(
+            "`sample_weight` must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): weight 2 is the row twice."
+        )
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
     count, hits = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))

@@ -48,6 +48,7 @@ Method: TypeAlias = Literal[
 ]
 _METHODS = ("score", "analytic", *RESAMPLED)
 _RESAMPLES = 500
+_HIGHEST = 0.9999
 # Up to so many rows the bootstrap draws rows; beyond, the sums of bins.
 _FEW = 2_000
 
@@ -199,13 +200,14 @@ def ece_interval(
         raise InputError(f"`support` is for `method='analytic'`; {method!r} does not assume how scores are spread.")
     if not isinstance(squared, bool | np.bool_):
         raise InputError(f"`squared` must be True or False; got {squared!r}.")
+    _check_level(level, method)
     drawn = _checked_draws(method, resamples)
     rng = generator(seed)
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if cluster is not None or importance:
         _check_clustered(method, asked, "cluster" if cluster is not None else "weight_type='importance'")
         estimate, n, region, words = _clustered(y_true, y_prob, cluster, bins, alpha, rng, rows, importance)
-        return _interval(estimate, region, level, method, n, words, squared)
+        return _interval(estimate, region, level, method, n, words, squared, asked)
     if method == "analytic":
         sums, region, words = _analytic(y_true, y_prob, asked, bins, alpha, support, rows)
     elif method in RESAMPLED:
@@ -215,16 +217,18 @@ def ece_interval(
         sums, words = pair_sums(scores.z, scores.count, scores.hits, scores.first), scores.bins
         _need_pairs(sums)
         region = score_region(scores, sums, alpha, rng)
-    return _interval(sums.statistic, region, level, method, int(sums.total), words, squared)
+    return _interval(sums.statistic, region, level, method, int(sums.total), words, squared, asked)
 
 
 def _interval(
-    estimate: float, region: Region, level: float, method: str, n: int, words: str, squared: bool
+    estimate: float, region: Region, level: float, method: str, n: int, words: str, squared: bool, k: int
 ) -> Interval:
+    # The squared distance of a rate from a score is at most 1, that of several of a row at most 2.
+    most = 1.0 if k == 1 else 2.0
     found = Interval(
         estimate=estimate,
-        low=region.low,
-        high=region.high,
+        low=min(region.low, most),
+        high=min(region.high, most),
         level=float(level),
         method=method,
         n=n,
@@ -241,6 +245,15 @@ def _checked_alpha(level: float) -> float:
     if not number or not 0.5 < level < 1:
         raise InputError(f"`level` must lie strictly between 0.5 and 1; got {level!r}.")
     return round(1 - float(level), 12)
+
+
+def _check_level(level: float, method: str) -> None:
+    """A test by draws cannot refute at a level far below one over their number."""
+    if method == "score" and level > _HIGHEST:
+        raise InputError(
+            f"`level` must be at most {_HIGHEST} for `method='score'`, which draws 20 / (1 - level) sets of labels; "
+            f"got {level!r}."
+        )
 
 
 def _checked_draws(method: str, resamples: int | None) -> int:

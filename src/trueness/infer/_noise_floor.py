@@ -123,6 +123,8 @@ def noise_floor(
     workers = checked_whole(workers, "workers")
     rng = generator(seed)
     redraw, labelled = _accept(y_prob, y_true, weight_type, rows)
+    if observed is not None and y_true is not None:
+        raise InputError("`observed` must be left out when `y_true` is given: the labels give the observed value.")
     if observed is None and labelled is not None:
         observed = checked_number(measure, labelled)
     elif observed is not None:

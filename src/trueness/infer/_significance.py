@@ -233,7 +233,9 @@ def calibration_test(
     cells = _one_part(found)
     asked = asked._replace(classes=None if found.classes is None else len(found.classes))
     outcome = _METHODS[method].test(cells, asked)
-    return Significance(outcome.statistic, _pvalue(cells, outcome), method, found.n, outcome.assumptions)
+    # A row of weight 2 is two, where weights are whole.
+    n = int(cells.weight.sum()) if cells.exact else found.n
+    return Significance(outcome.statistic, _pvalue(cells, outcome), method, n, outcome.assumptions)
 
 
 def _ask(method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, *, clustered: bool) -> Ask:

@@ -94,7 +94,7 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
         reach=_quantile(level) * float(deviation[-1]),
         ks=calibration_test(tally, method="ks"),
         kuiper=calibration_test(tally, method="kuiper"),
-        n=int(cells.count.sum()),
+        n=int(cells.weight.sum() if cells.exact else cells.count.sum()),
     )
 
 

@@ -71,10 +71,15 @@ class Interval(Record):
     def __str__(self) -> str:
         what = "squared l2 calibration error" if self.squared else "l2 calibration error"
         how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
-        return f"{what} {self.estimate:.4f}, {100 * self.level:g} % confidence set {self._set()} ({how})"
+        return f"{what} {_shown(self.estimate)}, {100 * self.level:g} % confidence set {self._set()} ({how})"
 
     def _set(self) -> str:
         if self.high == 0:
             return "{0}"
-        part = f"{'[' if self.low_closed else '('}{self.low:.4f}, {self.high:.4f}]"
+        part = f"{'[' if self.low_closed else '('}{_shown(self.low)}, {_shown(self.high)}]"
         return part if self.is_interval else f"{{0}} ∪ {part}"
+
+
+def _shown(value: float) -> str:
+    """Four decimals, or three digits where these would say little."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"

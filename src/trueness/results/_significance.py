@@ -19,7 +19,7 @@ class Significance(Record):
     """The test: 'exact', 'analytic', 't-cal', 'adaptive-t-cal', 'ks', 'kuiper', 'spiegelhalter', 'cox' or
     'hosmer-lemeshow'."""
     n: int
-    """Rows of positive weight."""
+    """Rows of positive weight; one of weight 2 is two where weights are whole."""
     assumptions: str
     """What the p-value rests on, and what was chosen where nothing was asked for."""
 

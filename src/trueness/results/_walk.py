@@ -31,7 +31,7 @@ class Walk(Record):
     kuiper: Significance
     """The distance between the highest and the lowest point."""
     n: int
-    """Rows of positive weight."""
+    """Rows of positive weight; one of weight 2 is two where weights are whole."""
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, the tests as dicts."""
