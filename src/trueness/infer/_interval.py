@@ -142,9 +142,10 @@ def ece_interval(
     variance of the labels along the error and :math:`R_2` the unevenness of the error over rows; the lower end is zero
     whenever the exact test keeps zero. Bins of equal mass have far more power and right coverage for
     concentrated scores, and less power against local or oscillating miscalibration than bins of
-    equal width. At level 0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of ``benchmarks/coverage.py``, of
-    50 to 10,000 rows; six others it covers too often, such as 50 rows of rare events, where the statistic has few values
-    to take, and two less, where the error changes sign within bins (0.83 and 0.84). ``docs/inference.md`` has the tables.
+    equal width. At level 0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of
+    ``benchmarks/coverage.py``, of 50 to 10,000 rows; six others it covers too often, such as 50 rows of rare events,
+    where the statistic has few values to take, and two less, where the error changes sign within bins (0.83 and
+    0.84). ``docs/inference.md`` has the tables.
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure how alike the rows are. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
