@@ -271,6 +271,12 @@ def test_an_estimator_gives_its_scores():
     found = ReliabilityDisplay.from_estimator(model, X, y, numbers=False)
     assert found.series[0].name == "LogisticRegression"
     assert found.series[0].value == tn.ece(y, model.predict_proba(X)[:, 1], pos_label="yes")
+    first = ReliabilityDisplay.from_estimator(model, X, y, numbers=False, pos_label="no")
+    assert first.series[0].value == tn.ece(y == "no", model.predict_proba(X)[:, 0])
+    with pytest.raises(
+        tn.InputError, match="`pos_label` must be a class of the estimator, 'no' and 'yes'; got 'maybe'"
+    ):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label="maybe")
     three = rng.integers(0, 3, 200)
     many = ReliabilityDisplay.from_estimator(LogisticRegression().fit(X, three), X, three, numbers=False, name="m")
     assert [record.label for record in many.series] == [0, 1, 2]

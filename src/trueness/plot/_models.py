@@ -1,7 +1,9 @@
 """What a display is given: one model or several, as rows or as tallies, or an estimator."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from trueness._tally.accept import as_tally
 from trueness._tally.cells import Cells
@@ -114,5 +116,16 @@ def scores_of(estimator: Any, X: Any, rows: dict[str, Any]) -> tuple[Any, dict[s
     P = estimator.predict_proba(X)
     classes = list(estimator.classes_)
     if len(classes) == 2 and rows.get("kind") is None:
-        return P[:, 1], {"pos_label": classes[1]} | rows
+        event = _event(classes, rows.get("pos_label"))
+        return P[:, event], rows | {"pos_label": classes[event]}
     return P, {"labels": classes} | rows
+
+
+def _event(classes: list[Any], pos_label: Any) -> int:
+    """The column of the class that the scores are about: the second unless another is asked for."""
+    if pos_label is None:
+        return 1
+    if not isinstance(pos_label, Hashable) or pos_label not in classes:
+        known = " and ".join(map(repr, np.asarray(classes).tolist()))
+        raise InputError(f"`pos_label` must be a class of the estimator, {known}; got {pos_label!r}.")
+    return classes.index(pos_label)
