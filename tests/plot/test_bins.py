@@ -58,5 +58,10 @@ def test_messages():
         BinsDisplay.from_predictions(*usual(), bins=5)
     with pytest.raises(tn.InputError, match="`BinsDisplay` draws one class"):
         BinsDisplay.from_predictions(*matrix())
+    y, p = usual()
+    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one model; `y_prob` is a mapping of them"):
+        BinsDisplay.from_predictions(y, {"a": p, "b": p})
+    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one model; `y_true` is a mapping of them"):
+        BinsDisplay.from_predictions({"a": tn.tally(y, p), "b": tn.tally(y, p)})
     with pytest.raises(tn.InputError, match="`tables` must hold at least one table"):
         BinsDisplay({})

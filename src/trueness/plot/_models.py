@@ -12,7 +12,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["MOST_PANELS", "Models", "Problem", "one_problem", "problems", "scores_of", "tallies"]
+__all__ = ["MOST_PANELS", "Models", "Problem", "one_model", "one_problem", "problems", "scores_of", "tallies"]
 
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
@@ -88,6 +88,13 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
         for name, tally in models.items()
         for label in wanted
     ]
+
+
+def one_model(y_true: Any, y_prob: Any, display: str) -> None:
+    """Raise if there are several models, for displays that have no room for a second."""
+    for argument, given in (("y_true", y_true), ("y_prob", y_prob)):
+        if isinstance(given, Mapping):
+            raise InputError(f"`{display}` draws one model; `{argument}` is a mapping of them.")
 
 
 def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
