@@ -26,6 +26,7 @@ __all__ = [
     "compact",
     "emptiest_corner",
     "figure_of",
+    "legend_of",
     "need_matplotlib",
     "quartered",
     "scaled",
@@ -111,6 +112,15 @@ def figure_of(ax: Axes) -> Figure | SubFigure:
     figure = ax.figure
     assert figure is not None
     return figure
+
+
+def legend_of(where: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
+    """A legend that shows every name as it is written: one that begins with ``_``, and dollars, too."""
+    # matplotlib leaves out names that begin with an underscore, so they come after the legend is made.
+    legend = where.legend(list(handles), [f"{i}" for i in range(len(handles))], **options)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)
+        text.set_parse_math(False)
 
 
 def below(ax: Axes, share: float) -> Axes:
@@ -206,6 +216,7 @@ def write_in_corner(ax: Axes, text: str, corner: tuple[float, float], size: floa
         va="top" if top else "bottom",
         fontsize=size,
         linespacing=1.35,
+        parse_math=False,
         bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
         zorder=6,
     )

@@ -11,7 +11,16 @@ import numpy as np
 from trueness._tally.accept import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.plot._canvas import GREY, axes_for, emptiest_corner, figure_of, short, style_of, write_in_corner
+from trueness.plot._canvas import (
+    GREY,
+    axes_for,
+    emptiest_corner,
+    figure_of,
+    legend_of,
+    short,
+    style_of,
+    write_in_corner,
+)
 from trueness.plot._models import one_problem, scores_of, tallies
 from trueness.plot._words import number
 
@@ -132,14 +141,13 @@ class CumulativeDisplay:
             if alone:
                 self._band(panel, walk)
             style = style_of(i)
-            label = _legend_text(name, walk)
             (line,) = panel.plot(
                 walk.share,
                 walk.height,
                 color=style.colour,
                 linestyle=style.dashes,
                 linewidth=1.5,
-                label=label,
+                label=name,
                 zorder=3,
             )
             self.lines_.append(line)
@@ -156,11 +164,17 @@ class CumulativeDisplay:
             self._range(panel, next(iter(self.walks.values())))
             self._scores(panel, next(iter(self.walks.values())))
             self._numbers(panel, *next(iter(self.walks.items())))
-        elif own:
-            figure_of(panel).legend(loc="outside lower center", fontsize=9, frameon=False, handlelength=3)
         else:
-            panel.legend(fontsize=8, handlelength=3)
+            self._legend(panel, own=own)
         return self
+
+    def _legend(self, ax: Axes, *, own: bool) -> None:
+        texts = [_legend_text(name, walk) for name, walk in self.walks.items()]
+        if own:
+            place = {"loc": "outside lower center", "fontsize": 9, "frameon": False}
+            legend_of(figure_of(ax), self.lines_, texts, handlelength=3, **place)
+        else:
+            legend_of(ax, self.lines_, texts, fontsize=8, handlelength=3)
 
     def _band(self, ax: Axes, walk: Walk) -> None:
         ax.fill_between(walk.share, -walk.half, walk.half, color=GREY, alpha=0.25, linewidth=0, zorder=1)

@@ -148,7 +148,7 @@ class IntervalDisplay:
             np.zeros(zero.sum()), at[zero], s=34, facecolors="none", edgecolors=style.colour, zorder=4, clip_on=False
         )
         panel.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        panel.set_yticks(at, [short(name, 36, 2) for name in names], fontsize=9)
+        panel.set_yticks(at, [short(name, 36, 2) for name in names], fontsize=9, parse_math=False)
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
         panel.set(ylim=(len(names) - 0.5, -0.5), xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))

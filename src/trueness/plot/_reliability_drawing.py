@@ -14,6 +14,7 @@ from trueness.plot._canvas import (
     compact,
     emptiest_corner,
     figure_of,
+    legend_of,
     scaled,
     short,
     style_of,
@@ -282,7 +283,7 @@ def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, axes_left: bo
     size = 8 if small else None
     x_name, y_name = axis_names(record.kind)
     if small:
-        ax.set_title(short(panel_title(record), 24, 2), fontsize=9)
+        ax.set_title(short(panel_title(record), 24, 2), fontsize=9, parse_math=False)
         for axes in (ax, spread):
             if axes is not None:
                 axes.tick_params(labelsize=7)
@@ -325,7 +326,7 @@ def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *
     from matplotlib.lines import Line2D
 
     first = {record.name: record for record in reversed(series)}
-    handles = []
+    handles, texts = [], []
     for i, name in enumerate(names):
         style, record = style_of(i), first[name]
         text = short(name, 60 if own else 34)
@@ -337,14 +338,13 @@ def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *
                 else f": {record.measure} {number(record.value)}{floor}"
             )
         marker = style.marker if record.curve.method == "binned" else ""
-        handles.append(
-            Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5, label=text)
-        )
+        handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
+        texts.append(text)
     if own:
         wide = len(axes) > 1
         columns = min(len(handles), 3) if wide else 1
-        figure_of(axes[0]).legend(
-            handles=handles, loc="outside lower center", ncols=columns, fontsize=9, frameon=False, handlelength=3
-        )
+        figure = figure_of(axes[0])
+        place = {"loc": "outside lower center", "ncols": columns}
+        legend_of(figure, handles, texts, fontsize=9, frameon=False, handlelength=3, **place)
     else:
-        axes[0].legend(handles=handles, loc="best", fontsize=8, handlelength=3)
+        legend_of(axes[0], handles, texts, loc="best", fontsize=8, handlelength=3)

@@ -1,0 +1,80 @@
+"""What all displays share: names as they are written."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from awkward_rows import matrix, usual
+
+from trueness.plot import (
+    Behaviour,
+    BinsDisplay,
+    CoverageDisplay,
+    CumulativeDisplay,
+    IntervalDisplay,
+    ReliabilityDisplay,
+    TestReliabilityDisplay,
+    ValidityDisplay,
+)
+
+# Mathematics that cannot be parsed.
+DOLLARS = "a $\\frac$ b"
+CURVE = SimpleNamespace(jumps=np.array([0.01, 0.03, 0.2]), share=np.array([0.5, 0.9, 1.0]))
+
+
+def classes():
+    y, P = matrix()
+    names = np.array([DOLLARS, "b", "c"])
+    return ReliabilityDisplay.from_predictions(names[y], P, labels=names.tolist(), numbers=False)
+
+
+def behaviours(name):
+    return CoverageDisplay([Behaviour(name, 500, e, 0.9, 0.1, 0.5, 100) for e in (0.0, 0.1)], title=name)
+
+
+Y, P = usual()
+SEVERAL = {
+    "reliability": lambda names: ReliabilityDisplay.from_predictions(Y, dict.fromkeys(names, P), numbers=False),
+    "cumulative": lambda names: CumulativeDisplay.from_predictions(Y, dict.fromkeys(names, P)),
+    "validity": lambda names: ValidityDisplay(dict.fromkeys(names, CURVE)),
+}
+ONE = {
+    "reliability": lambda: ReliabilityDisplay.from_predictions(Y, P, name=DOLLARS, numbers=False),
+    "classes": classes,
+    "cumulative": lambda: CumulativeDisplay.from_predictions(Y, P, name=DOLLARS),
+    "validity": lambda: ValidityDisplay({DOLLARS: CURVE}),
+    "bins": lambda: BinsDisplay.from_predictions(Y, P, bins={DOLLARS: 3}),
+    "tested": lambda: TestReliabilityDisplay.from_predictions(Y, P, name=DOLLARS),
+    "interval": lambda: IntervalDisplay.from_predictions(Y, P, name=DOLLARS),
+    "coverage": lambda: behaviours(DOLLARS),
+}
+
+
+def legend_texts(drawn):
+    legend = drawn.figure_.legends[0] if drawn.figure_.legends else drawn.ax_.get_legend()
+    return [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize("make", ONE.values(), ids=ONE)
+def test_dollars_are_drawn_as_dollars(make):
+    drawn = make().plot()
+    drawn.figure_.canvas.draw()
+    from matplotlib.text import Text
+
+    said = [text for text in drawn.figure_.findobj(Text) if DOLLARS in text.get_text()]
+    assert said
+    assert not any(text.get_parse_math() for text in said)
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+def test_legends_show_every_name_as_it_is_written(make, given):
+    import matplotlib.pyplot as plt
+
+    drawn = make(["_hidden", DOLLARS, "c"]).plot(ax=plt.subplots()[1] if given else None)
+    drawn.figure_.canvas.draw()
+    assert [text.split(":")[0] for text in legend_texts(drawn)] == ["_hidden", DOLLARS, "c"]
+
+
+def test_a_method_that_begins_with_an_underscore_is_in_the_legend():
+    assert legend_texts(behaviours("_plain").plot()) == ["_plain"]
