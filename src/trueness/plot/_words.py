@@ -23,7 +23,7 @@ def number(value: float) -> str:
     """Three digits, or as many zeros as say that there is nothing."""
     if math.isnan(value):
         return "–"
-    if value == 0:
+    if abs(value) < 1e-12:  # the rounding of sums, which is no miscalibration
         return "0"
     if abs(value) < 0.00095:
         return f"{value:.2g}"
