@@ -76,5 +76,18 @@ def test_legends_show_every_name_as_it_is_written(make, given):
     assert [text.split(":")[0] for text in legend_texts(drawn)] == ["_hidden", DOLLARS, "c"]
 
 
+@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+def test_a_new_figure_grows_with_its_legend(make):
+    import matplotlib.pyplot as plt
+
+    one, many = (make([f"model {i}" for i in range(count)]).plot() for count in (1, 12))
+    for drawn in (one, many):
+        drawn.figure_.canvas.draw()
+    assert many.ax_.get_window_extent().height > 0.9 * one.ax_.get_window_extent().height
+    figure, ax = plt.subplots(figsize=(5, 4))
+    make([f"model {i}" for i in range(12)]).plot(ax=ax)
+    assert figure.get_size_inches().tolist() == [5, 4]
+
+
 def test_a_method_that_begins_with_an_underscore_is_in_the_legend():
     assert legend_texts(behaviours("_plain").plot()) == ["_plain"]

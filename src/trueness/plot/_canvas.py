@@ -26,6 +26,7 @@ __all__ = [
     "compact",
     "emptiest_corner",
     "figure_of",
+    "legend_height",
     "legend_of",
     "need_matplotlib",
     "quartered",
@@ -121,6 +122,11 @@ def legend_of(where: Axes | Figure | SubFigure, handles: Sequence[Any], names: S
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
         text.set_parse_math(False)
+
+
+def legend_height(names: Sequence[str]) -> float:
+    """Inches that a legend of so many names takes under the axes; one model needs none."""
+    return 0.0 if len(names) < 2 else sum(0.07 + 0.15 * len(name.splitlines()) for name in names)
 
 
 def below(ax: Axes, share: float) -> Axes:

@@ -16,6 +16,7 @@ from trueness.plot._canvas import (
     axes_for,
     emptiest_corner,
     figure_of,
+    legend_height,
     legend_of,
     short,
     style_of,
@@ -133,7 +134,8 @@ class CumulativeDisplay:
         CumulativeDisplay
             The display itself.
         """
-        (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6))
+        texts = [_legend_text(name, walk) for name, walk in self.walks.items()]
+        (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6 + legend_height(texts)))
         self.ax_, self.figure_ = panel, panel.figure
         alone = len(self.walks) == 1
         self.lines_ = []
@@ -165,11 +167,10 @@ class CumulativeDisplay:
             self._scores(panel, next(iter(self.walks.values())))
             self._numbers(panel, *next(iter(self.walks.items())))
         else:
-            self._legend(panel, own=own)
+            self._legend(panel, texts, own=own)
         return self
 
-    def _legend(self, ax: Axes, *, own: bool) -> None:
-        texts = [_legend_text(name, walk) for name, walk in self.walks.items()]
+    def _legend(self, ax: Axes, texts: list[str], *, own: bool) -> None:
         if own:
             place = {"loc": "outside lower center", "fontsize": 9, "frameon": False}
             legend_of(figure_of(ax), self.lines_, texts, handlelength=3, **place)

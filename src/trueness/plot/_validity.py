@@ -10,7 +10,7 @@ import numpy as np
 from trueness._tally.accept import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, figure_of, legend_of, short, style_of
+from trueness.plot._canvas import GREY, axes_for, figure_of, legend_height, legend_of, short, style_of
 from trueness.plot._models import scores_of
 from trueness.plot._words import number
 
@@ -179,7 +179,7 @@ class ValidityDisplay:
             The display itself.
         """
         kinds = ["marginal", "conditional"] if self.conditional else ["marginal"]
-        size = (4.6, 4.4) if self.conditional else (5.8, 4.4)
+        size = (4.6 if self.conditional else 5.8, 4.4 + legend_height(self._texts()))
         self.axes_, own = axes_for(type(self).__name__, ax, len(kinds), size=size)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_ = []
