@@ -141,12 +141,18 @@ def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars:
             alpha=0.3,
             linewidth=0.8,
         )
+    beyond = (curve.y < frame.low) | (curve.y > frame.high) | (curve.x < frame.low) | (curve.x > frame.high)
     (line,) = ax.plot(
-        x, y, color=style.colour, linewidth=0 if bars else 1.3, linestyle=style.dashes, label=record.name, zorder=3
+        x,
+        np.where(beyond, np.nan, y),  # a line to the frame would show a fall that nobody knows the depth of
+        color=style.colour,
+        linewidth=0 if bars else 1.3,
+        linestyle=style.dashes,
+        label=record.name,
+        zorder=3,
     )
     share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
     area = (7 if small else 14) + (45 if small else 110) * share
-    beyond = (curve.y < frame.low) | (curve.y > frame.high) | (curve.x < frame.low) | (curve.x > frame.high)
     face = [("none" if out else style.colour) for out in beyond]
     ax.scatter(
         x,
