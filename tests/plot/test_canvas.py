@@ -1,5 +1,6 @@
 """What all displays share: names as they are written."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,6 +88,35 @@ def test_a_new_figure_grows_with_its_legend(make):
     figure, ax = plt.subplots(figsize=(5, 4))
     make([f"model {i}" for i in range(12)]).plot(ax=ax)
     assert figure.get_size_inches().tolist() == [5, 4]
+
+
+@pytest.mark.parametrize("width", [2.5, 5.4])
+def test_ticks_near_one_differ_and_do_not_overlap(width):
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(5)
+    p = 1 - rng.beta(0.3, 300, 20_000)
+    y = (rng.random(p.size) < p).astype(int)
+    ax = plt.subplots(figsize=(width, 4), layout="constrained")[1]
+    drawn = ReliabilityDisplay.from_predictions(y, p, numbers=False).plot(ax=ax, histogram=False)
+    drawn.figure_.canvas.draw()
+    labels = drawn.ax_.get_xticklabels()
+    texts = [label.get_text() for label in labels]
+    assert len(texts) == len(set(texts)) >= 2
+    assert "1" not in texts
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_numbers_stand_behind_the_points_and_where_fewest_are():
+    over, under = (
+        ReliabilityDisplay.from_predictions(Y, scores, numbers=False).plot() for scores in (P**3, 1 - (1 - P) ** 3)
+    )
+    for drawn, corner in ((over, (0.97, 0.03)), (under, (0.03, 0.97))):
+        (text,) = drawn.ax_.texts
+        assert text.get_position() == corner
+        assert text.get_zorder() < min(drawn.line_.get_zorder(), *(c.get_zorder() for c in drawn.ax_.collections))
+        assert text.get_bbox_patch().get_alpha() < 1
 
 
 def test_a_method_that_begins_with_an_underscore_is_in_the_legend():

@@ -14,7 +14,6 @@ from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import (
     GREY,
     axes_for,
-    emptiest_corner,
     figure_of,
     legend_height,
     legend_of,
@@ -23,7 +22,7 @@ from trueness.plot._canvas import (
     write_in_corner,
 )
 from trueness.plot._models import one_problem, scores_of, tallies
-from trueness.plot._words import number
+from trueness.plot._words import number, probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,7 +204,7 @@ class CumulativeDisplay:
         top = ax.secondary_xaxis("top")
         at = np.linspace(0, 1, 6)
         place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
-        top.set_xticks(list(at), [f"{score:.2g}" for score in walk.score[place]])
+        top.set_xticks(list(at), [probability(float(score)) for score in walk.score[place]])
         top.tick_params(labelsize=8)
         top.set_xlabel("score", fontsize=9)
 
@@ -216,10 +215,8 @@ class CumulativeDisplay:
             f"Kuiper {_said(walk.kuiper)}",
             f"n = {walk.n:,}",
         ]
-        corner = emptiest_corner(
-            ax, [(walk.share, h) for h in (walk.height, walk.half, -walk.half)], _CORNERS, (0.36, 0.28)
-        )
-        write_in_corner(ax, "\n".join(lines), corner, 9)
+        points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
+        write_in_corner(ax, "\n".join(lines), points, 9, _CORNERS)
 
 
 def _legend_text(name: str, walk: Walk) -> str:

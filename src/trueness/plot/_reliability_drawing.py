@@ -12,7 +12,6 @@ from trueness.plot._canvas import (
     axes_for,
     below,
     compact,
-    emptiest_corner,
     figure_of,
     legend_of,
     scaled,
@@ -324,8 +323,7 @@ def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: 
         points.append((x, np.full(x.size, frame.low)))
     elif band is not None and not isinstance(band, CurveBand):
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
-    corner = emptiest_corner(ax, points, text=(0.45, 0.22) if small else (0.55, 0.34))
-    write_in_corner(ax, "\n".join(number_lines(record, brief=small)), corner, 7 if small else 9)
+    write_in_corner(ax, "\n".join(number_lines(record, brief=small)), points, 7 if small else 9)
 
 
 def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool) -> None:

@@ -13,7 +13,7 @@ from trueness.errors import InputError
 from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, scaled, short, style_of
 from trueness.plot._models import one_model, one_problem, scores_of, tallies
 from trueness.plot._scale import edges_of, histogram_of, scale_of
-from trueness.plot._words import axis_names, bins_in_words
+from trueness.plot._words import axis_names, bin_in_words, bins_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,8 +234,7 @@ class TestReliabilityDisplay:
 
     def _edges(self, i: int) -> str:
         record = self.record
-        end = "]" if i == len(record) - 1 else ")"
-        return f"[{record.low_edge[i]:.3g}, {record.high_edge[i]:.3g}{end}"
+        return bin_in_words(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
 
     def _draw_histogram(self, ax: Axes) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
