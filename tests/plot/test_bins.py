@@ -34,6 +34,11 @@ def test_every_picture_can_be_drawn(case):
 def test_rare_events_get_logarithmic_axes():
     drawn = BinsDisplay.from_predictions(*rare()).plot()
     assert drawn.ax_.get_xscale() == drawn.ax_.get_yscale() == "log"
+    none = drawn.tables["PAVA"].rate == 0
+    assert none.any()
+    assert np.isnan(drawn.line_.get_data().values[none]).all()
+    (at_frame,) = drawn.ax_.collections
+    assert {end for segment in at_frame.get_segments() for end in segment[:, 1]} == {drawn.limits[0]}
 
 
 def test_axes_can_be_given():

@@ -166,9 +166,11 @@ class BinsDisplay:
     def _rates(self, ax: Axes, name: str, table: BinTable, *, first: bool) -> None:
         edges = self._edges(table)
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        steps = ax.stairs(
-            np.clip(table.rate, *self.limits), edges, baseline=None, color=style_of(0).colour, linewidth=1.6, zorder=3
-        )
+        beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
+        look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
+        steps = ax.stairs(np.where(beyond, np.nan, table.rate), edges, baseline=None, **look)
+        # At the frame, not joined with the others: nobody knows how far beyond they lie.
+        ax.hlines(np.clip(table.rate[beyond], *self.limits), edges[:-1][beyond], edges[1:][beyond], **look)
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
         ax.set_title(short(name, 28, 2), fontsize=10, parse_math=False)
