@@ -34,6 +34,11 @@ def test_every_picture_can_be_drawn(case):
 def test_rare_events_get_logarithmic_axes():
     drawn = BinsDisplay.from_predictions(*rare()).plot()
     assert drawn.ax_.get_xscale() == drawn.ax_.get_yscale() == "log"
+    none = drawn.tables["PAVA"].rate == 0
+    assert none.any()
+    assert np.isnan(drawn.line_.get_data().values[none]).all()
+    (at_frame,) = drawn.ax_.collections
+    assert {end for segment in at_frame.get_segments() for end in segment[:, 1]} == {drawn.limits[0]}
 
 
 def test_axes_can_be_given():
@@ -58,5 +63,10 @@ def test_messages():
         BinsDisplay.from_predictions(*usual(), bins=5)
     with pytest.raises(tn.InputError, match="`BinsDisplay` draws one class"):
         BinsDisplay.from_predictions(*matrix())
+    y, p = usual()
+    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one model; `y_prob` is a mapping of them"):
+        BinsDisplay.from_predictions(y, {"a": p, "b": p})
+    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one model; `y_true` is a mapping of them"):
+        BinsDisplay.from_predictions({"a": tn.tally(y, p), "b": tn.tally(y, p)})
     with pytest.raises(tn.InputError, match="`tables` must hold at least one table"):
         BinsDisplay({})

@@ -31,6 +31,15 @@ def test_zero_has_a_mark_of_its_own():
     assert not IntervalDisplay({"away": away}).plot(numbers=False).ax_.texts
 
 
+def test_squared_errors_among_others_are_drawn_as_roots():
+    squared = Interval(0.04, 0.01, 0.09, 0.9, "analytic", 500, True, False, squared=True)
+    plain = Interval(0.03, 0.02, 0.05, 0.9, "analytic", 500, True, False)
+    drawn = IntervalDisplay({"squared": squared, "plain": plain}).plot()
+    np.testing.assert_allclose([s[:, 0] for s in drawn.line_.get_segments()], [[0.1, 0.3], [0.02, 0.05]])
+    assert drawn.ax_.get_xlabel().startswith("l2 calibration error")
+    assert IntervalDisplay({"squared": squared}).intervals["squared"] is squared
+
+
 def test_groups_and_classes_have_lines_of_their_own():
     y, p = usual()
     groups = np.where(np.arange(600) < 200, "x", "y")
@@ -63,5 +72,8 @@ def test_messages():
         IntervalDisplay.from_predictions(y, p, by=["a"])
     with pytest.raises(tn.InputError, match="`by` needs rows; a Tally has none"):
         IntervalDisplay.from_predictions(tn.tally(y, p), by=y)
+    two = {str(level): Interval(0.03, 0.02, 0.05, level, "analytic", 500, True, False) for level in (0.9, 0.95)}
+    with pytest.raises(tn.InputError, match=r"`intervals` must have one level; got 0\.9, 0\.95"):
+        IntervalDisplay(two)
     with pytest.raises(tn.InputError, match="`intervals` must hold at least one interval"):
         IntervalDisplay({})

@@ -195,6 +195,33 @@ def test_rare_events_get_logarithmic_axes_and_bins_of_equal_mass():
     assert np.nanmin(drawn.line_.get_ydata()) >= low
 
 
+def very_rare(n=20_000):
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.3, 300, n)
+    return (rng.random(n) < p).astype(int), p
+
+
+def test_the_smallest_score_does_not_set_the_axes():
+    y, p = very_rare()
+    drawn = display(y, p).plot()
+    low, _ = drawn.ax_.get_xlim()
+    assert p.min() < 1e-9
+    assert 0.99e-7 <= low <= np.quantile(p, 0.1)
+    upper = display(1 - y, 1 - p).plot().ax_.get_xlim()[1]
+    assert 1 - upper == pytest.approx(low)
+    tiny = display([0] * 99 + [1], np.linspace(1e-7, 2e-7, 100)).plot()
+    assert tiny.ax_.get_xlim()[0] == pytest.approx(1e-7)
+
+
+def test_bins_without_events_are_marked_at_the_frame_and_not_joined():
+    drawn = display(*very_rare(), band=None).plot()
+    rate = drawn.series[0].curve.y
+    assert (rate == 0).any()
+    assert np.isnan(drawn.line_.get_ydata()[rate == 0]).all()
+    marks = drawn.ax_.collections[0].get_offsets()[rate == 0]
+    np.testing.assert_allclose(marks[:, 1], drawn.ax_.get_ylim()[0])
+
+
 def test_the_scale_follows_the_events():
     y, p = rare()
     assert display(1 - y, 1 - p).scale == "logit"
@@ -271,6 +298,12 @@ def test_an_estimator_gives_its_scores():
     found = ReliabilityDisplay.from_estimator(model, X, y, numbers=False)
     assert found.series[0].name == "LogisticRegression"
     assert found.series[0].value == tn.ece(y, model.predict_proba(X)[:, 1], pos_label="yes")
+    first = ReliabilityDisplay.from_estimator(model, X, y, numbers=False, pos_label="no")
+    assert first.series[0].value == tn.ece(y == "no", model.predict_proba(X)[:, 0])
+    with pytest.raises(
+        tn.InputError, match="`pos_label` must be a class of the estimator, 'no' and 'yes'; got 'maybe'"
+    ):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label="maybe")
     three = rng.integers(0, 3, 200)
     many = ReliabilityDisplay.from_estimator(LogisticRegression().fit(X, three), X, three, numbers=False, name="m")
     assert [record.label for record in many.series] == [0, 1, 2]

@@ -51,6 +51,12 @@ def test_logarithmic_diagrams_have_logarithmic_ticks():
     assert "1e-05" in text or "0.0001" in text
 
 
+def test_rounding_is_no_miscalibration():
+    found = record([1] * 3 + [0] * 7, [0.3] * 10)
+    assert 0 < found.value < 1e-15
+    assert "ECE 0  (" in unicode_diagram(found)
+
+
 def test_the_name_and_the_class_stand_on_top():
     P = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
     text = ReliabilityDisplay.from_predictions([0, 1, 1], P, name="model", numbers=False, bins=2).to_text()

@@ -12,7 +12,7 @@ from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.plot._canvas import GREY, axes_for, below, compact, scaled, short, style_of
-from trueness.plot._models import one_problem, scores_of, tallies
+from trueness.plot._models import one_model, one_problem, scores_of, tallies
 from trueness.plot._scale import edges_of, scale_of
 from trueness.plot._words import axis_names
 
@@ -126,6 +126,7 @@ class BinsDisplay:
         if bins is not None and not isinstance(bins, Mapping):
             raise InputError(f"`bins` must map names to bin rules; got {bins!r}.")
         asked = bins or {"PAVA": Isotonic(), "PAVA-BC": BlockIsotonic(), "quantiles": EqualMass(10)}
+        one_model(y_true, y_prob, cls.__name__)
         (problem,) = one_problem(tallies(y_true, y_prob, None, rows), classes, cls.__name__)
         tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in asked.items()}
         chosen = scale_of([problem], scale)
@@ -165,12 +166,14 @@ class BinsDisplay:
     def _rates(self, ax: Axes, name: str, table: BinTable, *, first: bool) -> None:
         edges = self._edges(table)
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        steps = ax.stairs(
-            np.clip(table.rate, *self.limits), edges, baseline=None, color=style_of(0).colour, linewidth=1.6, zorder=3
-        )
+        beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
+        look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
+        steps = ax.stairs(np.where(beyond, np.nan, table.rate), edges, baseline=None, **look)
+        # At the frame, not joined with the others: nobody knows how far beyond they lie.
+        ax.hlines(np.clip(table.rate[beyond], *self.limits), edges[:-1][beyond], edges[1:][beyond], **look)
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
-        ax.set_title(short(name, 28, 2), fontsize=10)
+        ax.set_title(short(name, 28, 2), fontsize=10, parse_math=False)
         few, many = compact(int(filled.min())), compact(int(filled.max()))
         size = f"{few} rows" if few == many else f"{few} to {many} rows"
         ax.text(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness.errors import InputError, MissingLibraryError
+from trueness.plot._words import probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +25,9 @@ __all__ = [
     "axes_for",
     "below",
     "compact",
-    "emptiest_corner",
     "figure_of",
+    "legend_height",
+    "legend_of",
     "need_matplotlib",
     "quartered",
     "scaled",
@@ -113,6 +115,20 @@ def figure_of(ax: Axes) -> Figure | SubFigure:
     return figure
 
 
+def legend_of(where: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
+    """A legend that shows every name as it is written: one that begins with ``_``, and dollars, too."""
+    # matplotlib leaves out names that begin with an underscore, so they come after the legend is made.
+    legend = where.legend(list(handles), [f"{i}" for i in range(len(handles))], **options)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)
+        text.set_parse_math(False)
+
+
+def legend_height(names: Sequence[str]) -> float:
+    """Inches that a legend of so many names takes under the axes; one model needs none."""
+    return 0.0 if len(names) < 2 else sum(0.07 + 0.15 * len(name.splitlines()) for name in names)
+
+
 def below(ax: Axes, share: float) -> Axes:
     """New axes under another, with the same scores, out of its lower `share`."""
     figure, spec = figure_of(ax), ax.get_subplotspec()
@@ -150,11 +166,20 @@ def scaled(axis: Any, scale: Scale, low: float, high: float) -> None:
 
     getattr(axis.axes, f"set_{axis.axis_name}scale")(scale)
     axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
-    ticks = np.concatenate([_TICKS, 1 - _TICKS[1:6]]) if scale == "logit" else np.append(_TICKS[1:], 1)
-    inside = np.unique(ticks[(ticks >= low * 0.999) & (ticks <= high * 1.001)])
-    axis.set_major_locator(FixedLocator(list(inside[:: -(-inside.size // 7)] if inside.size > 8 else inside)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}" if value > 1e-5 else f"{value:.0e}"))
+    ticks = np.concatenate([_TICKS, 1 - _TICKS[1:13]]) if scale == "logit" else np.append(_TICKS[1:], 1)
+    # Near 1 it is the distance from 1 that counts.
+    below_top = (1 - ticks >= 0.999 * (1 - high)) if high < 1 else ticks <= high * 1.001
+    inside = np.unique(ticks[(ticks >= low * 0.999) & below_top])
+    step = max(1, -(-inside.size // _most_ticks(axis)))
+    axis.set_major_locator(FixedLocator(list(inside[::step])))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: probability(value)))
     axis.set_minor_locator(NullLocator())
+
+
+def _most_ticks(axis: Any) -> int:
+    """How many labels such as 0.9999 an axis holds side by side."""
+    box, dots = axis.axes.get_window_extent(), figure_of(axis.axes).dpi
+    return int(max(2, min(8, box.width / dots / 0.6 if axis.axis_name == "x" else box.height / dots / 0.3)))
 
 
 def compact(value: float, _: object = None) -> str:
@@ -175,8 +200,8 @@ def short(name: str, width: int = 44, lines: int = 3) -> str:
 def emptiest_corner(
     ax: Axes,
     points: Sequence[tuple[Floats, Floats]],
-    corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
-    text: tuple[float, float] = (0.55, 0.34),
+    corners: Sequence[tuple[float, float]],
+    text: tuple[float, float],
 ) -> tuple[float, float]:
     """The corner that has fewest points where a text so wide and high would stand; the first of those as good as any.
 
@@ -195,8 +220,15 @@ def emptiest_corner(
     return min(corners, key=lambda corner: near[corner])
 
 
-def write_in_corner(ax: Axes, text: str, corner: tuple[float, float], size: float) -> Any:
-    """Text in a corner of the axes, on a ground that keeps it legible over lines."""
+def write_in_corner(
+    ax: Axes,
+    text: str,
+    points: Sequence[tuple[Floats, Floats]],
+    size: float,
+    corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
+) -> Any:
+    """Text in the corner of the axes where it covers fewest points, behind lines and markers."""
+    corner = emptiest_corner(ax, points, corners, _share_of(ax, text, size))
     right, top = corner[0] > 0.5, corner[1] > 0.5
     return ax.text(
         *corner,
@@ -206,6 +238,14 @@ def write_in_corner(ax: Axes, text: str, corner: tuple[float, float], size: floa
         va="top" if top else "bottom",
         fontsize=size,
         linespacing=1.35,
+        parse_math=False,
         bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
-        zorder=6,
+        zorder=2.2,
     )
+
+
+def _share_of(ax: Axes, text: str, size: float) -> tuple[float, float]:
+    """About how much of the axes a text takes, across and up."""
+    box, dots, lines = ax.get_window_extent(), figure_of(ax).dpi / 72, text.splitlines()
+    wide, high = 0.53 * size * max(map(len, lines), default=0), 1.5 * size * len(lines)
+    return min(1.0, 0.03 + dots * wide / max(box.width, 1)), min(1.0, 0.03 + dots * high / max(box.height, 1))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, figure_of, style_of
+from trueness.plot._canvas import GREY, axes_for, figure_of, legend_of, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,15 +138,17 @@ class CoverageDisplay:
             if row == 0:
                 head = f"{self.title}, " if self.title else ""
                 runs = next(r.runs for r in self.found if r.n == sizes[column])
-                panel.set_title(f"{head}n = {sizes[column]:,}, {runs:,} runs", fontsize=10)
+                panel.set_title(f"{head}n = {sizes[column]:,}, {runs:,} runs", fontsize=10, parse_math=False)
             if row == len(_LABELS) - 1:
                 panel.set_xlabel("l2 calibration error")
         self.line_ = self.lines_[0]
-        handles, names = self.axes_[0].get_legend_handles_labels()
+        handles = [line for line in self.lines_ if line.axes is self.ax_]
+        names = [str(line.get_label()) for line in handles]
         if own:
-            figure_of(self.ax_).legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+            place = {"loc": "outside lower center", "ncols": 4}
+            legend_of(figure_of(self.ax_), handles, names, frameon=False, fontsize=9, **place)
         else:
-            self.ax_.legend(fontsize=8)
+            legend_of(self.ax_, handles, names, fontsize=8)
         return self
 
     def _panel(self, ax: Axes, what: str, n: int) -> None:

@@ -11,9 +11,18 @@ import numpy as np
 from trueness._tally.accept import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.plot._canvas import GREY, axes_for, emptiest_corner, figure_of, short, style_of, write_in_corner
+from trueness.plot._canvas import (
+    GREY,
+    axes_for,
+    figure_of,
+    legend_height,
+    legend_of,
+    short,
+    style_of,
+    write_in_corner,
+)
 from trueness.plot._models import one_problem, scores_of, tallies
-from trueness.plot._words import number
+from trueness.plot._words import number, probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +133,8 @@ class CumulativeDisplay:
         CumulativeDisplay
             The display itself.
         """
-        (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6))
+        texts = [_legend_text(name, walk) for name, walk in self.walks.items()]
+        (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6 + legend_height(texts)))
         self.ax_, self.figure_ = panel, panel.figure
         alone = len(self.walks) == 1
         self.lines_ = []
@@ -132,14 +142,13 @@ class CumulativeDisplay:
             if alone:
                 self._band(panel, walk)
             style = style_of(i)
-            label = _legend_text(name, walk)
             (line,) = panel.plot(
                 walk.share,
                 walk.height,
                 color=style.colour,
                 linestyle=style.dashes,
                 linewidth=1.5,
-                label=label,
+                label=name,
                 zorder=3,
             )
             self.lines_.append(line)
@@ -156,11 +165,16 @@ class CumulativeDisplay:
             self._range(panel, next(iter(self.walks.values())))
             self._scores(panel, next(iter(self.walks.values())))
             self._numbers(panel, *next(iter(self.walks.items())))
-        elif own:
-            figure_of(panel).legend(loc="outside lower center", fontsize=9, frameon=False, handlelength=3)
         else:
-            panel.legend(fontsize=8, handlelength=3)
+            self._legend(panel, texts, own=own)
         return self
+
+    def _legend(self, ax: Axes, texts: list[str], *, own: bool) -> None:
+        if own:
+            place = {"loc": "outside lower center", "fontsize": 9, "frameon": False}
+            legend_of(figure_of(ax), self.lines_, texts, handlelength=3, **place)
+        else:
+            legend_of(ax, self.lines_, texts, fontsize=8, handlelength=3)
 
     def _band(self, ax: Axes, walk: Walk) -> None:
         ax.fill_between(walk.share, -walk.half, walk.half, color=GREY, alpha=0.25, linewidth=0, zorder=1)
@@ -190,7 +204,7 @@ class CumulativeDisplay:
         top = ax.secondary_xaxis("top")
         at = np.linspace(0, 1, 6)
         place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
-        top.set_xticks(list(at), [f"{score:.2g}" for score in walk.score[place]])
+        top.set_xticks(list(at), [probability(float(score)) for score in walk.score[place]])
         top.tick_params(labelsize=8)
         top.set_xlabel("score", fontsize=9)
 
@@ -201,10 +215,8 @@ class CumulativeDisplay:
             f"Kuiper {_said(walk.kuiper)}",
             f"n = {walk.n:,}",
         ]
-        corner = emptiest_corner(
-            ax, [(walk.share, h) for h in (walk.height, walk.half, -walk.half)], _CORNERS, (0.36, 0.28)
-        )
-        write_in_corner(ax, "\n".join(lines), corner, 9)
+        points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
+        write_in_corner(ax, "\n".join(lines), points, 9, _CORNERS)
 
 
 def _legend_text(name: str, walk: Walk) -> str:

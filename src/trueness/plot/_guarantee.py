@@ -149,7 +149,7 @@ class GuaranteeDisplay:
         panel.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
         panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
         sure = "" if plan.kind == "expected-ece" else f", with probability {100 * (1 - plan.alpha):g} %"
-        panel.set_title(f"scheme {plan.scheme}, bound {plan.bound}{sure}", fontsize=10, loc="left")
+        panel.set_title(f"scheme {plan.scheme}, bound {plan.bound}{sure}", fontsize=10, loc="left", parse_math=False)
         panel.legend(fontsize=9, handlelength=3, framealpha=0.6)
         return self
 

@@ -33,7 +33,8 @@ class IntervalDisplay:
     Parameters
     ----------
     intervals : mapping of names to Interval
-        One line each, from the top.
+        One line each, from the top, all of one level. Sets for the squared error among others are drawn as their
+        roots.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class IntervalDisplay:
     def __init__(self, intervals: Mapping[str, Interval]) -> None:
         if not intervals:
             raise InputError("`intervals` must hold at least one interval; got none.")
-        self.intervals = dict(intervals)
+        self.intervals = _alike(intervals)
 
     @classmethod
     @takes_rows
@@ -148,7 +149,7 @@ class IntervalDisplay:
             np.zeros(zero.sum()), at[zero], s=34, facecolors="none", edgecolors=style.colour, zorder=4, clip_on=False
         )
         panel.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        panel.set_yticks(at, [short(name, 36, 2) for name in names], fontsize=9)
+        panel.set_yticks(at, [short(name, 36, 2) for name in names], fontsize=9, parse_math=False)
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
         panel.set(ylim=(len(names) - 0.5, -0.5), xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))
@@ -178,6 +179,16 @@ class IntervalDisplay:
                 fontsize=8,
                 annotation_clip=False,
             )
+
+
+def _alike(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
+    """Intervals that one axis can show."""
+    levels = sorted({found.level for found in intervals.values()})
+    if len(levels) > 1:
+        raise InputError(f"`intervals` must have one level; got {', '.join(f'{level:g}' for level in levels)}.")
+    if len({found.squared for found in intervals.values()}) > 1:
+        return {name: found.root() for name, found in intervals.items()}
+    return dict(intervals)
 
 
 def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, tuple[Any, Any, RowOptions]]:

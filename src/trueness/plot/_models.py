@@ -1,7 +1,9 @@
 """What a display is given: one model or several, as rows or as tallies, or an estimator."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from trueness._tally.accept import as_tally
 from trueness._tally.cells import Cells
@@ -10,7 +12,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["MOST_PANELS", "Models", "Problem", "one_problem", "problems", "scores_of", "tallies"]
+__all__ = ["MOST_PANELS", "Models", "Problem", "one_model", "one_problem", "problems", "scores_of", "tallies"]
 
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
@@ -88,6 +90,13 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
     ]
 
 
+def one_model(y_true: Any, y_prob: Any, display: str) -> None:
+    """Raise if there are several models, for displays that have no room for a second."""
+    for argument, given in (("y_true", y_true), ("y_prob", y_prob)):
+        if isinstance(given, Mapping):
+            raise InputError(f"`{display}` draws one model; `{argument}` is a mapping of them.")
+
+
 def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
     """One problem per model, for displays that have no panels for classes."""
     found = problems(models, classes)
@@ -114,5 +123,16 @@ def scores_of(estimator: Any, X: Any, rows: dict[str, Any]) -> tuple[Any, dict[s
     P = estimator.predict_proba(X)
     classes = list(estimator.classes_)
     if len(classes) == 2 and rows.get("kind") is None:
-        return P[:, 1], {"pos_label": classes[1]} | rows
+        event = _event(classes, rows.get("pos_label"))
+        return P[:, event], rows | {"pos_label": classes[event]}
     return P, {"labels": classes} | rows
+
+
+def _event(classes: list[Any], pos_label: Any) -> int:
+    """The column of the class that the scores are about: the second unless another is asked for."""
+    if pos_label is None:
+        return 1
+    if not isinstance(pos_label, Hashable) or pos_label not in classes:
+        known = " and ".join(map(repr, np.asarray(classes).tolist()))
+        raise InputError(f"`pos_label` must be a class of the estimator, {known}; got {pos_label!r}.")
+    return classes.index(pos_label)

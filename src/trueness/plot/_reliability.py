@@ -180,7 +180,7 @@ class ReliabilityDisplay:
         Parameters
         ----------
         estimator : classifier with `predict_proba`
-            Two classes give the scores of the second one; more, a matrix.
+            Two classes give the scores of the second one, or of `pos_label`; more, a matrix.
         X : array-like of shape (n, p)
             Features of rows that the estimator was not fitted on.
         y : array-like of shape (n,)

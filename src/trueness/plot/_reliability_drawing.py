@@ -12,8 +12,8 @@ from trueness.plot._canvas import (
     axes_for,
     below,
     compact,
-    emptiest_corner,
     figure_of,
+    legend_of,
     scaled,
     short,
     style_of,
@@ -140,12 +140,18 @@ def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars:
             alpha=0.3,
             linewidth=0.8,
         )
+    beyond = (curve.y < frame.low) | (curve.y > frame.high) | (curve.x < frame.low) | (curve.x > frame.high)
     (line,) = ax.plot(
-        x, y, color=style.colour, linewidth=0 if bars else 1.3, linestyle=style.dashes, label=record.name, zorder=3
+        x,
+        np.where(beyond, np.nan, y),  # a line to the frame would show a fall that nobody knows the depth of
+        color=style.colour,
+        linewidth=0 if bars else 1.3,
+        linestyle=style.dashes,
+        label=record.name,
+        zorder=3,
     )
     share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
     area = (7 if small else 14) + (45 if small else 110) * share
-    beyond = (curve.y < frame.low) | (curve.y > frame.high) | (curve.x < frame.low) | (curve.x > frame.high)
     face = [("none" if out else style.colour) for out in beyond]
     ax.scatter(
         x,
@@ -282,7 +288,7 @@ def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, axes_left: bo
     size = 8 if small else None
     x_name, y_name = axis_names(record.kind)
     if small:
-        ax.set_title(short(panel_title(record), 24, 2), fontsize=9)
+        ax.set_title(short(panel_title(record), 24, 2), fontsize=9, parse_math=False)
         for axes in (ax, spread):
             if axes is not None:
                 axes.tick_params(labelsize=7)
@@ -317,15 +323,14 @@ def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: 
         points.append((x, np.full(x.size, frame.low)))
     elif band is not None and not isinstance(band, CurveBand):
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
-    corner = emptiest_corner(ax, points, text=(0.45, 0.22) if small else (0.55, 0.34))
-    write_in_corner(ax, "\n".join(number_lines(record, brief=small)), corner, 7 if small else 9)
+    write_in_corner(ax, "\n".join(number_lines(record, brief=small)), points, 7 if small else 9)
 
 
 def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool) -> None:
     from matplotlib.lines import Line2D
 
     first = {record.name: record for record in reversed(series)}
-    handles = []
+    handles, texts = [], []
     for i, name in enumerate(names):
         style, record = style_of(i), first[name]
         text = short(name, 60 if own else 34)
@@ -337,14 +342,13 @@ def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *
                 else f": {record.measure} {number(record.value)}{floor}"
             )
         marker = style.marker if record.curve.method == "binned" else ""
-        handles.append(
-            Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5, label=text)
-        )
+        handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
+        texts.append(text)
     if own:
         wide = len(axes) > 1
         columns = min(len(handles), 3) if wide else 1
-        figure_of(axes[0]).legend(
-            handles=handles, loc="outside lower center", ncols=columns, fontsize=9, frameon=False, handlelength=3
-        )
+        figure = figure_of(axes[0])
+        place = {"loc": "outside lower center", "ncols": columns}
+        legend_of(figure, handles, texts, fontsize=9, frameon=False, handlelength=3, **place)
     else:
-        axes[0].legend(handles=handles, loc="best", fontsize=8, handlelength=3)
+        legend_of(axes[0], handles, texts, loc="best", fontsize=8, handlelength=3)

@@ -57,21 +57,31 @@ def edges_of(found: list[Problem], scale: Scale, points: Sequence[Floats] = ()) 
     """
     if scale == "linear":
         return np.arange(_BARS + 1) / _BARS
-    inner = [c[(c > 0) & (c < 1)] for c in (problem.cells.score for problem in found)]
-    ends = np.array([_ends(c) for c in inner if c.size] or [(0.1, 0.9)])
-    most = float(np.nanmax(np.concatenate([ends[:, 1], *points])))
+    ends = np.array([e for e in (_ends(problem.cells) for problem in found) if e is not None] or [(0.1, 0.1)])
+    most = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
     least = _decade(float(ends[:, 0].min()))
     if scale == "log":
         return np.geomspace(least, min(1.0, 10 * _decade(most * 0.999)), _BARS + 1)
-    high = _decade(1 - float(ends[:, 1].max()))
+    high = _decade(float(ends[:, 1].min()))
     logit = np.linspace(np.log(least / (1 - least)), np.log((1 - high) / high), _BARS + 1)
     return np.asarray(1 / (1 + np.exp(-logit)))
 
 
-def _ends(score: Floats) -> tuple[float, float]:
-    """The scores, in ascending order, that a thousandth of them lie below and above."""
-    cut = score.size // 1000
-    return float(score[cut]), float(score[-1 - cut])
+def _ends(cells: Cells) -> tuple[float, float] | None:
+    """How near 0 and 1 the axes are to come: to all but a thousandth of the scores between them.
+
+    No nearer than a tenth of a row in all rows, which says nothing of rates, unless a tenth of the scores do.
+    """
+    inside = (cells.score > 0) & (cells.score < 1)
+    if not inside.any():
+        return None
+    score, total = cells.score[inside], np.cumsum(cells.weight[inside], dtype=float)
+    least = 0.1 / max(1, int(cells.count.sum()))
+
+    def at(share: float) -> float:
+        return float(score[min(np.searchsorted(total, share * total[-1]), score.size - 1)])
+
+    return min(max(at(0.001), least), at(0.1)), min(max(1 - at(0.999), least), 1 - at(0.9))
 
 
 def _decade(value: float) -> float:

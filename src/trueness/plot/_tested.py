@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
@@ -12,9 +11,9 @@ from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, scaled, short, style_of
-from trueness.plot._models import one_problem, scores_of, tallies
+from trueness.plot._models import one_model, one_problem, scores_of, tallies
 from trueness.plot._scale import edges_of, histogram_of, scale_of
-from trueness.plot._words import axis_names, bins_in_words
+from trueness.plot._words import axis_names, bin_in_words, bins_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,8 +131,7 @@ class TestReliabilityDisplay:
         from trueness.measure._tested_bins import bins_with_tests
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)
-        if isinstance(y_prob, Mapping):
-            raise InputError("`TestReliabilityDisplay` draws one model; `y_prob` is a mapping of them.")
+        one_model(y_true, y_prob, cls.__name__)
         (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
         if test == "binomial" and not problem.cells.exact:
             raise InputError("`sample_weight` must be whole numbers for the binomial test; others need `test='t'`.")
@@ -199,7 +197,7 @@ class TestReliabilityDisplay:
         ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
         ax.tick_params(labelbottom=False)
         ax.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
-        ax.set_title(self._title(), fontsize=10, loc="left")
+        ax.set_title(self._title(), fontsize=10, loc="left", parse_math=False)
 
     def _title(self) -> str:
         record = self.record
@@ -236,8 +234,7 @@ class TestReliabilityDisplay:
 
     def _edges(self, i: int) -> str:
         record = self.record
-        end = "]" if i == len(record) - 1 else ")"
-        return f"[{record.low_edge[i]:.3g}, {record.high_edge[i]:.3g}{end}"
+        return bin_in_words(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
 
     def _draw_histogram(self, ax: Axes) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator

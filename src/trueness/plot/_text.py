@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.plot._words import axis_names, number_lines, panel_title
+from trueness.plot._words import axis_names, number_lines, panel_title, probability
 from trueness.results import Bands, CurveBand, Reliability
 from trueness.typing import Floats
 
@@ -139,7 +139,7 @@ def _column(place: Floats, width: int) -> NDArray[np.int64]:
 
 def _ticks(record: Reliability) -> list[str]:
     edges = record.histogram.edges
-    return [f"{value:.2g}" for value in np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)]
+    return [probability(float(value)) for value in np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)]
 
 
 def _left(record: Reliability, height: int) -> list[str]:

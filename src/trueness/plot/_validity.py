@@ -10,7 +10,7 @@ import numpy as np
 from trueness._tally.accept import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, figure_of, short, style_of
+from trueness.plot._canvas import GREY, axes_for, figure_of, legend_height, legend_of, short, style_of
 from trueness.plot._models import scores_of
 from trueness.plot._words import number
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ValidityDisplay"]
 
 _NAMES = {"marginal": "share of predictions within ε", "conditional": "share of runs with every value within ε"}
+_PROMISED = "promised by theorem"
 
 
 class ValidityDisplay:
@@ -178,21 +179,37 @@ class ValidityDisplay:
             The display itself.
         """
         kinds = ["marginal", "conditional"] if self.conditional else ["marginal"]
-        size = (4.6, 4.4) if self.conditional else (5.8, 4.4)
+        size = (4.6 if self.conditional else 5.8, 4.4 + legend_height(self._texts()))
         self.axes_, own = axes_for(type(self).__name__, ax, len(kinds), size=size)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_ = []
         for panel, kind in zip(self.axes_, kinds, strict=True):
             self._panel(panel, kind)
         self.line_ = self.lines_[0]
-        if own and len(self.curves) > 1:
-            handles, names = self.ax_.get_legend_handles_labels()
-            figure_of(self.ax_).legend(
-                handles, names, loc="outside lower center", fontsize=9, frameon=False, handlelength=3
-            )
-        elif any(self.curves) or self.theory:
-            self.ax_.legend(fontsize=8, handlelength=3, framealpha=0.6, loc="lower right")
+        self._legend(own=own)
         return self
+
+    def _legend(self, *, own: bool) -> None:
+        named = [(line, text) for line, text in zip(self.lines_, self._texts(), strict=False) if text]
+        named += [(line, str(line.get_label())) for line in self.ax_.lines if line.get_label() == _PROMISED]
+        if not named:
+            return
+        handles, texts = zip(*named, strict=True)
+        if own and len(self.curves) > 1:
+            place = {"loc": "outside lower center", "fontsize": 9, "frameon": False}
+            legend_of(figure_of(self.ax_), handles, texts, handlelength=3, **place)
+        else:
+            legend_of(self.ax_, handles, texts, fontsize=8, handlelength=3, framealpha=0.6, loc="lower right")
+
+    def _texts(self) -> list[str]:
+        """What the legend says of each method."""
+        if len(self.curves) == 1:
+            return [short(name, 44) for name in self.curves]
+        at = f" at {100 * self.level:g} %"
+        return [
+            f"{short(name, 44)}: ε = {number(_read(curve.jumps, _values(curve), self.level))}{at}"
+            for name, curve in self.curves.items()
+        ]
 
     def _panel(self, ax: Axes, kind: str) -> None:
         right = self._right(kind)
@@ -202,7 +219,7 @@ class ValidityDisplay:
             read[name] = self._curve(ax, name, found, i, right, kind)
         if kind in self.theory:
             e, share = (np.asarray(column) for column in self.theory[kind])
-            ax.plot(e, share, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label="promised by theorem")
+            ax.plot(e, share, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label=_PROMISED)
         ax.axhline(self.level, color=GREY, linewidth=0.8)
         ax.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel=_NAMES[kind])
         ax.locator_params(axis="x", nbins=5)
@@ -218,11 +235,8 @@ class ValidityDisplay:
             np.concatenate([[0.0], share, share[-1:]]),
         )
         read = _read(curve.jumps, share, self.level)
-        label = short(name, 44) + (
-            f": ε = {number(read)} at {100 * self.level:g} %" if kind == "marginal" and len(self.curves) > 1 else ""
-        )
         (line,) = ax.step(
-            x, y, where="post", color=style.colour, linestyle=style.dashes, linewidth=1.6, label=label or "_", zorder=3
+            x, y, where="post", color=style.colour, linestyle=style.dashes, linewidth=1.6, label=name or "_", zorder=3
         )
         self.lines_.append(line)
         error = getattr(curve, "error", None)

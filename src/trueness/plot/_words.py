@@ -4,7 +4,7 @@ import math
 
 from trueness.results import NoiseFloor, Reliability
 
-__all__ = ["axis_names", "bins_in_words", "number", "number_lines", "panel_title"]
+__all__ = ["axis_names", "bin_in_words", "bins_in_words", "number", "number_lines", "panel_title", "probability"]
 
 _AXES = {
     "binary": ("predicted probability", "event rate"),
@@ -23,11 +23,34 @@ def number(value: float) -> str:
     """Three digits, or as many zeros as say that there is nothing."""
     if math.isnan(value):
         return "–"
-    if value == 0:
+    if abs(value) < 1e-12:  # the rounding of sums, which is no miscalibration
         return "0"
     if abs(value) < 0.00095:
         return f"{value:.2g}"
     return f"{value:.4f}" if abs(value) < 0.0995 else f"{value:.3f}"
+
+
+def probability(value: float) -> str:
+    """A place on an axis in few signs, near 1 by its distance from 1: 1e-05, 0.25, 0.999, 1−2e-5."""
+    rest = 1 - value
+    if 0 < rest < 0.95e-4:
+        digit, _, power = f"{rest:.0e}".partition("e-")
+        return f"1−{digit}e-{int(power)}"
+    if 0 < rest < 0.095:
+        return f"{value:.{math.ceil(-math.log10(rest) - 0.02)}f}"
+    return f"{value:.2g}"
+
+
+def bin_in_words(low: float, high: float, *, last: bool) -> str:
+    """A bin by its edges, with as many digits as tell them apart from each other and from 1."""
+    texts = [f"{low:.3g}", f"{high:.3g}"]
+    for digits in range(4, 18):
+        if (texts[0] != texts[1] or low == high) and all(
+            text != "1" or edge == 1 for text, edge in zip(texts, (low, high), strict=True)
+        ):
+            break
+        texts = [f"{low:.{digits}g}", f"{high:.{digits}g}"]
+    return f"[{texts[0]}, {texts[1]}{']' if last else ')'}"
 
 
 def panel_title(record: Reliability) -> str:

@@ -1,0 +1,123 @@
+"""What all displays share: names as they are written."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from awkward_rows import matrix, usual
+
+from trueness.plot import (
+    Behaviour,
+    BinsDisplay,
+    CoverageDisplay,
+    CumulativeDisplay,
+    IntervalDisplay,
+    ReliabilityDisplay,
+    TestReliabilityDisplay,
+    ValidityDisplay,
+)
+
+# Mathematics that cannot be parsed.
+DOLLARS = "a $\\frac$ b"
+CURVE = SimpleNamespace(jumps=np.array([0.01, 0.03, 0.2]), share=np.array([0.5, 0.9, 1.0]))
+
+
+def classes():
+    y, P = matrix()
+    names = np.array([DOLLARS, "b", "c"])
+    return ReliabilityDisplay.from_predictions(names[y], P, labels=names.tolist(), numbers=False)
+
+
+def behaviours(name):
+    return CoverageDisplay([Behaviour(name, 500, e, 0.9, 0.1, 0.5, 100) for e in (0.0, 0.1)], title=name)
+
+
+Y, P = usual()
+SEVERAL = {
+    "reliability": lambda names: ReliabilityDisplay.from_predictions(Y, dict.fromkeys(names, P), numbers=False),
+    "cumulative": lambda names: CumulativeDisplay.from_predictions(Y, dict.fromkeys(names, P)),
+    "validity": lambda names: ValidityDisplay(dict.fromkeys(names, CURVE)),
+}
+ONE = {
+    "reliability": lambda: ReliabilityDisplay.from_predictions(Y, P, name=DOLLARS, numbers=False),
+    "classes": classes,
+    "cumulative": lambda: CumulativeDisplay.from_predictions(Y, P, name=DOLLARS),
+    "validity": lambda: ValidityDisplay({DOLLARS: CURVE}),
+    "bins": lambda: BinsDisplay.from_predictions(Y, P, bins={DOLLARS: 3}),
+    "tested": lambda: TestReliabilityDisplay.from_predictions(Y, P, name=DOLLARS),
+    "interval": lambda: IntervalDisplay.from_predictions(Y, P, name=DOLLARS),
+    "coverage": lambda: behaviours(DOLLARS),
+}
+
+
+def legend_texts(drawn):
+    legend = drawn.figure_.legends[0] if drawn.figure_.legends else drawn.ax_.get_legend()
+    return [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize("make", ONE.values(), ids=ONE)
+def test_dollars_are_drawn_as_dollars(make):
+    drawn = make().plot()
+    drawn.figure_.canvas.draw()
+    from matplotlib.text import Text
+
+    said = [text for text in drawn.figure_.findobj(Text) if DOLLARS in text.get_text()]
+    assert said
+    assert not any(text.get_parse_math() for text in said)
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+def test_legends_show_every_name_as_it_is_written(make, given):
+    import matplotlib.pyplot as plt
+
+    drawn = make(["_hidden", DOLLARS, "c"]).plot(ax=plt.subplots()[1] if given else None)
+    drawn.figure_.canvas.draw()
+    assert [text.split(":")[0] for text in legend_texts(drawn)] == ["_hidden", DOLLARS, "c"]
+
+
+@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+def test_a_new_figure_grows_with_its_legend(make):
+    import matplotlib.pyplot as plt
+
+    one, many = (make([f"model {i}" for i in range(count)]).plot() for count in (1, 12))
+    for drawn in (one, many):
+        drawn.figure_.canvas.draw()
+    assert many.ax_.get_window_extent().height > 0.9 * one.ax_.get_window_extent().height
+    figure, ax = plt.subplots(figsize=(5, 4))
+    make([f"model {i}" for i in range(12)]).plot(ax=ax)
+    assert figure.get_size_inches().tolist() == [5, 4]
+
+
+@pytest.mark.parametrize("width", [2.5, 5.4])
+def test_ticks_near_one_differ_and_do_not_overlap(width):
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(5)
+    p = 1 - rng.beta(0.3, 300, 20_000)
+    y = (rng.random(p.size) < p).astype(int)
+    ax = plt.subplots(figsize=(width, 4), layout="constrained")[1]
+    drawn = ReliabilityDisplay.from_predictions(y, p, numbers=False).plot(ax=ax, histogram=False)
+    drawn.figure_.canvas.draw()
+    labels = drawn.ax_.get_xticklabels()
+    texts = [label.get_text() for label in labels]
+    assert len(texts) == len(set(texts)) >= 2
+    assert "1" not in texts
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_numbers_stand_behind_the_points_and_where_fewest_are():
+    over, under = (
+        ReliabilityDisplay.from_predictions(Y, scores, numbers=False).plot() for scores in (P**3, 1 - (1 - P) ** 3)
+    )
+    for drawn, corner in ((over, (0.97, 0.03)), (under, (0.03, 0.97))):
+        (text,) = drawn.ax_.texts
+        assert text.get_position() == corner
+        assert text.get_zorder() < min(drawn.line_.get_zorder(), *(c.get_zorder() for c in drawn.ax_.collections))
+        assert text.get_bbox_patch().get_alpha() < 1
+
+
+def test_a_method_that_begins_with_an_underscore_is_in_the_legend():
+    assert legend_texts(behaviours("_plain").plot()) == ["_plain"]
