@@ -10,7 +10,7 @@ import numpy as np
 from trueness import __version__
 from trueness._input.sample import Sample
 from trueness._report.blocks import blocks_of
-from trueness._report.budget import Notes, draws_for, heard, tested, tests_by_drawing
+from trueness._report.budget import FEW_ROWS, Notes, confidence_set, draws_for, heard, tested, tests_by_drawing
 from trueness._report.classes import class_rows, top_k
 from trueness._report.definitions import definitions
 from trueness._report.explorer import explorer, offered
@@ -24,7 +24,7 @@ from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer import compare, ece_interval, noise_floor, reliability_bands
+from trueness.infer import compare, noise_floor, reliability_bands
 from trueness.measure import (
     ace,
     brier,
@@ -137,7 +137,7 @@ def _model(
         raise InputError(f"`bins` must make at most {MOST_BINS:,} bins for a report; {rule!r} makes {len(bands):,}.")
     _say_crowded(bands, tally, rule, notes)
     step()
-    summary = _summary(tally, classwise, rule, settings, notes, step)
+    summary = _summary(view, tally, classwise, rule, settings, notes, step)
     blocks = blocks_of(tally.parts[0], _ALPHA) if tally.parts[0].exact else None
     found = segments(view, by, rule, level, seed) if by else None
     step()
@@ -165,15 +165,22 @@ def _model(
 
 
 def _summary(
-    tally: Tally, classwise: Tally | None, rule: BinRule, settings: Settings, notes: Notes, step: Callable[[], None]
+    view: Sample,
+    tally: Tally,
+    classwise: Tally | None,
+    rule: BinRule,
+    settings: Settings,
+    notes: Notes,
+    step: Callable[[], None],
 ) -> Summary:
     level, seed = settings.level, settings.seed
-    floor = _ece_floor(tally, rule, settings, notes)
+    floor = _ece_floor(view, tally, rule, settings, notes)
     step()
     exact = tally.parts[0].exact
     if not exact:
-        notes.say("Weights are not whole numbers: there is no confidence set and no TCE, which count rows.")
-    interval = notes.tried("The confidence set", lambda: ece_interval(tally, level=level, seed=seed)) if exact else None
+        notes.say("Weights are not whole numbers: they say how much a row matters, and there is no TCE, which counts.")
+    why = "there are too few rows." if tally.n < FEW_ROWS else None
+    interval = notes.tried("The confidence set", lambda: confidence_set(view, tally, level, seed), why)
     test = notes.tried("The test", lambda: tested(tally, tests_by_drawing([tally], 1 - level), seed))
     tce_floor = _tce_floor(tally, settings, notes) if exact else None
     step()
@@ -208,20 +215,18 @@ def _summary(
         )
 
 
-def _ece_floor(tally: Tally, rule: BinRule, settings: Settings, notes: Notes) -> NoiseFloor | None:
+def _ece_floor(view: Sample, tally: Tally, rule: BinRule, settings: Settings, notes: Notes) -> NoiseFloor | None:
     cells = tally.parts[0]
-    return notes.tried(
-        "The noise floor of the ECE",
-        lambda: noise_floor(
-            partial(ece, bins=rule),
-            tally,
-            resamples=draws_for(cells.size),
-            level=settings.level,
-            weight_type="frequency" if cells.exact else "importance",
-            seed=settings.seed,
-            progress=False,
-        ),
-    )
+    options: dict[str, Any] = {
+        "resamples": draws_for(cells.size),
+        "level": settings.level,
+        "seed": settings.seed,
+        "progress": False,
+    }
+    if not cells.exact:  # rows of one score may differ in weight, which a tally does not know
+        options |= {"sample_weight": view.w, "weight_type": "importance"}
+    scores: Any = tally if cells.exact else view.p
+    return notes.tried("The noise floor of the ECE", lambda: noise_floor(partial(ece, bins=rule), scores, **options))
 
 
 def _tce_floor(tally: Tally, settings: Settings, notes: Notes) -> NoiseFloor | None:

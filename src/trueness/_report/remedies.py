@@ -8,13 +8,13 @@ import numpy as np
 
 from trueness import recalibrate
 from trueness._input.sample import Sample
-from trueness._report.budget import Notes, heard
+from trueness._report.budget import Notes, confidence_set, heard
 from trueness._report.records import Guarantee, Remedies, Remedy
-from trueness._report.rows import main_view
+from trueness._report.rows import fractional, main_view
 from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
-from trueness.infer import compare, ece_interval
+from trueness.infer import compare
 from trueness.measure import brier, ece, log_loss
 from trueness.typing import Floats
 
@@ -100,6 +100,8 @@ def _calibrator(name: str, rows: Sample, seed: int) -> Any:
     if name != "HistogramBinning":
         return make()
     scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
+    if fractional(rows):  # ranks count rows
+        scheme = "fixed-width"
     return make(n_bins, scheme, seed=seed) if scheme == "randomized" else make(n_bins, scheme)
 
 
@@ -129,7 +131,8 @@ def _cross_fitted(words: str, name: str, rows: Sample, rule: BinRule, level: flo
 
 def _gain(before: Sample, after: Sample, level: float, notes: Notes) -> dict[str, Any]:
     """By how much the Brier score falls, row by row, and how sure that is."""
-    if before.w is not None and (before.w != np.floor(before.w)).any():
+    if fractional(before):
+        notes.say("Weights are not whole numbers: how sure the gain of a calibrator is was not computed.")
         return {}
     tolerance: Any = {"sum_tolerance": after.tolerance} if after.p.ndim == 2 else {}
     scores = {"before": before.p, "after": after.p}
@@ -146,16 +149,14 @@ def _gain(before: Sample, after: Sample, level: float, notes: Notes) -> dict[str
 
 
 def _measured(words: str, code: str, sample: Sample, rule: BinRule, level: float, seed: int, notes: Notes) -> Remedy:
-    tally = Tally("binary", tally_of(main_view(sample), "classwise").parts)
+    view = main_view(sample)
+    tally = Tally("binary", tally_of(view, "classwise").parts)
     scored = tally if sample.p.ndim == 1 else tally_of(sample, "classwise")
-    exact = tally.parts[0].exact
     return Remedy(
         name=words,
         calibrator=code,
         ece=ece(tally, bins=rule),
-        ece_interval=notes.tried(f"The confidence set of {words}", lambda: ece_interval(tally, level=level, seed=seed))
-        if exact
-        else None,
+        ece_interval=notes.tried(f"The confidence set of {words}", lambda: confidence_set(view, tally, level, seed)),
         brier=brier(scored),
         log_loss=log_loss(scored),
     )

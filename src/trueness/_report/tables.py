@@ -316,6 +316,8 @@ def _capital(words: str) -> str:
 def remedies_sentence(found: Remedies) -> str:
     """What the table says."""
     best = next((one for one in found.after if one.name == found.best), None)
+    if best is None and found.after and all(math.isnan(one.gain) for one in found.after):
+        return "The table has the calibrators before and after, on rows that they have not seen."
     if best is None:
         return "None of these calibrators surely lowers the Brier score on rows that it has not seen."
     return (
