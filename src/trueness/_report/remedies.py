@@ -1,6 +1,8 @@
 """What would fix it: calibrators, each fitted on some folds and measured on the others."""
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,7 @@ from trueness._input.sample import Sample
 from trueness._report.budget import Notes, confidence_set, heard
 from trueness._report.records import Guarantee, Remedies, Remedy
 from trueness._report.rows import fractional, main_view
+from trueness._report.words import counted
 from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
@@ -35,6 +38,9 @@ _MATRIX = {
     "VectorScaling": "vector scaling",
     "OneVsRest": "Platt scaling class by class",
 }
+_MOVED = re.compile(
+    r"(?P<count>[\d,]+) scores? (?:is|are) exactly (?P<ends>0 or 1|0) .* moved inwards by (?P<eps>\S+)\."
+)
 _MANY_CLASSES = 50  # fits per class would then take longer than all the rest
 
 
@@ -64,8 +70,28 @@ def remedies(sample: Sample, rule: BinRule, level: float, seed: int) -> Remedies
         folds=_FOLDS,
         n=int(rows.y.size),
         guarantee=_guarantee(sample, level, notes),
-        notes=tuple(notes.said),
+        notes=(*_moved_once(notes.said), *_infinite([before, *after])),
     )
+
+
+def _moved_once(said: list[str]) -> list[str]:
+    """What each fit says of the scores that it moved, said once."""
+    found = [_MOVED.fullmatch(note) for note in said]
+    counts = [int(one["count"].replace(",", "")) for one in found if one]
+    if not counts:
+        return said
+    first = next(one for one in found if one)
+    once = (
+        f"In fitting, scores of exactly {first['ends']} were moved inwards by {first['eps']}: "
+        f"at most {counted(max(counts), 'score')} per fit."
+    )
+    return [once, *(note for note, one in zip(said, found, strict=True) if not one)]
+
+
+def _infinite(tried: list[Remedy]) -> Iterator[str]:
+    for one in tried:
+        if one.log_loss == math.inf:
+            yield f"Log loss ∞, {one.name}: some row got probability 0 for what then happened."
 
 
 def _wanted(sample: Sample) -> dict[str, str]:
