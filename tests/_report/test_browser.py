@@ -254,6 +254,18 @@ def test_the_better_model_is_not_in_the_colour_of_errors(opened):
     assert page.execute_script(colour, "table.comparison td.good") != page.execute_script(colour, "td.flag")
 
 
+def test_rare_events_show_more_than_one_point(opened):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 700, 20_000)
+    y = (rng.random(p.size) < p).astype(int)
+    page = opened(tn.report(y, p))
+    assert len(every(page, ".marks .bin")) == 10
+    assert every(page, ".marks .band")
+    assert shown_ece(page) == tn.ece(y, p, bins=tn.EqualMass(10))
+    choose(page, "width", 10)
+    assert shown_ece(page) == tn.ece(y, p)
+
+
 def test_hostile_names_are_shown_as_text(opened, hostile):
     page = opened(hostile)
     assert page.title == HOSTILE["script"]

@@ -14,7 +14,7 @@ from trueness._report.budget import FEW_ROWS, Notes, confidence_set, draws_for, 
 from trueness._report.classes import class_rows, top_k
 from trueness._report.definitions import definitions
 from trueness._report.explorer import explorer, offered
-from trueness._report.records import Contents, Explorer, Model, Settings, Summary
+from trueness._report.records import Contents, Explorer, Model, Picture, Settings, Summary
 from trueness._report.remedies import remedies
 from trueness._report.rows import ReportRows, main_view
 from trueness._report.segments import SegmentColumn, segments
@@ -135,7 +135,7 @@ def _model(
         alone = reliability_bands(tally, bins=rule, level=level)
     if len(bands) > MOST_BINS:
         raise InputError(f"`bins` must make at most {MOST_BINS:,} bins for a report; {rule!r} makes {len(bands):,}.")
-    _say_crowded(bands, tally, rule, notes)
+    begin = _begun_with(bands, tally, rule, notes)
     step()
     summary = _summary(view, tally, classwise, rule, settings, notes, step)
     blocks = blocks_of(tally.parts[0], _ALPHA) if tally.parts[0].exact else None
@@ -159,7 +159,8 @@ def _model(
         remedies=fixed,
         classes=classes,
         top_k=largest,
-        explorers=_explorers(tally, classwise, classes, rule, level, len(rows.samples)),
+        picture=_picture(tally, begin, level, notes),
+        explorers=_explorers(tally, classwise, classes, begin, level, len(rows.samples)),
         notes=tuple(notes.said),
     )
 
@@ -243,11 +244,26 @@ def _tce_floor(tally: Tally, settings: Settings, notes: Notes) -> NoiseFloor | N
     )
 
 
-def _say_crowded(bands: Bands, tally: Tally, rule: BinRule, notes: Notes) -> None:
+def _begun_with(bands: Bands, tally: Tally, rule: BinRule, notes: Notes) -> BinRule:
+    """The bins of the first picture: of equal mass, if nearly all rows lie in one bin of equal width."""
     share = float(bands.weight.max() / bands.weight.sum())
     divisible = tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size > 2
     if isinstance(rule, EqualWidth) and rule.n > 1 and share > _CROWDED and divisible:
-        notes.say(f"{percent(share)} of the rows lie in one bin of equal width: bins of equal mass show more.")
+        begin = EqualMass(rule.n)
+        notes.say(
+            f"{percent(share)} of the rows lie in one bin of equal width: the picture begins with {in_words(begin)}, "
+            "the tables keep the bins that were asked for."
+        )
+        return begin
+    return rule
+
+
+def _picture(tally: Tally, rule: BinRule, level: float, notes: Notes) -> Picture:
+    with heard(notes):
+        bands = reliability_bands(tally, bins=rule, level=level, band="simultaneous-consistency")
+        alone = reliability_bands(tally, bins=rule, level=level)
+        error = ece(tally, bins=rule)
+    return Picture(bands, tuple(alone.low.tolist()), tuple(alone.high.tolist()), error, in_words(rule))
 
 
 def _worst(damage: Numbers) -> tuple[int, ...]:
