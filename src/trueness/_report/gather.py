@@ -130,9 +130,8 @@ def _model(
     tally = Tally("binary", tally_of(view, "classwise").parts)
     classwise = tally_of(sample, "classwise") if rows.multiclass else None
     step()
-    with heard(notes):
-        bands = reliability_bands(tally, bins=rule, level=level, band="simultaneous-consistency")
-        alone = reliability_bands(tally, bins=rule, level=level)
+    asked = _picture(tally, rule, level, notes)
+    bands = asked.bins
     if len(bands) > MOST_BINS:
         raise InputError(f"`bins` must make at most {MOST_BINS:,} bins for a report; {rule!r} makes {len(bands):,}.")
     begin = _begun_with(bands, tally, rule, notes)
@@ -151,15 +150,15 @@ def _model(
         verdict=verdict_of(name, summary, level, several=several),
         summary=summary,
         bins=bands,
-        interval_low=tuple(alone.low.tolist()),
-        interval_high=tuple(alone.high.tolist()),
+        interval_low=asked.interval_low,
+        interval_high=asked.interval_high,
         worst=_worst(bands.weight * np.abs(bands.gap)),
         blocks=blocks,
         segments=found,
         remedies=fixed,
         classes=classes,
         top_k=largest,
-        picture=_picture(tally, begin, level, notes),
+        picture=asked if begin is rule else _picture(tally, begin, level, notes),
         explorers=_explorers(tally, classwise, classes, begin, level, len(rows.samples)),
         notes=tuple(notes.said),
     )
