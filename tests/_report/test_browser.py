@@ -143,13 +143,13 @@ def test_models_are_switched_with_mouse_and_keyboard(opened, hostile):
 
 def test_tables_sort_up_and_down_by_number_and_by_name(opened, binary):
     page = opened(binary)
-    head = every(page, "table.bins th")[1]
+    head = every(page, "table.bins th")[2]
     head.find_element("css selector", "button").send_keys(Keys.ENTER)
-    up = [int(n.replace(",", "")) for n in column(page, "bins", 1)]
+    up = [int(n.replace(",", "")) for n in column(page, "bins", 2)]
     assert up == sorted(up)
     assert head.get_attribute("aria-sort") == "ascending"
     head.find_element("css selector", "button").send_keys(Keys.SPACE)
-    assert [int(n.replace(",", "")) for n in column(page, "bins", 1)] == up[::-1]
+    assert [int(n.replace(",", "")) for n in column(page, "bins", 2)] == up[::-1]
     assert head.get_attribute("aria-sort") == "descending"
 
 
@@ -217,6 +217,53 @@ def test_the_button_changes_the_colours_and_back(opened, binary):
 def test_nothing_sticks_out_of_the_page(opened, request, which, width):
     page = opened(request.getfixturevalue(which), width=width)
     assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+def test_on_a_narrow_page_what_a_row_is_told_is_seen_and_more_is_hinted_at(opened, request, which):
+    page = opened(request.getfixturevalue(which), width=390)
+    heads = ("Verdict", "Flag", "Result", "Note")
+    script = """return [...document.querySelectorAll("th")].filter((h) => h.offsetParent && arguments[0].includes(
+        h.innerText.replace("↕", "").trim())).map((h) => h.getBoundingClientRect().right)"""
+    ends = page.execute_script(script, heads)
+    assert len(ends) >= 2
+    assert max(ends) <= 390
+    shadow = "return [...document.querySelectorAll('.scroll')].map(s => getComputedStyle(s).backgroundAttachment)"
+    assert set(page.execute_script(shadow)) == {"local, local, scroll, scroll"}
+
+
+def test_on_paper_headings_stay_with_their_tables_and_long_tables_go_on(opened, binary):
+    page = opened(binary)
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        style = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e)[arguments[1]])"
+        assert set(page.execute_script(style, "h1, h2, h3, caption, thead, section > h2 + p", "breakAfter")) == {
+            "avoid"
+        }
+        assert set(page.execute_script(style, "table", "breakInside")) == {"auto"}
+        assert set(page.execute_script(style, "tr, figure", "breakInside")) == {"avoid"}
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_the_better_model_is_not_in_the_colour_of_errors(opened):
+    d = tn.simulate.demo(4_000)
+    page = opened(tn.report(d.y_true, {"a": d.y_prob, "b": d.columns["recalibrated"]}))
+    colour = "return getComputedStyle(document.querySelector(arguments[0])).color"
+    assert one(page, "table.comparison td.good").text == "b is better"
+    assert page.execute_script(colour, "table.comparison td.good") != page.execute_script(colour, "td.flag")
+
+
+def test_rare_events_show_more_than_one_point(opened):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 700, 20_000)
+    y = (rng.random(p.size) < p).astype(int)
+    page = opened(tn.report(y, p))
+    assert len(every(page, ".marks .bin")) == 10
+    assert every(page, ".marks .band")
+    assert shown_ece(page) == tn.ece(y, p, bins=tn.EqualMass(10))
+    choose(page, "width", 10)
+    assert shown_ece(page) == tn.ece(y, p)
 
 
 def test_hostile_names_are_shown_as_text(opened, hostile):

@@ -4,9 +4,12 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import trueness as tn
+from trueness._report.tables import bins_table, comparison_table, models_table, segments_table
+from trueness._report.words import number
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -92,3 +95,31 @@ def test_nothing_heavy_is_loaded_to_import_the_package():
 def test_a_title_is_shown():
     d = tn.simulate.demo(100)
     assert "<title>Churn &amp; co</title>" in tn.report(d.y_true, d.y_prob, title="Churn & co").page()
+
+
+def test_rare_events_begin_with_bins_of_equal_mass():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 700, 20_000)
+    y = (rng.random(p.size) < p).astype(int)
+    found = tn.report(y, p)
+    model = found.to_dict()["models"][0]
+    assert model["summary"]["ece"] == tn.ece(y, p)
+    assert any("begins with 10 bins of equal mass" in note for note in model["notes"])
+    page = found.page()
+    assert "Reliability diagram of 10 bins" in page
+    assert (
+        f'>{number(tn.ece(y, p, bins=tn.EqualMass(10)))}</strong> <span class="what">in 10 bins of equal mass' in page
+    )
+
+
+def test_what_a_row_is_told_stands_beside_its_name():
+    d = tn.simulate.demo(4_000)
+    models = {"a": d.y_prob, "b": d.columns["recalibrated"]}
+    contents = tn.report(d.y_true, models, by=np.arange(4_000) % 2)._contents
+    assert models_table(contents).head[1] == "Verdict"
+    assert bins_table(contents.models[0]).head[1] == "Flag"
+    assert segments_table(contents.models[0].segments).head[2] == "Flag"
+    compared = comparison_table(contents.comparison)
+    assert compared.head[2] == "Result"
+    assert compared.rows[0][2].text == "b is better"
+    assert (compared.rows[0][2].good, compared.rows[0][2].flag) == (True, False)

@@ -99,3 +99,23 @@ def test_a_matrix_gets_calibrators_of_matrices(multiclass):
 def test_few_rows_are_not_split():
     found = tn.report([0, 1] * 5, [0.2, 0.7] * 5).to_dict()["models"][0]
     assert found["remedies"] is None
+
+
+@needs
+def test_scores_moved_in_every_fold_are_told_once(demo):
+    found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
+    said = [note for note in found["notes"] if "moved inwards" in note]
+    fold, ends = folds_of(3_000, 0), demo.y_prob.round(2) == 0
+    most = max(int((ends & (fold != i)).sum()) for i in range(5))
+    assert said == [
+        f"In fitting, scores of exactly 0 or 1 were moved inwards by 1e-12: at most {most:,} scores per fit."
+    ]
+
+
+@needs
+def test_an_infinite_log_loss_of_a_calibrator_is_explained():
+    d = tn.simulate.demo(400)
+    found = tn.report(d.y_true, d.y_prob).to_dict()["models"][0]["remedies"]
+    isotonic = next(one for one in found["after"] if one["name"] == "isotonic regression")
+    assert isotonic["log_loss"] is None
+    assert "Log loss ∞, isotonic regression: some row got probability 0 for what then happened." in found["notes"]

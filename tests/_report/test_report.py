@@ -156,13 +156,41 @@ def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     w = np.random.default_rng(0).random(200)
     found = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w).to_dict()
     summary = found["models"][0]["summary"]
-    assert summary["ece_interval"] is None
     assert summary["tce"] is None
     assert summary["ece"] == pytest.approx(tn.ece(d.y_true, d.y_prob, sample_weight=w))
     assert summary["test"]["method"] == "ks"
     assert found["comparison"] is None
     assert found["models"][0]["blocks"] is None
     assert any("not whole numbers" in note for note in found["models"][0]["notes"])
+
+
+@pytest.mark.parametrize("decimals", [2, 17])
+def test_weights_that_are_not_whole_have_the_set_of_rows_that_matter_more_or_less(decimals):
+    d = tn.simulate.demo(2_000)
+    p, w = d.y_prob.round(decimals), np.random.default_rng(0).random(2_000)
+    w[:5] = 0
+    found = tn.report(d.y_true, p, sample_weight=w)
+    model = found.to_dict()["models"][0]
+    options = {"sample_weight": w[5:], "weight_type": "importance", "seed": 0}
+    alone = tn.ece_interval(d.y_true[5:], p[5:], level=0.95, **options)
+    assert model["summary"]["ece_interval"] == alone.to_dict()
+    floor = tn.noise_floor(partial(tn.ece, bins=tn.EqualWidth(10)), p[5:], progress=False, **options)
+    assert model["summary"]["noise_floor"] == floor.to_dict()
+    assert found.verdicts == {"scores": "miscalibrated"}
+    said = " ".join([*model["notes"], *model["remedies"]["notes"]])
+    assert "could not be computed" not in said
+    assert "`" not in said
+    assert [one["name"] for one in model["remedies"]["after"]][-1] == "histogram binning"
+    assert "1,995 rows used of 2,000; 5 rows of weight 0 left out" in found.page()
+
+
+def test_a_matrix_with_weights_that_are_not_whole_has_a_set_too(classes):
+    y, P = classes
+    w = np.random.default_rng(0).random(y.size)
+    found = tn.report(y, P, sample_weight=w).to_dict()["models"][0]
+    alone = tn.ece_interval(y, P, sample_weight=w, weight_type="importance", seed=0, level=0.95)
+    assert found["summary"]["ece_interval"]["high"] == pytest.approx(alone.high)
+    assert not any("could not be computed" in note for note in found["notes"])
 
 
 def test_warnings_of_the_library_become_notes():

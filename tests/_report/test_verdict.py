@@ -1,9 +1,12 @@
 """The verdict follows from the evidence, and names it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import trueness as tn
+from trueness._report.verdict import verdict_of
 
 
 def report_of(truth, p, seed=77):
@@ -41,11 +44,24 @@ def test_few_rows_cannot_tell():
     assert found.verdict.startswith("These 6 rows are too few to tell whether the scores are calibrated")
 
 
-def test_one_row_says_nothing():
-    found = tn.report([1], [0.5])
-    assert found.verdicts["scores"] in ("undetermined", "too-few-rows", "no-evidence")
-    assert found.to_dict()["models"][0]["summary"]["ece_interval"] is None
-    assert any("could not be computed" in note for note in found.to_dict()["models"][0]["notes"])
+@pytest.mark.parametrize("weight", [None, 0.7])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_so_few_rows_that_there_is_no_set_are_too_few(n, weight):
+    w = None if weight is None else np.full(n, weight)
+    found = tn.report([1, 0, 1][:n], [0.1, 0.5, 0.8][:n], sample_weight=w)
+    model = found.to_dict()["models"][0]
+    assert found.verdicts == {"scores": "too-few-rows"}
+    assert found.verdict.startswith("One row is too few" if n == 1 else f"These {n} rows are too few")
+    assert model["summary"]["ece_interval"] is None
+    assert "The confidence set could not be computed: there are too few rows." in model["notes"]
+
+
+@pytest.mark.parametrize(("p", "code"), [(0.001, "miscalibrated"), (0.4, "no-evidence"), (None, "undetermined")])
+def test_where_there_is_no_set_the_test_decides(binary, p, code):
+    summary = binary._contents.models[0].summary
+    test = None if p is None else replace(summary.test, pvalue=p)
+    changed = replace(summary, ece_interval=None, noise_floor=None, test=test)
+    assert verdict_of("scores", changed, 0.95, several=False).code == code
 
 
 def test_a_small_error_that_is_sure_is_called_slight():

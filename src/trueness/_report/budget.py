@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from trueness._input.sample import Sample
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer import calibration_test
-from trueness.results import Significance
+from trueness.infer import calibration_test, ece_interval
+from trueness.results import Interval, Significance
 
-__all__ = ["FLOOR_DRAWS", "Notes", "draws_for", "heard", "tested", "tests_by_drawing"]
+__all__ = ["FEW_ROWS", "FLOOR_DRAWS", "Notes", "confidence_set", "draws_for", "heard", "tested", "tests_by_drawing"]
 
 Found = TypeVar("Found")
 
 FLOOR_DRAWS = 999
+FEW_ROWS = 20
+"""Below, a set is missing because no bin holds two rows, and a test has next to no power."""
 _LEAST_DRAWS = 39
 _DRAWN_LABELS = 2e7
 # Drawing labels for the exact test costs some 20 ns each.
@@ -33,13 +36,13 @@ class Notes:
         if what not in self.said:
             self.said.append(what)
 
-    def tried(self, what: str, make: Callable[[], Found]) -> Found | None:
-        """The result, or None and a note that says why there is none."""
+    def tried(self, what: str, make: Callable[[], Found], why: str | None = None) -> Found | None:
+        """The result, or None and a note that says why there is none, in the library's words unless told others."""
         try:
             with heard(self):
                 return make()
         except InputError as reason:
-            self.say(f"{what} could not be computed: {reason}")
+            self.say(f"{what} could not be computed: {why or reason}")
             return None
 
 
@@ -73,3 +76,10 @@ def tested(tally: Tally, draws: int | None, seed: int) -> Significance:
     """The exact test; where labels are too many to be redrawn, or weights not whole, the cumulative one."""
     options: dict[str, Any] = {"method": "ks"} if draws is None else {"resamples": draws, "seed": seed}
     return calibration_test(tally, **options)
+
+
+def confidence_set(view: Sample, tally: Tally, level: float, seed: int) -> Interval:
+    """The set of the l2 error: from the tally of the rows, or from the rows where weights are not whole."""
+    if tally.parts[0].exact:
+        return ece_interval(tally, level=level, seed=seed)
+    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type="importance", level=level, seed=seed)

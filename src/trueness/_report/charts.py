@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from trueness._report.records import Blocks, Explorer, Model
+from trueness._report.records import Blocks, Explorer, Picture
 from trueness._report.tables import bin_name
 from trueness._report.words import counted, number, percent, signed
 
@@ -74,20 +74,20 @@ def _histogram(heights: Sequence[float]) -> Iterable[str]:
     yield _tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
 
 
-def reliability_chart(model: Model, found: Explorer, name: str) -> str:
+def reliability_chart(picture: Picture, found: Explorer, name: str) -> str:
     """Rates against mean scores with intervals, the band around the diagonal, and the scores below."""
-    top, b = found.zoom, model.bins
+    top, b = found.zoom, picture.bins
     filled = [int(i) for i in np.flatnonzero(b.n > 0)]
-    marks = [_band(model, filled, top), _joined(model, filled, top)]
+    marks = [_band(picture, filled, top), _joined(picture, filled, top)]
     for i in filled:
         x, flagged = _x(b.score[i], top), bool(b.outside[i])
         words = (
             f"{bin_name(b.low_edge[i], b.high_edge[i], i == len(b) - 1)}: {counted(int(b.n[i]), 'row')}, "
             f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
-            f"({percent(b.level)} interval {number(model.interval_low[i])} to {number(model.interval_high[i])}), "
+            f"({percent(b.level)} interval {number(picture.interval_low[i])} to {number(picture.interval_high[i])}), "
             f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}"
         )
-        low, high = _y(model.interval_low[i], top), _y(model.interval_high[i], top)
+        low, high = _y(picture.interval_low[i], top), _y(picture.interval_high[i], top)
         bar = _tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
         mark = bar + _point(x, _y(b.rate[i], top), flagged) + _title(words)
         marks.append(_tag("g", mark, class_="bin flagged" if flagged else "bin"))
@@ -111,8 +111,8 @@ def _point(x: float, y: float, flagged: bool) -> str:
     return _tag("polygon", points=f"{corners}{_digits(x - 7)},{_digits(y)}", class_="point")
 
 
-def _band(model: Model, filled: list[int], top: float) -> str:
-    b = model.bins
+def _band(picture: Picture, filled: list[int], top: float) -> str:
+    b = picture.bins
     if not filled:
         return ""
     # A bin alone has no neighbour to draw a band to: it gets one of some width.
@@ -125,8 +125,8 @@ def _band(model: Model, filled: list[int], top: float) -> str:
     return _tag("polygon", points=points, class_="band")
 
 
-def _joined(model: Model, filled: list[int], top: float) -> str:
-    b = model.bins
+def _joined(picture: Picture, filled: list[int], top: float) -> str:
+    b = picture.bins
     points = " ".join(f"{_digits(_x(b.score[i], top))},{_digits(_y(b.rate[i], top))}" for i in filled)
     return _tag("polyline", points=points, class_="curve")
 

@@ -3,6 +3,7 @@
 from trueness._input.sample import Sample
 from trueness._report.budget import Notes, heard, tested, tests_by_drawing
 from trueness._report.records import ClassRow, TopK
+from trueness._report.rows import fractional
 from trueness._report.segments import adjusted
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
@@ -48,6 +49,9 @@ def class_rows(classwise: Tally, rule: BinRule, level: float, seed: int) -> tupl
 
 def top_k(sample: Sample, level: float, seed: int, notes: Notes) -> tuple[TopK, ...]:
     """The l2 error of the k largest scores together, for k from 1 to 5 or the number of classes."""
+    if fractional(sample):
+        notes.say("Weights are not whole numbers: the k largest scores are not looked at together.")
+        return ()
     n, classes = sample.p.shape
     if n > _MOST_ROWS:
         w = None if sample.w is None else sample.w[:_MOST_ROWS]

@@ -10,11 +10,11 @@ import numpy as np
 from trueness import __version__
 from trueness._input.sample import Sample
 from trueness._report.blocks import blocks_of
-from trueness._report.budget import Notes, draws_for, heard, tested, tests_by_drawing
+from trueness._report.budget import FEW_ROWS, Notes, confidence_set, draws_for, heard, tested, tests_by_drawing
 from trueness._report.classes import class_rows, top_k
 from trueness._report.definitions import definitions
 from trueness._report.explorer import explorer, offered
-from trueness._report.records import Contents, Explorer, Model, Settings, Summary
+from trueness._report.records import Contents, Explorer, Model, Picture, Settings, Summary
 from trueness._report.remedies import remedies
 from trueness._report.rows import ReportRows, main_view
 from trueness._report.segments import SegmentColumn, segments
@@ -24,7 +24,7 @@ from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer import compare, ece_interval, noise_floor, reliability_bands
+from trueness.infer import compare, noise_floor, reliability_bands
 from trueness.measure import (
     ace,
     brier,
@@ -130,14 +130,13 @@ def _model(
     tally = Tally("binary", tally_of(view, "classwise").parts)
     classwise = tally_of(sample, "classwise") if rows.multiclass else None
     step()
-    with heard(notes):
-        bands = reliability_bands(tally, bins=rule, level=level, band="simultaneous-consistency")
-        alone = reliability_bands(tally, bins=rule, level=level)
+    asked = _picture(tally, rule, level, notes)
+    bands = asked.bins
     if len(bands) > MOST_BINS:
         raise InputError(f"`bins` must make at most {MOST_BINS:,} bins for a report; {rule!r} makes {len(bands):,}.")
-    _say_crowded(bands, tally, rule, notes)
+    begin = _begun_with(bands, tally, rule, notes)
     step()
-    summary = _summary(tally, classwise, rule, settings, notes, step)
+    summary = _summary(view, tally, classwise, rule, settings, notes, step)
     blocks = blocks_of(tally.parts[0], _ALPHA) if tally.parts[0].exact else None
     found = segments(view, by, rule, level, seed) if by else None
     step()
@@ -151,29 +150,37 @@ def _model(
         verdict=verdict_of(name, summary, level, several=several),
         summary=summary,
         bins=bands,
-        interval_low=tuple(alone.low.tolist()),
-        interval_high=tuple(alone.high.tolist()),
+        interval_low=asked.interval_low,
+        interval_high=asked.interval_high,
         worst=_worst(bands.weight * np.abs(bands.gap)),
         blocks=blocks,
         segments=found,
         remedies=fixed,
         classes=classes,
         top_k=largest,
-        explorers=_explorers(tally, classwise, classes, rule, level, len(rows.samples)),
+        picture=asked if begin is rule else _picture(tally, begin, level, notes),
+        explorers=_explorers(tally, classwise, classes, begin, level, len(rows.samples)),
         notes=tuple(notes.said),
     )
 
 
 def _summary(
-    tally: Tally, classwise: Tally | None, rule: BinRule, settings: Settings, notes: Notes, step: Callable[[], None]
+    view: Sample,
+    tally: Tally,
+    classwise: Tally | None,
+    rule: BinRule,
+    settings: Settings,
+    notes: Notes,
+    step: Callable[[], None],
 ) -> Summary:
     level, seed = settings.level, settings.seed
-    floor = _ece_floor(tally, rule, settings, notes)
+    floor = _ece_floor(view, tally, rule, settings, notes)
     step()
     exact = tally.parts[0].exact
     if not exact:
-        notes.say("Weights are not whole numbers: there is no confidence set and no TCE, which count rows.")
-    interval = notes.tried("The confidence set", lambda: ece_interval(tally, level=level, seed=seed)) if exact else None
+        notes.say("Weights are not whole numbers: they say how much a row matters, and there is no TCE, which counts.")
+    why = "there are too few rows." if tally.n < FEW_ROWS else None
+    interval = notes.tried("The confidence set", lambda: confidence_set(view, tally, level, seed), why)
     test = notes.tried("The test", lambda: tested(tally, tests_by_drawing([tally], 1 - level), seed))
     tce_floor = _tce_floor(tally, settings, notes) if exact else None
     step()
@@ -208,20 +215,18 @@ def _summary(
         )
 
 
-def _ece_floor(tally: Tally, rule: BinRule, settings: Settings, notes: Notes) -> NoiseFloor | None:
+def _ece_floor(view: Sample, tally: Tally, rule: BinRule, settings: Settings, notes: Notes) -> NoiseFloor | None:
     cells = tally.parts[0]
-    return notes.tried(
-        "The noise floor of the ECE",
-        lambda: noise_floor(
-            partial(ece, bins=rule),
-            tally,
-            resamples=draws_for(cells.size),
-            level=settings.level,
-            weight_type="frequency" if cells.exact else "importance",
-            seed=settings.seed,
-            progress=False,
-        ),
-    )
+    options: dict[str, Any] = {
+        "resamples": draws_for(cells.size),
+        "level": settings.level,
+        "seed": settings.seed,
+        "progress": False,
+    }
+    if not cells.exact:  # rows of one score may differ in weight, which a tally does not know
+        options |= {"sample_weight": view.w, "weight_type": "importance"}
+    scores: Any = tally if cells.exact else view.p
+    return notes.tried("The noise floor of the ECE", lambda: noise_floor(partial(ece, bins=rule), scores, **options))
 
 
 def _tce_floor(tally: Tally, settings: Settings, notes: Notes) -> NoiseFloor | None:
@@ -238,11 +243,26 @@ def _tce_floor(tally: Tally, settings: Settings, notes: Notes) -> NoiseFloor | N
     )
 
 
-def _say_crowded(bands: Bands, tally: Tally, rule: BinRule, notes: Notes) -> None:
+def _begun_with(bands: Bands, tally: Tally, rule: BinRule, notes: Notes) -> BinRule:
+    """The bins of the first picture: of equal mass, if nearly all rows lie in one bin of equal width."""
     share = float(bands.weight.max() / bands.weight.sum())
     divisible = tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size > 2
     if isinstance(rule, EqualWidth) and rule.n > 1 and share > _CROWDED and divisible:
-        notes.say(f"{percent(share)} of the rows lie in one bin of equal width: bins of equal mass show more.")
+        begin = EqualMass(rule.n)
+        notes.say(
+            f"{percent(share)} of the rows lie in one bin of equal width: the picture begins with {in_words(begin)}, "
+            "the tables keep the bins that were asked for."
+        )
+        return begin
+    return rule
+
+
+def _picture(tally: Tally, rule: BinRule, level: float, notes: Notes) -> Picture:
+    with heard(notes):
+        bands = reliability_bands(tally, bins=rule, level=level, band="simultaneous-consistency")
+        alone = reliability_bands(tally, bins=rule, level=level)
+        error = ece(tally, bins=rule)
+    return Picture(bands, tuple(alone.low.tolist()), tuple(alone.high.tolist()), error, in_words(rule))
 
 
 def _worst(damage: Numbers) -> tuple[int, ...]:

@@ -37,7 +37,10 @@ def _table(table: Table) -> str:
     lines = [
         _line(map(_text, table.head)),
         _line("--:" if right else "---" for right in numeric),
-        *(_line(f"**{_text(cell.text)}**" if cell.flag else _text(cell.text) for cell in row) for row in table.rows),
+        *(
+            _line(f"**{_text(cell.text)}**" if cell.flag or cell.good else _text(cell.text) for cell in row)
+            for row in table.rows
+        ),
     ]
     return "\n".join(lines) + (f"\n\n{_text(table.note)}" if table.note else "")
 

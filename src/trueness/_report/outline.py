@@ -93,8 +93,10 @@ def worst_sentence(model: Model) -> str:
     """Which bins make the error."""
     if not model.worst:
         return "No bin has a gap between its rate and its mean score."
-    names = dict(zip(_numbers_of_rows(model), (row[0].text for row in bins_table(model).rows), strict=True))
-    shares = dict(zip(_numbers_of_rows(model), (row[6].text for row in bins_table(model).rows), strict=True))
+    table = bins_table(model)
+    share = table.head.index("Share of ECE")
+    names = dict(zip(_numbers_of_rows(model), (row[0].text for row in table.rows), strict=True))
+    shares = dict(zip(_numbers_of_rows(model), (row[share].text for row in table.rows), strict=True))
     named = ", ".join(f"{names[b]} ({shares[b]})" for b in model.worst)
     flagged = int(model.bins.outside.sum())
     filled = int((model.bins.n > 0).sum())

@@ -24,7 +24,7 @@ from trueness._report.tables import (
     summary_table,
     top_k_table,
 )
-from trueness._report.words import percent, visible
+from trueness._report.words import number, percent, visible
 
 __all__ = ["framed", "page"]
 
@@ -105,8 +105,9 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "model": model,
         "verdict_word": _VERDICT_WORDS[model.verdict.code],
         "summary": summary_table(model, contents.task == "multiclass"),
-        "chart": Markup(reliability_chart(model, first, f"m{i}-r")),
+        "chart": Markup(reliability_chart(model.picture, first, f"m{i}-r")),
         "bins": bins_table(model),
+        "ece": number(model.picture.ece),
         "worst": worst_sentence(model),
         "blocks_chart": None if model.blocks is None else Markup(blocks_chart(model.blocks, first.zoom, f"m{i}-b")),
         "blocks": None if model.blocks is None else blocks_table(model.blocks),
@@ -152,8 +153,8 @@ def _view(one: Explorer) -> dict[str, Any]:
 
 
 def _main_band(model: Model) -> dict[str, Any]:
-    """The band and the flags of the bins that were asked for."""
-    b = model.bins
+    """The band and the flags of the bins that the page begins with."""
+    b = model.picture.bins
     return {
         "band": {
             "low": [None if v != v else round(v, 6) for v in b.low.tolist()],

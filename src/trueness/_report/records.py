@@ -233,6 +233,18 @@ class Remedies:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """The bins that the page begins with: those asked for, unless they would show a single point."""
+
+    bins: Bands
+    interval_low: tuple[float, ...]
+    interval_high: tuple[float, ...]
+    ece: float
+    words: str
+    """The bin rule in words."""
+
+
+@dataclass(frozen=True)
 class Explorer:
     """Sums per fine cell, of which every offered bin is a run; enough to compute the ECE of any of them."""
 
@@ -281,6 +293,7 @@ class Model:
     remedies: Remedies | None
     classes: tuple[ClassRow, ...] | None
     top_k: tuple[TopK, ...] | None
+    picture: Picture
     explorers: tuple[Explorer, ...]
     notes: tuple[str, ...]
 
@@ -306,7 +319,7 @@ def as_json(contents: Contents) -> dict[str, Any]:
     found: dict[str, Any] = {"schema": SCHEMA} | _plain(contents)
     for model in found["models"]:
         model["bins"] |= {"interval_low": model.pop("interval_low"), "interval_high": model.pop("interval_high")}
-        del model["explorers"]  # they serve the page; every number that they give is the library's
+        del model["picture"], model["explorers"]  # they serve the page; every number that they give is the library's
     return found
 
 

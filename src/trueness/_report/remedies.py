@@ -1,6 +1,8 @@
 """What would fix it: calibrators, each fitted on some folds and measured on the others."""
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,13 +10,14 @@ import numpy as np
 
 from trueness import recalibrate
 from trueness._input.sample import Sample
-from trueness._report.budget import Notes, heard
+from trueness._report.budget import Notes, confidence_set, heard
 from trueness._report.records import Guarantee, Remedies, Remedy
-from trueness._report.rows import main_view
+from trueness._report.rows import fractional, main_view
+from trueness._report.words import counted
 from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
-from trueness.infer import compare, ece_interval
+from trueness.infer import compare
 from trueness.measure import brier, ece, log_loss
 from trueness.typing import Floats
 
@@ -35,6 +38,9 @@ _MATRIX = {
     "VectorScaling": "vector scaling",
     "OneVsRest": "Platt scaling class by class",
 }
+_MOVED = re.compile(
+    r"(?P<count>[\d,]+) scores? (?:is|are) exactly (?P<ends>0 or 1|0) .* moved inwards by (?P<eps>\S+)\."
+)
 _MANY_CLASSES = 50  # fits per class would then take longer than all the rest
 
 
@@ -64,8 +70,28 @@ def remedies(sample: Sample, rule: BinRule, level: float, seed: int) -> Remedies
         folds=_FOLDS,
         n=int(rows.y.size),
         guarantee=_guarantee(sample, level, notes),
-        notes=tuple(notes.said),
+        notes=(*_moved_once(notes.said), *_infinite([before, *after])),
     )
+
+
+def _moved_once(said: list[str]) -> list[str]:
+    """What each fit says of the scores that it moved, said once."""
+    found = [_MOVED.fullmatch(note) for note in said]
+    counts = [int(one["count"].replace(",", "")) for one in found if one]
+    if not counts:
+        return said
+    first = next(one for one in found if one)
+    once = (
+        f"In fitting, scores of exactly {first['ends']} were moved inwards by {first['eps']}: "
+        f"at most {counted(max(counts), 'score')} per fit."
+    )
+    return [once, *(note for note, one in zip(said, found, strict=True) if not one)]
+
+
+def _infinite(tried: list[Remedy]) -> Iterator[str]:
+    for one in tried:
+        if one.log_loss == math.inf:
+            yield f"Log loss ∞, {one.name}: some row got probability 0 for what then happened."
 
 
 def _wanted(sample: Sample) -> dict[str, str]:
@@ -100,6 +126,8 @@ def _calibrator(name: str, rows: Sample, seed: int) -> Any:
     if name != "HistogramBinning":
         return make()
     scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
+    if fractional(rows):  # ranks count rows
+        scheme = "fixed-width"
     return make(n_bins, scheme, seed=seed) if scheme == "randomized" else make(n_bins, scheme)
 
 
@@ -129,7 +157,8 @@ def _cross_fitted(words: str, name: str, rows: Sample, rule: BinRule, level: flo
 
 def _gain(before: Sample, after: Sample, level: float, notes: Notes) -> dict[str, Any]:
     """By how much the Brier score falls, row by row, and how sure that is."""
-    if before.w is not None and (before.w != np.floor(before.w)).any():
+    if fractional(before):
+        notes.say("Weights are not whole numbers: how sure the gain of a calibrator is was not computed.")
         return {}
     tolerance: Any = {"sum_tolerance": after.tolerance} if after.p.ndim == 2 else {}
     scores = {"before": before.p, "after": after.p}
@@ -146,16 +175,14 @@ def _gain(before: Sample, after: Sample, level: float, notes: Notes) -> dict[str
 
 
 def _measured(words: str, code: str, sample: Sample, rule: BinRule, level: float, seed: int, notes: Notes) -> Remedy:
-    tally = Tally("binary", tally_of(main_view(sample), "classwise").parts)
+    view = main_view(sample)
+    tally = Tally("binary", tally_of(view, "classwise").parts)
     scored = tally if sample.p.ndim == 1 else tally_of(sample, "classwise")
-    exact = tally.parts[0].exact
     return Remedy(
         name=words,
         calibrator=code,
         ece=ece(tally, bins=rule),
-        ece_interval=notes.tried(f"The confidence set of {words}", lambda: ece_interval(tally, level=level, seed=seed))
-        if exact
-        else None,
+        ece_interval=notes.tried(f"The confidence set of {words}", lambda: confidence_set(view, tally, level, seed)),
         brier=brier(scored),
         log_loss=log_loss(scored),
     )

@@ -20,7 +20,7 @@ from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError
 from trueness.typing import ArrayLike, Bools, RowOptions
 
-__all__ = ["ReportRows", "about", "main_view", "read"]
+__all__ = ["ReportRows", "about", "fractional", "main_view", "read"]
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,18 @@ def main_view(sample: Sample) -> Sample:
     return top
 
 
+def fractional(sample: Sample) -> bool:
+    """Whether weights are not whole numbers, so that they say how much a row matters, not how often it came."""
+    return sample.w is not None and bool((sample.w != np.floor(sample.w)).any())
+
+
 def _counts(sample: Sample, n: int, dropped: int) -> RowCounts:
     w = sample.w
-    whole = w is None or bool((w == np.floor(w)).all())
     return RowCounts(
         given=n,
         used=int(sample.y.size),
         dropped=dropped,
         weight=float(sample.y.size if w is None else w.sum()),
-        weights="none" if w is None else "whole" if whole else "fractional",
+        weights="none" if w is None else "fractional" if fractional(sample) else "whole",
         classes=sample.classes,
     )

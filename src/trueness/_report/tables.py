@@ -34,6 +34,7 @@ class Cell(NamedTuple):
     text: str
     sort: float | str = ""
     flag: bool = False
+    good: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -113,7 +114,7 @@ def summary_table(model: Model, multiclass: bool) -> Table:
         ("– miscalibration (MCB)", number(s.miscalibration), "0", "what recalibration would gain"),
         ("– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"),
         ("– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"),
-        ("Log loss", number(s.log_loss), "", "mean surprise, in nats"),
+        ("Log loss", number(s.log_loss), _infinite(s.log_loss), "mean surprise, in nats"),
         ("Slope", number(s.slope, 3), "1", "below 1: too extreme; above: too timid"),
         ("Intercept", number(s.intercept, 3), "0", "above 0: too low on average"),
         ("Observed/expected", number(s.observed_expected, 3), "1", "below 1: too high on average"),
@@ -144,7 +145,12 @@ def _class_lines(s: Summary) -> list[tuple[str, str, str, str]]:
     return [
         ("Class-wise ECE", number(s.classwise_ece), "", "mean over classes against the rest"),
         ("Brier score, all classes", number(s.multiclass_brier), "", "squared errors of all classes"),
-        ("Log loss, all classes", number(s.multiclass_log_loss), "", "mean surprise, in nats"),
+        (
+            "Log loss, all classes",
+            number(s.multiclass_log_loss),
+            _infinite(s.multiclass_log_loss),
+            "mean surprise, in nats",
+        ),
     ]
 
 
@@ -156,6 +162,10 @@ def _set(found: Interval | None) -> tuple[str, str]:
 
 def _test(s: Summary) -> tuple[str, str]:
     return ("–", "–") if s.test is None else (p_value(s.test.pvalue), f"{s.test.method} test")
+
+
+def _infinite(loss: float | None) -> str:
+    return "some row got probability 0 for what happened" if loss == math.inf else ""
 
 
 def _percentage(value: float) -> str:
@@ -171,7 +181,7 @@ def _tce_floor(s: Summary) -> str:
 
 def models_table(contents: Contents) -> Table:
     """One line per model."""
-    head = ("Model", "ECE", "Noise floor", "l2 error", "Confidence set", "p", "Brier", "Slope", "Obs./exp.", "Verdict")
+    head = ("Model", "Verdict", "ECE", "Noise floor", "l2 error", "Confidence set", "p", "Brier", "Slope", "Obs./exp.")
     rows = []
     for model in contents.models:
         s = model.summary
@@ -179,6 +189,7 @@ def models_table(contents: Contents) -> Table:
         rows.append(
             (
                 _name(model.name),
+                Cell(model.verdict.code.replace("-", " "), model.verdict.code, "miscalibrated" in model.verdict.code),
                 _number(s.ece),
                 _number(floor),
                 _number(None if s.ece_interval is None else s.ece_interval.estimate),
@@ -187,7 +198,6 @@ def models_table(contents: Contents) -> Table:
                 _number(s.brier if s.multiclass_brier is None else s.multiclass_brier),
                 _number(s.slope, 3),
                 _number(s.observed_expected, 3),
-                Cell(model.verdict.code.replace("-", " "), model.verdict.code, "miscalibrated" in model.verdict.code),
             )
         )
     return Table("models", head, tuple(rows))
@@ -203,7 +213,7 @@ def bins_table(model: Model) -> Table:
     b = model.bins
     damage = b.weight * np.abs(b.gap)
     total = float(np.nansum(damage))
-    head = ("Bin", "Rows", "Mean score", "Rate", f"{percent(b.level)} interval", "Gap", "Share of ECE", "Flag")
+    head = ("Bin", "Flag", "Rows", "Mean score", "Rate", f"{percent(b.level)} interval", "Gap", "Share of ECE")
     rows = []
     for i in np.flatnonzero(b.n > 0):
         name = bin_name(b.low_edge[i], b.high_edge[i], i == len(b) - 1)
@@ -211,13 +221,13 @@ def bins_table(model: Model) -> Table:
         rows.append(
             (
                 Cell(name, float(b.low_edge[i])),
+                _flag(bool(b.outside[i]), "too high" if b.gap[i] < 0 else "too low"),
                 _count(int(b.n[i])),
                 _number(float(b.score[i])),
                 _number(float(b.rate[i])),
                 Cell(ends, model.interval_low[i]),
                 _gap(float(b.gap[i])),
                 _share(float(damage[i]) / total if total else 0.0),
-                _flag(bool(b.outside[i]), "too high" if b.gap[i] < 0 else "too low"),
             )
         )
     empty = int((b.n == 0).sum())
@@ -249,7 +259,7 @@ def blocks_table(found: Blocks) -> Table:
 
 def segments_table(found: Segments) -> Table:
     """One line per segment, those most surely wrong first."""
-    head = ("Column", "Value", "Rows", "Mean score", "Rate", "Gap", "ECE", "p", "Adjusted p", "Flag")
+    head = ("Column", "Value", "Flag", "Rows", "Mean score", "Rate", "Gap", "ECE", "p", "Adjusted p")
 
     def order(i: int) -> tuple[float, float]:
         one = found.rows[i]
@@ -262,6 +272,7 @@ def segments_table(found: Segments) -> Table:
             (
                 _name(one.column),
                 _name(one.value),
+                _flag(one.flagged, "miscalibrated"),
                 _count(one.n),
                 _number(one.score),
                 _number(one.rate),
@@ -269,7 +280,6 @@ def segments_table(found: Segments) -> Table:
                 _number(one.ece),
                 _p(one.pvalue),
                 _p(one.adjusted_pvalue),
-                _flag(one.flagged, "miscalibrated"),
             )
         )
     return Table("segments", head, tuple(rows), f"Tested by {found.test}.")
@@ -279,13 +289,13 @@ def remedies_table(found: Remedies, level: float) -> Table:
     """Before, then after each calibrator."""
     head = (
         "Scores",
+        "Note",
         "ECE",
         "l2 error",
         f"{percent(level)} set",
         "Brier score",
         f"Gain, {percent(level)} interval",
         "Log loss",
-        "Note",
     )
     rows = [_remedy(found.before, found.best)] + [_remedy(one, found.best) for one in found.after]
     note = (
@@ -297,15 +307,16 @@ def remedies_table(found: Remedies, level: float) -> Table:
 
 def _remedy(one: Remedy, best: str | None) -> tuple[Cell, ...]:
     gain = "" if math.isnan(one.gain) else f"{signed(one.gain_low, 5)} to {signed(one.gain_high, 5)}"
+    mark = "best" if one.name == best else ""
     return (
         _name(_capital(one.name)),
+        Cell(mark, mark, good=bool(mark)),
         _number(one.ece),
         _number(None if one.ece_interval is None else one.ece_interval.estimate),
         _name(interval_text(one.ece_interval)),
         _number(one.brier),
         Cell(gain, one.gain),
         _number(one.log_loss),
-        _name("best" if one.name == best else ""),
     )
 
 
@@ -316,6 +327,8 @@ def _capital(words: str) -> str:
 def remedies_sentence(found: Remedies) -> str:
     """What the table says."""
     best = next((one for one in found.after if one.name == found.best), None)
+    if best is None and found.after and all(math.isnan(one.gain) for one in found.after):
+        return "The table has the calibrators before and after, on rows that they have not seen."
     if best is None:
         return "None of these calibrators surely lowers the Brier score on rows that it has not seen."
     return (
@@ -348,10 +361,11 @@ def guarantee_sentence(found: Remedies) -> str:
 
 def classes_table(found: tuple[ClassRow, ...]) -> Table:
     """One line per class, the one that does most damage first."""
-    head = ("Class", "Share", "Mean score", "Gap", "ECE", "Damage", "p", "Adjusted p", "Flag")
+    head = ("Class", "Flag", "Share", "Mean score", "Gap", "ECE", "Damage", "p", "Adjusted p")
     rows = tuple(
         (
             _name(one.label),
+            _flag(one.flagged, "miscalibrated"),
             _share(one.share),
             _number(one.score),
             _gap(one.gap),
@@ -359,7 +373,6 @@ def classes_table(found: tuple[ClassRow, ...]) -> Table:
             _share(one.damage),
             _p(one.pvalue),
             _p(one.adjusted_pvalue),
-            _flag(one.flagged, "miscalibrated"),
         )
         for one in found
     )
@@ -385,7 +398,7 @@ def top_k_table(found: tuple[TopK, ...]) -> Table:
 def comparison_table(found: Comparison) -> Table:
     """One line per pair of models."""
     several = len(found) > 1
-    head = ("First", "Second", "Difference", f"{percent(found.level)} interval", "p", "Adjusted p", "Flag")
+    head = ("First", "Second", "Result", "Difference", f"{percent(found.level)} interval", "p", "Adjusted p")
     rows = []
     for pair in found.pairs:
         flagged = pair.adjusted_pvalue <= 1 - found.level
@@ -394,11 +407,11 @@ def comparison_table(found: Comparison) -> Table:
             (
                 _name(pair.first),
                 _name(pair.second),
+                Cell(f"{shortened(better, 24)} is better" if flagged else "", better if flagged else "", good=flagged),
                 Cell(signed(pair.difference, 5), pair.difference),
                 Cell(f"{signed(pair.low, 5)} to {signed(pair.high, 5)}", pair.low),
                 _p(pair.pvalue),
                 _p(pair.adjusted_pvalue),
-                Cell(f"{shortened(better, 24)} is better" if flagged else "", better if flagged else "", flagged),
             )
         )
     tail = " Adjusted by Holm's method." if several else ""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from trueness._report.budget import FEW_ROWS
 from trueness._report.records import Code, Model, Summary, Verdict
 from trueness._report.words import number, p_value, percent, quoted
 from trueness.results import Interval
@@ -21,10 +22,14 @@ def verdict_of(name: str, summary: Summary, level: float, *, several: bool) -> V
         "miscalibrated": f"{who} are miscalibrated{_direction(summary)}",
         "slightly-miscalibrated": f"{who} are miscalibrated, but only slightly{_direction(summary)}",
         "no-evidence": f"There is no evidence that {_lower(who)} are miscalibrated",
-        "too-few-rows": f"These {summary.n:,} rows are too few to tell whether {_lower(who)} are calibrated",
+        "too-few-rows": f"{_these(summary.n)} too few to tell whether {_lower(who)} are calibrated",
         "undetermined": f"These {summary.n:,} rows cannot tell whether {_lower(who)} are calibrated",
     }
     return Verdict(code, f"{openings[code]}: {_evidence(summary)}.")
+
+
+def _these(n: int) -> str:
+    return "One row is" if n == 1 else f"These {n:,} rows are"
 
 
 def _lower(who: str) -> str:
@@ -35,10 +40,11 @@ def _code(summary: Summary, level: float) -> Code:
     rare = min(summary.rate, 1 - summary.rate)
     found = summary.ece_interval
     if found is None:
-        p = summary.test.pvalue if summary.test is not None else None
-        if p is None or summary.noise_floor is None:
+        if summary.n < FEW_ROWS:
+            return "too-few-rows"
+        if summary.test is None:
             return "undetermined"
-        return "miscalibrated" if p <= 1 - level else "no-evidence"
+        return "miscalibrated" if summary.test.pvalue <= 1 - level else "no-evidence"
     if not found.includes_zero:
         return "slightly-miscalibrated" if found.high <= min(_SMALL, _SMALL_SHARE * rare) else "miscalibrated"
     return "too-few-rows" if found.high > min(_WIDE, _WIDE_SHARE * rare) else "no-evidence"
