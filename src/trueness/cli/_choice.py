@@ -40,9 +40,13 @@ class Choice:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every column that may be text, once."""
-        cluster = () if self.cluster is None else (self.cluster,)
-        return tuple(dict.fromkeys((self.label, *self.by, *cluster)))
+        """The column of labels."""
+        return (self.label,)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Every column that tells rows apart, once."""
+        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster]))))
 
     @property
     def numbers(self) -> tuple[str, ...]:

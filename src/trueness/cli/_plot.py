@@ -150,7 +150,7 @@ def _made(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
         if rows.is_matrix(models[0]) and "kind" in takes:
             options.setdefault("kind", "confidence")
         if rows.choice.by:
-            options["by"] = rows.columns.labels[rows.choice.by[0]]
+            options["by"] = rows.columns.groups[rows.choice.by[0]]
         scores = {key: one.y_prob for key, one in given.items()}
         if len(scores) == 1:
             ((name, only),) = scores.items()

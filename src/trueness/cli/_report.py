@@ -104,7 +104,7 @@ def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
         found = report(
             first.y_true,
             {name: one.y_prob for name, one in given.items()},
-            by={name: rows.columns.labels[name] for name in rows.choice.by} or None,
+            by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
             progress=tell,
             **settings,
             **first.rows,

@@ -79,7 +79,7 @@ class Rows:
     @property
     def cluster(self) -> NDArray[Any] | None:
         """The cluster of each row, if there are clusters."""
-        return None if self.choice.cluster is None else self.columns.labels[self.choice.cluster]
+        return None if self.choice.cluster is None else self.columns.groups[self.choice.cluster]
 
     def is_matrix(self, model: Model) -> bool:
         """Whether the model has a score for each class."""
@@ -96,8 +96,8 @@ class Rows:
             if found.dropped == n:
                 raise InputError(f"{self.source} must have at least one complete row; all {n:,} miss a value.")
             return found
-        for name in (*self.choice.by, *filter(None, [self.choice.cluster])):
-            gone = int(_missing(self.columns.labels[name]).sum())
+        for name in self.choice.groups:
+            gone = int(_missing(self.columns.groups[name]).sum())
             if gone:
                 raise InputError(
                     f"{self.source}: column {name!r} must not have missing values; {gone:,} of {n:,} "
@@ -135,7 +135,7 @@ class Rows:
         meaning = replace(self.meaning, **self._classes())
         found = []
         for by in self.choice.by:
-            column = self.columns.labels[by]
+            column = self.columns.groups[by]
             for value in _ordered(column):
                 part = self.some(np.asarray(column == value))
                 found.append((Group(by, value), replace(part, meaning=meaning)))
@@ -222,10 +222,11 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _ordered(column: NDArray[Any]) -> list[Any]:
+    """By value, also where numbers are kept as text; the inner order decides where floats cannot."""
     values = set(column.tolist())
     try:
-        return sorted(values)
-    except TypeError:
+        return sorted(sorted(values), key=float)
+    except (TypeError, ValueError):
         return sorted(values, key=str)
 
 
