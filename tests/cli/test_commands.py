@@ -1,5 +1,7 @@
 """Every command on every format: the same rows in, the same words out."""
 
+import os
+
 import numpy as np
 import pytest
 from tables_on_disk import FORMATS, write_columns
@@ -162,3 +164,52 @@ def test_scores_out_of_range_are_refused_by_every_command(fails, needs, grouped,
     assert "column 'p' must lie in [0, 1]; 1 of " in message.lower().replace("column 'p' and column 'q'", "column 'p'")
     # Neither the rows that were dropped nor those of other groups change the number.
     assert "does not, the first is 55 at row 500." in message
+
+
+READ = ["report", "measure", "test", "compare", "gate", "plot", "fit"]
+
+
+def same(tmp_path, way):
+    """A file of rows and another name for it."""
+    rows = tmp_path / "rows.json"  # a name that every verb but plot can write to
+    rows.write_text('{"y": 0, "p": 0.1}\n{"y": 1, "p": 0.9}\n')
+    if way == "link":
+        (tmp_path / "other.json").symlink_to("rows.json")
+    elif way == "hard link":
+        (tmp_path / "other.json").hardlink_to(rows)
+    return rows, {"name": "rows.json", "path": str(tmp_path / "." / "rows.json")}.get(way, "other.json")
+
+
+@pytest.mark.parametrize("way", ["name", "path", "link", "hard link"])
+@pytest.mark.parametrize("verb", READ)
+def test_no_verb_writes_over_the_rows_that_it_reads(fails, tmp_path, verb, way):
+    rows, name = same(tmp_path, way)
+    before = rows.read_text()
+    more = {"gate": ["--max-ece", "1"], "plot": ["--format", "svg"]}.get(verb, [])
+    assert fails(verb, "rows.json", *more, "-o", name) == (
+        f"`--output` {name!r} is the file that is read, and would be lost; name another."
+    )
+    assert rows.read_text() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a file as standard input")
+def test_nor_over_rows_that_are_its_standard_input(process, tmp_path):
+    rows, name = same(tmp_path, "link")
+    with rows.open() as file:
+        done = process("measure", "-", "-o", name, stdin=file)
+    assert done.returncode == 2
+    assert "is the file that is read" in done.stderr
+    assert rows.read_text().startswith("{")
+
+
+def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_path, needs):
+    needs("apply")
+    assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
+    (tmp_path / "x.csv").write_text("p\n0.25\n")
+    (tmp_path / "link.csv").symlink_to("map.json")
+    before = (tmp_path / "map.json").read_text()
+    for name in ("map.json", "link.csv"):
+        assert "is the file that is read" in fails("apply", "x.csv", "--calibrator", "map.json", "-o", name)
+    assert (tmp_path / "map.json").read_text() == before
+    assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "x.csv").exit_code == 0
+    assert (tmp_path / "x.csv").read_text().startswith("p,p_calibrated\n0.25,")

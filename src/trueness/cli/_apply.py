@@ -56,7 +56,7 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
     from trueness.cli._choice import choose_scores
     from trueness.cli._reading import Request, guessed, source_of
 
-    check_writable(output)
+    check_writable(output, path)  # not the rows: they are all written again
     calibrator = _loaded(path)
     with source_of(Request.taken_from({"file": file, **asked})) as source:
         models, guesses = choose_scores(source.names, source.name, probs=asked["probs"], matrices=asked["matrices"])

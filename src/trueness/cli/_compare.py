@@ -75,7 +75,7 @@ def _compare(file: str | None, *, form: str | None, output: str | None, measure:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
     bins = None if asked["bins"] is None else bin_rule(asked["bins"])
     settings = {
         **_measure(measure, bins),

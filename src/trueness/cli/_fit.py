@@ -65,7 +65,7 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 def _fit(file: str | None, *, calibrator: str, parameters: tuple[str, ...], output: str | None, **asked: Any) -> None:
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
     made = _with_parameters(_made(calibrator), calibrator, parameters, asked["seed"])
     request = Request.taken_from({"file": file, **asked})
     if file is None and not request.probs:

@@ -109,7 +109,7 @@ def _gate(file: str | None, *, form: str | None, output: str | None, stream: boo
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, opening
 
-    check_writable(output)
+    check_writable(output, file)
     rule = Rule(asked["max_ece"], asked["require"])
     settings = {
         "bins": None if asked["bins"] is None else bin_rule(asked["bins"]),

@@ -76,7 +76,7 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
         kinds=tuple(dict.fromkeys(asked["kinds"])),
         tables=asked["tables"],
     )
-    check_writable(output)
+    check_writable(output, file)
     request = Request.taken_from({"file": file, **asked})
     with opening(request) as opened:
         source = opened.source.name

@@ -94,7 +94,7 @@ def _plot(file: str | None, *, form: str | None, output: str | None, display: st
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
     chosen = _form(form, output, display)
     settings = {name: asked[name] for name in ("curve", "kind", "level", "seed") if asked[name] is not None}
     if asked["bins"] is not None:

@@ -68,7 +68,7 @@ def _report(file: str | None, *, form: str | None, output: str | None, **asked: 
     chosen = form or (_SUFFIXES.get(Path(str(output)).suffix.lower(), "html") if named else "html")
     if chosen == "html" and output is None:
         output = _USUAL
-    check_writable(output)
+    check_writable(output, file)
     settings = {
         "bins": bin_rule(asked["bins"]),
         "level": asked["level"],

@@ -74,7 +74,7 @@ def _test(file: str | None, *, form: str | None, output: str | None, methods: tu
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
     given = {
         "bins": None if asked["bins"] is None else bin_rule(asked["bins"]),
         "resamples": asked["resamples"],

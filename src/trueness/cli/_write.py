@@ -1,5 +1,6 @@
 """Output: to a file that is either the new one or, if anything fails, the old one; or to standard output."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -25,8 +26,8 @@ def form_of(form: str | None, output: str | None) -> str:
     return form or "table"
 
 
-def check_writable(path: str | None) -> None:
-    """Refuse, before any work is done, a place where no file can be."""
+def check_writable(path: str | None, *read: str | None) -> None:
+    """Refuse, before any work is done, a place where no file can be, or where one lies that is read."""
     if path is None or path == "-":
         return
     target = Path(path)
@@ -34,6 +35,18 @@ def check_writable(path: str | None) -> None:
         raise InputError(f"`--output` must be a file; {path!r} is a folder.")
     if not target.parent.is_dir():
         raise InputError(f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}.")
+    for name in read:
+        if name is not None and _same_file(target, name):
+            raise InputError(f"`--output` {path!r} is the file that is read, and would be lost; name another.")
+
+
+def _same_file(target: Path, name: str) -> bool:
+    """Whether both are one file, by whatever name; a terminal is no file."""
+    try:
+        there = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
+        return target.is_file() and os.path.samestat(target.stat(), there)
+    except (OSError, ValueError):  # there is none, or standard input is no file; reading says more
+        return False
 
 
 def write(path: str, content: str | bytes) -> None:
