@@ -116,3 +116,13 @@ def test_a_failed_gate_still_writes_its_findings(call, tmp_path):
 def test_the_code_of_a_process_is_that_of_the_gate(process):
     assert process("gate", "--demo", "--max-ece", "0.001").returncode == 1
     assert process("gate", "--demo", "--max-ece", "0.5").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"), [("gate", "--max-ece"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")]
+)
+def test_a_limit_that_is_not_a_number_is_wrong_usage(call, verb, option):
+    demanded = ["--max-ece", "0.1"] if verb == "gate" else []
+    result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}': nan is not in the range" in result.stderr

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trueness.cli._options import (
+    Between,
     bins_option,
     check_input,
     cluster_option,
@@ -38,7 +39,7 @@ _LATTICE = 4096
 @cluster_option
 @click.option(
     "--max-ece",
-    type=click.FloatRange(0, 1),
+    type=Between(0, 1),
     required=True,
     metavar="ERROR",
     help="The largest l2 calibration error that is allowed, between 0 and 1.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._options import bins_option, check_input, data_options, plain_output_options, seed_option
+from trueness.cli._options import Between, bins_option, check_input, data_options, plain_output_options, seed_option
 from trueness.cli._say import refusing, say
 from trueness.cli._write import check_writable, write
 from trueness.errors import InputError
@@ -55,7 +55,7 @@ _WIDEST = 100
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Between(0, 1, min_open=True, max_open=True),
     help="Level of bands and intervals.  [default: that of the picture]",
 )
 @seed_option()
