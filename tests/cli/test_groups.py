@@ -159,3 +159,11 @@ def test_clusters_are_told_apart_as_groups_are(call, tmp_path, ids):
 def test_labels_may_be_groups(call, tmp_path):
     name = with_ids(tmp_path / "x.csv", IDS)
     assert [line["group"] for line in lines(call("measure", name, "--by", "y", "--format", "csv"))] == ["0", "1"]
+
+
+@pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])
+def test_dropped_rows_are_counted_once_for_all_groups(call, tmp_path, verb):
+    name = with_ids(tmp_path / "x.csv", [None, None, None, *IDS[3:]])
+    said = call(*verb, name, "--by", "id", "--missing", "drop").stderr
+    assert said.count("dropped") == 1
+    assert "warning: 3 of 60 rows miss a value and were dropped.\n" in said

@@ -85,6 +85,8 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
         else:
             rows = opened.rows().checked()
             if request.by:
+                for line in rows.said_dropped:
+                    say(f"warning: {line}")
                 _by_group(measure_groups(rows, options), source, form, output)
                 return
             found = measure_all(rows, options)

@@ -90,7 +90,7 @@ def _report(file: str | None, *, form: str | None, output: str | None, **asked: 
 def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
     import trueness as tn
     from trueness.cli._progress import progress
-    from trueness.cli._rows import heard
+    from trueness.cli._rows import dropped_in_words, heard
 
     if len(rows.label) == 0:
         raise InputError(f"{rows.source} has no rows.")
@@ -109,6 +109,9 @@ def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
             **settings,
             **first.rows,
         )
+    counts = found.to_dict()["rows"]
+    for line in dropped_in_words(counts["dropped"], counts["given"]):
+        say(f"warning: {line}")
     for message in (*filter(None, [first.remark]), *warned):
         say(f"note: {message}")
     return found

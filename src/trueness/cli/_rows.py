@@ -16,7 +16,7 @@ from trueness.cli._words import in_options
 from trueness.errors import InputError, TruenessWarning
 from trueness.typing import RowOptions
 
-__all__ = ["Arguments", "Group", "Meaning", "Rows", "heard"]
+__all__ = ["Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class Rows:
     @property
     def said_dropped(self) -> tuple[str, ...]:
         """How many rows were left out, if any, in words."""
-        rows = len(self.label) + self.dropped
-        return (f"{self.dropped:,} of {rows:,} rows miss a value and were dropped.",) if self.dropped else ()
+        return dropped_in_words(self.dropped, len(self.label) + self.dropped)
 
     @property
     def cluster(self) -> NDArray[Any] | None:
@@ -129,7 +128,10 @@ class Rows:
         return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
 
     def groups(self) -> list[tuple[Group, "Rows"]]:
-        """All rows, or those of each group of each column that `--by` names, in the order of their values."""
+        """All rows, or those of each group of each column that `--by` names, in the order of their values.
+
+        Rows that were dropped are those of the whole: some may miss the very value that names their group.
+        """
         if not self.choice.by:
             return [(Group(), self)]
         meaning = replace(self.meaning, **self._classes())
@@ -138,7 +140,7 @@ class Rows:
             column = self.columns.groups[by]
             for value in _ordered(column):
                 part = self.some(np.asarray(column == value))
-                found.append((Group(by, value), replace(part, meaning=meaning)))
+                found.append((Group(by, value), replace(part, meaning=meaning, dropped=0)))
         return found
 
     def _classes(self) -> dict[str, Any]:
@@ -198,6 +200,11 @@ class Rows:
         if self.kept is not None:
             row = int(self.kept[row])
         return f"row {row + self.first:,}"
+
+
+def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:
+    """How many of the rows were left out, if any."""
+    return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
 
 
 @contextmanager
