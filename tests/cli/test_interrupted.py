@@ -67,6 +67,40 @@ def test_standard_output_that_is_full_is_not_a_success(process, tmp_path):
     assert done.stderr.splitlines()[-1] == "Error: No space left on device."
 
 
+@pytest.mark.parametrize("asked", [["--help"], ["--version"], ["gate", "--help"]])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_help_that_cannot_be_printed_is_one_line_and_code_2(process, asked):
+    with Path("/dev/full").open("w") as full:
+        done = process(*asked, stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert (done.returncode, done.stderr) == (2, "Error: No space left on device.\n")
+
+
+@pytest.mark.parametrize("module", ["click", "trueness.cli._gate"])
+def test_ctrl_c_while_the_command_is_loaded_ends_with_code_130(tmp_path, module):
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from trueness.cli import main
+main(["gate", "--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_options_are_read_ends_with_code_130(call, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trueness.cli._main.Verbs.parse_args", interrupted)
+    result = call("--help")
+    assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+
+
 @pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_the_old_file_and_nothing_else(process, tmp_path):
     import resource
