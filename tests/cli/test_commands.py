@@ -213,3 +213,33 @@ def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_p
     assert (tmp_path / "map.json").read_text() == before
     assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "x.csv").exit_code == 0
     assert (tmp_path / "x.csv").read_text().startswith("p,p_calibrated\n0.25,")
+
+
+@pytest.mark.parametrize("verb", ["report", "measure", "test", "compare", "gate", "plan", "fit"])
+@pytest.mark.parametrize("name", ["r.pdf", "r.xyz"])
+def test_no_verb_writes_under_a_name_that_says_another_format(fails, tmp_path, verb, name):
+    more = {"gate": ["--demo", "--max-ece", "1"], "plan": ["--n", "500", "--bins", "5"]}.get(verb, ["--demo"])
+    ends = {"report": r".html, .htm, .md, .markdown, .json or .txt", "fit": ".json: what is written is JSON"}
+    said = fails(verb, *more, "-o", name)
+    assert said.startswith(f"`--output` must end in {ends.get(verb, '.json, .md, .markdown, .csv or .txt')}")
+    assert said.endswith(f"got {name!r}.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_measures_are_no_page_but_may_lie_under_a_name_without_an_ending(call, fails, tmp_path):
+    assert "`--output` must end in .json, .md" in fails("measure", "--demo", "-o", "r.html")
+    assert call("measure", "--demo", "--rows", "200", "-o", "plain").exit_code == 0
+    assert "ECE" in (tmp_path / "plain").read_text(encoding="utf-8")
+    assert call("measure", "--demo", "--rows", "200", "--format", "csv", "-o", "measures.data").exit_code == 0
+
+
+def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_path, needs):
+    needs("apply")
+    assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
+    (tmp_path / "x.csv").write_text("p\n0.25\n")
+    given = ["apply", "x.csv", "--calibrator", "map.json", "-o"]
+    assert fails(*given, "out.parquet").endswith(
+        "must end in .csv or .tsv or .tab or .txt: what is written is text, as x.csv is; got 'out.parquet'."
+    )
+    for name in ("out", "out.dat", "out.CSV"):
+        assert call(*given, name).exit_code == 0

@@ -131,3 +131,28 @@ def test_a_disk_without_room_for_standard_input_is_a_paragraph(fails, monkeypatc
 
     monkeypatch.setattr("shutil.copyfileobj", full)
     assert fails("measure", "-", stdin=ROWS) == "No space left on device."
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("verb", [["measure", "-"], ["report", "-"], ["fit", "-"]])
+def test_a_pipe_is_written_to_by_the_name_of_its_device(process, verb):
+    done = process(*verb, "-o", "/dev/stdout", input=ROWS)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout) > 300
+
+
+def test_a_named_pipe_is_written_to_and_stays_one(process, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert process("measure", "-", "-o", "pipe", input=ROWS).returncode == 0
+        assert "Brier" in reader.stdout.read()
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+def test_a_reader_of_the_device_that_has_seen_enough_is_no_mistake(tmp_path):
+    with started(tmp_path, "measure", "--demo", "--rows", "200", "-o", "/dev/stdout") as process:
+        process.stdout.close()
+        err = process.stderr.read()
+    assert "Error" not in err
+    assert "Traceback" not in err

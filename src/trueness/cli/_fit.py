@@ -13,7 +13,7 @@ from trueness.cli._options import (
     seed_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, write
+from trueness.cli._write import check_suffix, check_writable, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def _fit(file: str | None, *, calibrator: str, parameters: tuple[str, ...], outp
     from trueness.cli._reading import Request, read_rows
 
     check_writable(output, file)
+    check_suffix(output, "JSON", (".json",))
     made = _with_parameters(_made(calibrator), calibrator, parameters, asked["seed"])
     request = Request.taken_from({"file": file, **asked})
     if file is None and not request.probs:

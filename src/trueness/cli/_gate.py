@@ -17,7 +17,7 @@ from trueness.cli._options import (
     stream_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver
+from trueness.cli._write import check_writable, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._choice import Choice, Model
@@ -111,6 +111,7 @@ def _gate(file: str | None, *, form: str | None, output: str | None, stream: boo
     from trueness.cli._reading import Request, opening
 
     check_writable(output, file)
+    form = form_of(form, output)
     rule = Rule(asked["max_ece"], asked["require"])
     settings = {
         "bins": None if asked["bins"] is None else bin_rule(asked["bins"]),

@@ -77,6 +77,7 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
         tables=asked["tables"],
     )
     check_writable(output, file)
+    form = form_of(form, output)
     request = Request.taken_from({"file": file, **asked})
     with opening(request) as opened:
         source = opened.source.name

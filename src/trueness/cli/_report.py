@@ -15,7 +15,7 @@ from trueness.cli._options import (
     seed_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, write
+from trueness.cli._write import check_writable, form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _USUAL = "trueness-report.html"
-_SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
+_SUFFIXES = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".json": "json",
+    ".txt": "text",
+}
 
 
 @click.command("report", no_args_is_help=True)
@@ -64,8 +71,7 @@ def _report(file: str | None, *, form: str | None, output: str | None, **asked: 
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, opening
 
-    named = output is not None and output != "-"
-    chosen = form or (_SUFFIXES.get(Path(str(output)).suffix.lower(), "html") if named else "html")
+    chosen = form_of(form, output, _SUFFIXES, "html")
     if chosen == "html" and output is None:
         output = _USUAL
     check_writable(output, file)
