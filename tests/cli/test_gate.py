@@ -126,3 +126,14 @@ def test_a_limit_that_is_not_a_number_is_wrong_usage(call, verb, option):
     result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
     assert result.exit_code == 2
     assert f"Invalid value for '{option}': nan is not in the range" in result.stderr
+
+
+def test_bins_are_said_of_each_group_where_they_differ(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["gate", "x.csv", "--prob", "p", "--max-ece", "1", "--by", "region"]
+    bins = {f["group"]: f["bins"] for f in json.loads(call(*given, "--format", "json").stdout)["findings"]}
+    assert bins["north"] != bins["south"]
+    said = " ".join(call(*given).stdout.split())
+    for group, words in bins.items():
+        assert f"limits; {words}: p, region = {group}." in said
+    assert ": p, region" not in call(*given, "--bins", "5").stdout

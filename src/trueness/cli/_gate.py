@@ -189,6 +189,18 @@ def _tally(rows: "Rows", model: "Model") -> "Sums":
     return Sums({"one": tn.tally(given.y_true, given.y_prob, **given.rows, **kind)}, given.remark)
 
 
+def _limits(found: Sequence[Finding]) -> list[str]:
+    """Method and bins, of each where they differ: they depend on the number of rows."""
+    made: dict[str, list[str]] = {}
+    for one in found:
+        said = f"{one.interval.method} limits; {one.interval.bins}"
+        made.setdefault(said, []).append(", ".join(filter(None, [one.model, str(one.group)])))
+    top = _TOP if found[0].top else ""
+    if len(made) == 1:
+        return [f"{said}.{top}" for said in made]
+    return [f"{said}: {'; '.join(names)}." for said, names in made.items()] + ([top.strip()] if top else [])
+
+
 def _sheet(choice: "Choice", source: str, found: Sequence[Finding], rule: Rule) -> "Sheet":
     from trueness.cli._groups import group_columns, group_entry
     from trueness.cli._sheet import Column, Sheet, stamped
@@ -219,7 +231,7 @@ def _sheet(choice: "Choice", source: str, found: Sequence[Finding], rule: Rule) 
     demand = "upper" if rule.require else "lower"
     notes = [
         f"Data: {source}, labels {choice.label!r}.",
-        f"{first.method} limits; {first.bins}.{_TOP if found[0].top else ''}",
+        *_limits(found),
         f"{'Passed' if not failed else f'Failed: {failed} of {len(lines)}'}; "
         f"the {demand} limit must be at most {rule.most:g}.",
     ]
