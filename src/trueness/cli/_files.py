@@ -1,5 +1,6 @@
 """Files of labels and scores: what a file is, and the columns of Parquet, npz and npy."""
 
+import re
 import shutil
 import sys
 import tempfile
@@ -66,6 +67,8 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         )
     if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return JsonLinesFile(path, name)
+    if re.match(rb"\[\s*\{", start.lstrip(b"\xef\xbb\xbf \t\r\n")):
+        raise InputError(f"{name} is a JSON array; write one object per line instead: `jq -c '.[]' {name}`.")
     return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
 
 
@@ -179,7 +182,9 @@ def _parquet_library(name: str) -> str:
         except ImportError:
             continue
         return library
-    raise MissingLibraryError(f"{name} is Parquet, which needs Polars or pyarrow: `pip install 'trueness[files]'`.")
+    raise MissingLibraryError(
+        f"{name} is Parquet, which needs Polars or pyarrow: `pip install polars` (or `pip install 'trueness[files]'`)."
+    )
 
 
 def _series_numbers(series: Any, name: str, source: str) -> NDArray[Any]:

@@ -98,7 +98,10 @@ def _learn(made: Any, rows: "Rows") -> None:
             made.fit(given.y_prob, given.y_true, **{k: v for k, v in given.rows.items() if k in known})
     except InputError as reason:
         logits = "`--calibrator temperature-scaling --set input=logits` takes them"
-        raise InputError(str(reason).replace("say `--from-logits` if they are", logits)) from reason
+        said = str(reason).replace("say `--from-logits` if they are", logits)
+        matrix = "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix"
+        said = said.replace("`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix", matrix)
+        raise InputError(said) from reason
     if given.remark:
         say(f"note: {given.remark}")
     for message in warned:

@@ -86,7 +86,9 @@ def _plan(
     try:
         found = getattr(planning, function)(**arguments, **how)
     except InputError as reason:
-        said = in_options(str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`"))
+        said = in_options(
+            str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`").replace("2·n_bins = ", "")
+        )
         raise InputError(said) from reason
     if wanted == "n_bins" and found == 0:
         assert epsilon is not None

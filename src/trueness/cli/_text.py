@@ -119,7 +119,8 @@ class TextFile(Source):
     def _label(self, cell: str, column: str) -> str | None:
         if _ESCAPED_BYTE.search(cell):
             raise InputError(
-                f"{self.name}, line {self._line}: column {column!r} must be UTF-8 text; save the file in that encoding."
+                f"{self.name}, line {self._line}: column {column!r} is not UTF-8; convert the file, "
+                "as `iconv -f latin1 -t utf-8` does."
             )
         cell = cell.strip()
         return None if cell in MISSING else cell
