@@ -1,5 +1,6 @@
 """Which columns are read."""
 
+import numpy as np
 import pytest
 
 from trueness.cli._choice import choose
@@ -66,3 +67,43 @@ def test_a_column_whose_name_has_a_star_or_bracket_can_be_named():
 def test_every_column_of_numbers_is_read_once():
     found = choose(["y", "a", "b", "w"], "x", matrices=["a,b", "b,a"], weight="w")
     assert found.numbers == ("a", "b", "w")
+
+
+ADVICE = {
+    "array": ("x.json", b'[{"y": 0, "p": 0.1}]', ["measure"], "x.json is a JSON array; write one object per line"),
+    "indented array": ("x.json", b'[\n {"y": 0}]', ["measure"], "is a JSON array; write one object per line"),
+    "latin-1": ("x.csv", b"y,p\n\xe4,0.1\n", ["measure"], "line 2: column 'y' is not UTF-8; convert the file"),
+    "latin-1 name": ("x.csv", b"y,p,\xe4\n0,0.1,1\n", ["measure", "--by", "ä"], "names are not UTF-8; convert"),
+    "semicolons": ("x.csv", b"Y;a\n0;0.1\n", ["measure", "--label", "q"], "column is 'Y;a'. If ';' separates columns"),
+    "matrix": (
+        "x.csv",
+        b"y,a,b\n0,0.5,0.5\n1,0.25,0.75\n",
+        ["fit", "--prob-columns", "a,b", "--labels", "0,1"],
+        "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix",
+    ),
+    "weights": (
+        "x.csv",
+        b"y,p,w\n0,0.5,0.5\n1,0.25,0.75\n",
+        ["test", "--weight", "w"],
+        "must be whole numbers for `--method exact`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_advice_is_in_the_words_of_the_command(fails, tmp_path, case):
+    name, content, (verb, *more), advice = ADVICE[case]
+    (tmp_path / name).write_bytes(content)
+    assert advice in fails(verb, name, *more)
+
+
+def test_columns_of_a_matrix_are_named_by_number(fails, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[0, 0.1], [1, 0.9]]))
+    assert fails("measure", "x.npy") == (
+        "`--label` must name the column of labels in x.npy; its columns are '0', '1'. Columns of a matrix go by "
+        "number, `--label 0 --prob 1`; the first line of a text must name its own."
+    )
+
+
+def test_rows_a_plan_lacks_are_said_without_letters_of_a_formula(fails):
+    assert fails("plan", "--n", "5", "--bins", "10") == "`--n` must be at least 20, two rows a bin; got 5."

@@ -1,5 +1,7 @@
 """Every command on every format: the same rows in, the same words out."""
 
+import os
+
 import numpy as np
 import pytest
 from tables_on_disk import FORMATS, write_columns
@@ -162,3 +164,82 @@ def test_scores_out_of_range_are_refused_by_every_command(fails, needs, grouped,
     assert "column 'p' must lie in [0, 1]; 1 of " in message.lower().replace("column 'p' and column 'q'", "column 'p'")
     # Neither the rows that were dropped nor those of other groups change the number.
     assert "does not, the first is 55 at row 500." in message
+
+
+READ = ["report", "measure", "test", "compare", "gate", "plot", "fit"]
+
+
+def same(tmp_path, way):
+    """A file of rows and another name for it."""
+    rows = tmp_path / "rows.json"  # a name that every verb but plot can write to
+    rows.write_text('{"y": 0, "p": 0.1}\n{"y": 1, "p": 0.9}\n')
+    if way == "link":
+        (tmp_path / "other.json").symlink_to("rows.json")
+    elif way == "hard link":
+        (tmp_path / "other.json").hardlink_to(rows)
+    return rows, {"name": "rows.json", "path": str(tmp_path / "." / "rows.json")}.get(way, "other.json")
+
+
+@pytest.mark.parametrize("way", ["name", "path", "link", "hard link"])
+@pytest.mark.parametrize("verb", READ)
+def test_no_verb_writes_over_the_rows_that_it_reads(fails, tmp_path, verb, way):
+    rows, name = same(tmp_path, way)
+    before = rows.read_text()
+    more = {"gate": ["--max-ece", "1"], "plot": ["--format", "svg"]}.get(verb, [])
+    assert fails(verb, "rows.json", *more, "-o", name) == (
+        f"`--output` {name!r} is the file that is read, and would be lost; name another."
+    )
+    assert rows.read_text() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a file as standard input")
+def test_nor_over_rows_that_are_its_standard_input(process, tmp_path):
+    rows, name = same(tmp_path, "link")
+    with rows.open() as file:
+        done = process("measure", "-", "-o", name, stdin=file)
+    assert done.returncode == 2
+    assert "is the file that is read" in done.stderr
+    assert rows.read_text().startswith("{")
+
+
+def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_path, needs):
+    needs("apply")
+    assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
+    (tmp_path / "x.csv").write_text("p\n0.25\n")
+    (tmp_path / "link.csv").symlink_to("map.json")
+    before = (tmp_path / "map.json").read_text()
+    for name in ("map.json", "link.csv"):
+        assert "is the file that is read" in fails("apply", "x.csv", "--calibrator", "map.json", "-o", name)
+    assert (tmp_path / "map.json").read_text() == before
+    assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "x.csv").exit_code == 0
+    assert (tmp_path / "x.csv").read_text().startswith("p,p_calibrated\n0.25,")
+
+
+@pytest.mark.parametrize("verb", ["report", "measure", "test", "compare", "gate", "plan", "fit"])
+@pytest.mark.parametrize("name", ["r.pdf", "r.xyz"])
+def test_no_verb_writes_under_a_name_that_says_another_format(fails, tmp_path, verb, name):
+    more = {"gate": ["--demo", "--max-ece", "1"], "plan": ["--n", "500", "--bins", "5"]}.get(verb, ["--demo"])
+    ends = {"report": r".html, .htm, .md, .markdown, .json or .txt", "fit": ".json: what is written is JSON"}
+    said = fails(verb, *more, "-o", name)
+    assert said.startswith(f"`--output` must end in {ends.get(verb, '.json, .md, .markdown, .csv or .txt')}")
+    assert said.endswith(f"got {name!r}.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_measures_are_no_page_but_may_lie_under_a_name_without_an_ending(call, fails, tmp_path):
+    assert "`--output` must end in .json, .md" in fails("measure", "--demo", "-o", "r.html")
+    assert call("measure", "--demo", "--rows", "200", "-o", "plain").exit_code == 0
+    assert "ECE" in (tmp_path / "plain").read_text(encoding="utf-8")
+    assert call("measure", "--demo", "--rows", "200", "--format", "csv", "-o", "measures.data").exit_code == 0
+
+
+def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_path, needs):
+    needs("apply")
+    assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
+    (tmp_path / "x.csv").write_text("p\n0.25\n")
+    given = ["apply", "x.csv", "--calibrator", "map.json", "-o"]
+    assert fails(*given, "out.parquet").endswith(
+        "must end in .csv or .tsv or .tab or .txt: what is written is text, as x.csv is; got 'out.parquet'."
+    )
+    for name in ("out", "out.dat", "out.CSV"):
+        assert call(*given, name).exit_code == 0

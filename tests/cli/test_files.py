@@ -65,7 +65,7 @@ def test_parquet_is_read_by_pyarrow_where_polars_is_not_installed(call, binary, 
 def test_parquet_without_a_library_names_the_cure(fails, tmp_path, without):
     pl.DataFrame({"y": [0, 1], "p": [0.5, 0.5]}).write_parquet(tmp_path / "x.parquet")
     without("polars", "pyarrow")
-    assert "`pip install 'trueness[files]'`" in fails("measure", "x.parquet")
+    assert "`pip install polars` (or `pip install 'trueness[files]'`)." in fails("measure", "x.parquet")
 
 
 def test_only_the_columns_asked_for_are_read(call, tmp_path, monkeypatch):

@@ -116,3 +116,24 @@ def test_a_failed_gate_still_writes_its_findings(call, tmp_path):
 def test_the_code_of_a_process_is_that_of_the_gate(process):
     assert process("gate", "--demo", "--max-ece", "0.001").returncode == 1
     assert process("gate", "--demo", "--max-ece", "0.5").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"), [("gate", "--max-ece"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")]
+)
+def test_a_limit_that_is_not_a_number_is_wrong_usage(call, verb, option):
+    demanded = ["--max-ece", "0.1"] if verb == "gate" else []
+    result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}': nan is not in the range" in result.stderr
+
+
+def test_bins_are_said_of_each_group_where_they_differ(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["gate", "x.csv", "--prob", "p", "--max-ece", "1", "--by", "region"]
+    bins = {f["group"]: f["bins"] for f in json.loads(call(*given, "--format", "json").stdout)["findings"]}
+    assert bins["north"] != bins["south"]
+    said = " ".join(call(*given).stdout.split())
+    for group, words in bins.items():
+        assert f"limits; {words}: p, region = {group}." in said
+    assert ": p, region" not in call(*given, "--bins", "5").stdout

@@ -93,3 +93,77 @@ def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):
 
 def test_bin_tables_are_for_all_rows_together(call):
     assert "--table is for all rows together" in call("measure", "x.csv", "--by", "g", "--table").stderr
+
+
+IDS = [1_500_000_000_000_000_000 + i % 3 for i in range(60)]
+
+
+def with_ids(path, ids):
+    y, p = np.arange(60) % 2, np.linspace(0.1, 0.9, 60).round(4)
+    if path.suffix == ".csv":
+        rows = (f"{a},{b},{'' if c is None else c}\n" for a, b, c in zip(y, p, ids, strict=True))
+        path.write_text("y,p,id\n" + "".join(rows))
+    elif path.suffix == ".jsonl":
+        rows = ({"y": int(a), "p": float(b), "id": c} for a, b, c in zip(y, p, ids, strict=True))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".parquet":
+        pytest.importorskip("polars").DataFrame({"y": y, "p": p, "id": ids}).write_parquet(path)
+    else:
+        np.savez(path, y=y, p=p, id=ids)
+    return path.name
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "npz"])
+def test_long_numbers_that_differ_in_the_last_digit_are_groups_apart(call, tmp_path, suffix):
+    name = with_ids(tmp_path / f"x.{suffix}", IDS)
+    found = lines(call("measure", name, "--by", "id", "--format", "csv"))
+    assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), "20") for i in range(3)]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_long_numbers_stay_apart_beside_missing_ones(call, tmp_path, suffix):
+    name = with_ids(tmp_path / f"x.{suffix}", [None, *IDS[1:]])
+    found = lines(call("measure", name, "--by", "id", "--missing", "drop", "--format", "csv"))
+    assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), str(19 + (i > 0))) for i in range(3)]
+
+
+def test_numbers_beyond_64_bits_are_groups_of_json_lines(call, tmp_path):
+    name = with_ids(tmp_path / "x.jsonl", [10**30 + i % 2 for i in range(60)])
+    found = lines(call("measure", name, "--by", "id", "--format", "csv"))
+    assert [line["group"] for line in found] == [str(10**30), str(10**30 + 1)]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_leading_zeros_are_part_of_a_name(call, tmp_path, missing):
+    name = with_ids(tmp_path / "x.csv", [None if missing and not i else ("0123", "123", "9")[i % 3] for i in range(60)])
+    found = lines(call("measure", name, "--by", "id", "--missing", "drop", "--format", "csv"))
+    assert [line["group"] for line in found] == ["9", "0123", "123"]
+
+
+def test_numbers_kept_as_text_are_in_the_order_of_numbers(call, tmp_path):
+    name = with_ids(tmp_path / "x.csv", [("10.5", "9", "-1")[i % 3] for i in range(60)])
+    found = lines(call("measure", name, "--by", "id", "--format", "csv"))
+    assert [line["group"] for line in found] == ["-1", "9", "10.5"]
+
+
+@pytest.mark.parametrize(
+    "ids", [[IDS[0] + i // 2 for i in range(60)], [f"{'0' * (i % 2)}{i // 2 + 1}" for i in range(60)]]
+)
+def test_clusters_are_told_apart_as_groups_are(call, tmp_path, ids):
+    with_ids(tmp_path / "x.csv", ids)
+    by_name = with_ids(tmp_path / "named.csv", [f"c{i}" for i in ids])
+    given = ["--cluster", "id", "--max-ece", "1", "--format", "csv"]
+    assert lines(call("gate", "x.csv", *given)) == lines(call("gate", by_name, *given))
+
+
+def test_labels_may_be_groups(call, tmp_path):
+    name = with_ids(tmp_path / "x.csv", IDS)
+    assert [line["group"] for line in lines(call("measure", name, "--by", "y", "--format", "csv"))] == ["0", "1"]
+
+
+@pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])
+def test_dropped_rows_are_counted_once_for_all_groups(call, tmp_path, verb):
+    name = with_ids(tmp_path / "x.csv", [None, None, None, *IDS[3:]])
+    said = call(*verb, name, "--by", "id", "--missing", "drop").stderr
+    assert said.count("dropped") == 1
+    assert "warning: 3 of 60 rows miss a value and were dropped.\n" in said

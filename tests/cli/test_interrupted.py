@@ -67,6 +67,40 @@ def test_standard_output_that_is_full_is_not_a_success(process, tmp_path):
     assert done.stderr.splitlines()[-1] == "Error: No space left on device."
 
 
+@pytest.mark.parametrize("asked", [["--help"], ["--version"], ["gate", "--help"]])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_help_that_cannot_be_printed_is_one_line_and_code_2(process, asked):
+    with Path("/dev/full").open("w") as full:
+        done = process(*asked, stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert (done.returncode, done.stderr) == (2, "Error: No space left on device.\n")
+
+
+@pytest.mark.parametrize("module", ["click", "trueness.cli._gate"])
+def test_ctrl_c_while_the_command_is_loaded_ends_with_code_130(tmp_path, module):
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from trueness.cli import main
+main(["gate", "--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_options_are_read_ends_with_code_130(call, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trueness.cli._main.Verbs.parse_args", interrupted)
+    result = call("--help")
+    assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+
+
 @pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_the_old_file_and_nothing_else(process, tmp_path):
     import resource
@@ -97,3 +131,28 @@ def test_a_disk_without_room_for_standard_input_is_a_paragraph(fails, monkeypatc
 
     monkeypatch.setattr("shutil.copyfileobj", full)
     assert fails("measure", "-", stdin=ROWS) == "No space left on device."
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("verb", [["measure", "-"], ["report", "-"], ["fit", "-"]])
+def test_a_pipe_is_written_to_by_the_name_of_its_device(process, verb):
+    done = process(*verb, "-o", "/dev/stdout", input=ROWS)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout) > 300
+
+
+def test_a_named_pipe_is_written_to_and_stays_one(process, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert process("measure", "-", "-o", "pipe", input=ROWS).returncode == 0
+        assert "Brier" in reader.stdout.read()
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+def test_a_reader_of_the_device_that_has_seen_enough_is_no_mistake(tmp_path):
+    with started(tmp_path, "measure", "--demo", "--rows", "200", "-o", "/dev/stdout") as process:
+        process.stdout.close()
+        err = process.stderr.read()
+    assert "Error" not in err
+    assert "Traceback" not in err

@@ -59,6 +59,7 @@ def test_rows_dropped_are_counted_by_the_report(call, grouped, tmp_path):
     result = call("report", "x.csv", "--missing", "drop", "--format", "text")
     assert result.exit_code == 0, result.stderr
     assert "593" in result.stdout
+    assert "warning: 7 of 600 rows miss a value and were dropped.\n" in result.stderr
 
 
 def test_a_failed_write_leaves_the_old_page(fails, tmp_path):

@@ -72,7 +72,7 @@ def test_each_method_gets_the_options_that_it_takes(call, grouped, tmp_path):
 
 def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    assert "`--bins` is not used by method='cox'" in fails(
+    assert "`--bins` is not used by `--method cox`" in fails(
         "test", "x.csv", "--prob", "p", "--method", "cox", "--bins", "5"
     )
     assert "must not look at the labels" in fails("test", "x.csv", "--prob", "p", "--bins", "isotonic")

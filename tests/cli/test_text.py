@@ -114,7 +114,7 @@ def test_other_separators(read, separator):
         ("y,p\n0,0.1\n1,0.2,7\n", "line 3, has 3 cells where the header has 2"),
         ("y,p\n0,0.1,8\n1,0.2,7\n", "line 2, has 3 cells"),
         ("y,p,p\n0,0.1,0.2\n", "has 2 columns named 'p'"),
-        (b"y,p\n\xe9,0.1\n", "line 2: column 'y' must be UTF-8"),
+        (b"y,p\n\xe9,0.1\n", "line 2: column 'y' is not UTF-8; convert"),
     ],
 )
 def test_what_cannot_be_read_is_located(read, content, message):

@@ -4,6 +4,9 @@ Only click is imported here; arrays, frames and rich are imported by the verb th
 ``trueness --help`` answers at once.
 """
 
-from trueness.cli._main import main
+try:
+    from trueness.cli._main import main
+except KeyboardInterrupt:  # Ctrl-C before there is a command that could say so
+    raise SystemExit(130) from None
 
 __all__ = ["main"]

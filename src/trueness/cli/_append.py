@@ -17,9 +17,19 @@ from trueness.cli._source import Source
 from trueness.cli._text import TextFile
 from trueness.errors import InputError
 
-__all__ = ["appended"]
+__all__ = ["SUFFIXES", "appended"]
 
 New = Mapping[str, NDArray[Any]]
+
+
+SUFFIXES: dict[type[Source], tuple[str, tuple[str, ...]]] = {
+    TextFile: ("text", (".csv", ".tsv", ".tab", ".txt")),
+    JsonLinesFile: ("JSON lines", (".jsonl", ".ndjson", ".jsonlines", ".json")),
+    ParquetFile: ("Parquet", (".parquet", ".pq")),
+    ArraysFile: ("npz", (".npz",)),
+    ArrayFile: ("npy", (".npy",)),
+}
+"""What the format of a source is called, and how names of such files end."""
 
 
 def appended(source: Source, new: New) -> Callable[[BinaryIO], None]:

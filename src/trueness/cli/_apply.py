@@ -7,7 +7,7 @@ import click
 
 from trueness.cli._options import data_options, plain_output_options
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, write_with
+from trueness.cli._write import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,9 +56,10 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
     from trueness.cli._choice import choose_scores
     from trueness.cli._reading import Request, guessed, source_of
 
-    check_writable(output)
+    check_writable(output, path)  # not the rows: they are all written again
     calibrator = _loaded(path)
     with source_of(Request.taken_from({"file": file, **asked})) as source:
+        _check_name(source, output)
         models, guesses = choose_scores(source.names, source.name, probs=asked["probs"], matrices=asked["matrices"])
         guessed(guesses)
         if len(models) > 1:
@@ -73,6 +74,18 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
             raise InputError(f"{source.name} is binary, and so is the output: `-o` must name a file for it.")
         fill(stream)
         stream.flush()
+
+
+def _check_name(source: "Source", output: str | None) -> None:
+    """Refuse a name of another format than that of the rows; any name will do for text."""
+    from pathlib import Path
+
+    from trueness.cli._append import SUFFIXES
+
+    what, own = SUFFIXES[type(source)]
+    others = {suffix for _, suffixes in SUFFIXES.values() for suffix in suffixes}
+    if output is not None and Path(output).suffix.lower() in others:
+        check_suffix(output, f"{what}, as {source.name} is", own)
 
 
 def _loaded(path: str) -> Any:

@@ -40,9 +40,13 @@ class Choice:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every column that may be text, once."""
-        cluster = () if self.cluster is None else (self.cluster,)
-        return tuple(dict.fromkeys((self.label, *self.by, *cluster)))
+        """The column of labels."""
+        return (self.label,)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Every column that tells rows apart, once."""
+        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster]))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -119,8 +123,15 @@ def _demand(names: Sequence[str], wanted: str, option: str, source: str) -> None
         return
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), list(lower), n=3)
-    hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else _there_is(names).capitalize()
+    hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else _capital(_there_is(names))
+    if any(re.search("[\udc80-\udcff]", name) for name in names):
+        hint = "Some of its names are not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does."
     raise InputError(f"`{option}`: {source} has no column {wanted!r}. {hint}")
+
+
+def _capital(text: str) -> str:
+    """The first letter alone: names of columns stay as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def _there_is(names: Sequence[str]) -> str:
@@ -133,7 +144,9 @@ def _there_is(names: Sequence[str]) -> str:
         )
         return f"its only column is {names[0]!r}.{hint}"
     hint = ""
-    if all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
+    if list(names) == [str(i) for i in range(len(names))]:
+        hint = " Columns of a matrix go by number, `--label 0 --prob 1`; the first line of a text must name its own."
+    elif all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
         hint = " These look like numbers: the first line must name the columns."
     return f"its columns are {_listed(names)}.{hint}"
 

@@ -15,7 +15,7 @@ from trueness.cli._options import (
     seed_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver
+from trueness.cli._write import check_writable, deliver, form_of
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def _compare(file: str | None, *, form: str | None, output: str | None, measure:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
+    form = form_of(form, output)
     bins = None if asked["bins"] is None else bin_rule(asked["bins"])
     settings = {
         **_measure(measure, bins),

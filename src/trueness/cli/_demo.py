@@ -18,6 +18,7 @@ class Demo(Source):
         self.names = tuple(self._columns)
         self.models = tuple(name for name in self.names if name not in ("y", "truth"))
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Give the columns."""
-        return Columns({name: self._columns[name] for name in labels}, {name: self._columns[name] for name in numbers})
+        found = ({name: self._columns[name] for name in names} for names in (labels, numbers, groups))
+        return Columns(*found)

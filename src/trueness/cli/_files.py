@@ -1,11 +1,13 @@
 """Files of labels and scores: what a file is, and the columns of Parquet, npz and npy."""
 
+import re
 import shutil
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -65,6 +67,8 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         )
     if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return JsonLinesFile(path, name)
+    if re.match(rb"\[\s*\{", start.lstrip(b"\xef\xbb\xbf \t\r\n")):
+        raise InputError(f"{name} is a JSON array; write one object per line instead: `jq -c '.[]' {name}`.")
     return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
 
 
@@ -113,10 +117,11 @@ class ParquetFile(Source):
         self.library = _parquet_library(name)
         self.names = tuple(self._guarded(self._column_names))
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the columns; no other is touched."""
-        frame = self._guarded(self._frame, list(dict.fromkeys((*labels, *numbers))))
-        return self._columns(frame, labels, numbers)
+        frame = self._guarded(self._frame, list(dict.fromkeys((*labels, *numbers, *groups))))
+        found = self._columns(frame, labels, numbers)
+        return replace(found, groups={name: _series_groups(frame[name], name, self.name) for name in groups})
 
     def _columns(self, frame: Any, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
         return Columns(
@@ -177,7 +182,9 @@ def _parquet_library(name: str) -> str:
         except ImportError:
             continue
         return library
-    raise MissingLibraryError(f"{name} is Parquet, which needs Polars or pyarrow: `pip install 'trueness[files]'`.")
+    raise MissingLibraryError(
+        f"{name} is Parquet, which needs Polars or pyarrow: `pip install polars` (or `pip install 'trueness[files]'`)."
+    )
 
 
 def _series_numbers(series: Any, name: str, source: str) -> NDArray[Any]:
@@ -208,6 +215,17 @@ def _series_labels(series: Any, name: str, source: str) -> NDArray[Any]:
     return values.astype(bool) if dtype == nw.Boolean and not series.null_count() else values
 
 
+def _series_groups(series: Any, name: str, source: str) -> NDArray[Any]:
+    """As labels are, but without a float in between: it has no room for the last digits of a long number."""
+    import narwhals.stable.v2 as nw
+
+    if series.dtype == nw.Decimal:
+        return np.array([None if v is None else str(v) for v in series.to_list()], dtype=object)
+    if series.dtype.is_integer() and series.null_count():
+        return np.array(series.to_list(), dtype=object)
+    return _series_labels(series, name, source)
+
+
 class ArraysFile(Source):
     """An npz archive: one array per column, or a matrix of scores under one name. Nothing in it is executed."""
 
@@ -224,10 +242,11 @@ class ArraysFile(Source):
             raise InputError(f"{name} is a zip file, but not one of NumPy arrays (npz).")
         self.names = tuple(member.removesuffix(".npy") for member in members)
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the arrays; those not asked for stay packed."""
         values = {name: _numeric(_flat(self.array(name)), name, self.name) for name in numbers}
-        return Columns({name: _text_of(_flat(self.array(name))) for name in labels}, values)
+        texts = {name: _text_of(_flat(self.array(name))) for name in dict.fromkeys((*labels, *groups))}
+        return Columns({name: texts[name] for name in labels}, values, {name: texts[name] for name in groups})
 
     def array(self, name: str) -> NDArray[Any]:
         """One array as it is stored."""
@@ -259,10 +278,11 @@ class ArrayFile(Source):
                 "Labels and scores kept apart go into one npz: `np.savez(path, y=…, p=…)`."
             )
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the columns from the mapped file."""
         values = {name: _numeric(self._column(name), name, self.name) for name in numbers}
-        return Columns({name: _text_of(self._column(name)) for name in labels}, values)
+        texts = {name: _text_of(self._column(name)) for name in dict.fromkeys((*labels, *groups))}
+        return Columns({name: texts[name] for name in labels}, values, {name: texts[name] for name in groups})
 
     def _column(self, name: str) -> NDArray[Any]:
         return _flat(np.array(self.table[name] if self.table.dtype.names else self.table[:, int(name)]))

@@ -13,7 +13,7 @@ from trueness.cli._options import (
     seed_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, write
+from trueness.cli._write import check_suffix, check_writable, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 def _fit(file: str | None, *, calibrator: str, parameters: tuple[str, ...], output: str | None, **asked: Any) -> None:
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
+    check_suffix(output, "JSON", (".json",))
     made = _with_parameters(_made(calibrator), calibrator, parameters, asked["seed"])
     request = Request.taken_from({"file": file, **asked})
     if file is None and not request.probs:
@@ -97,7 +98,10 @@ def _learn(made: Any, rows: "Rows") -> None:
             made.fit(given.y_prob, given.y_true, **{k: v for k, v in given.rows.items() if k in known})
     except InputError as reason:
         logits = "`--calibrator temperature-scaling --set input=logits` takes them"
-        raise InputError(str(reason).replace("say `--from-logits` if they are", logits)) from reason
+        said = str(reason).replace("say `--from-logits` if they are", logits)
+        matrix = "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix"
+        said = said.replace("`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix", matrix)
+        raise InputError(said) from reason
     if given.remark:
         say(f"note: {given.remark}")
     for message in warned:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trueness.cli._options import (
+    Between,
     bins_option,
     check_input,
     cluster_option,
@@ -16,7 +17,7 @@ from trueness.cli._options import (
     stream_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver
+from trueness.cli._write import check_writable, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._choice import Choice, Model
@@ -38,7 +39,7 @@ _LATTICE = 4096
 @cluster_option
 @click.option(
     "--max-ece",
-    type=click.FloatRange(0, 1),
+    type=Between(0, 1),
     required=True,
     metavar="ERROR",
     help="The largest l2 calibration error that is allowed, between 0 and 1.",
@@ -109,7 +110,8 @@ def _gate(file: str | None, *, form: str | None, output: str | None, stream: boo
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, opening
 
-    check_writable(output)
+    check_writable(output, file)
+    form = form_of(form, output)
     rule = Rule(asked["max_ece"], asked["require"])
     settings = {
         "bins": None if asked["bins"] is None else bin_rule(asked["bins"]),
@@ -187,6 +189,18 @@ def _tally(rows: "Rows", model: "Model") -> "Sums":
     return Sums({"one": tn.tally(given.y_true, given.y_prob, **given.rows, **kind)}, given.remark)
 
 
+def _limits(found: Sequence[Finding]) -> list[str]:
+    """Method and bins, of each where they differ: they depend on the number of rows."""
+    made: dict[str, list[str]] = {}
+    for one in found:
+        said = f"{one.interval.method} limits; {one.interval.bins}"
+        made.setdefault(said, []).append(", ".join(filter(None, [one.model, str(one.group)])))
+    top = _TOP if found[0].top else ""
+    if len(made) == 1:
+        return [f"{said}.{top}" for said in made]
+    return [f"{said}: {'; '.join(names)}." for said, names in made.items()] + ([top.strip()] if top else [])
+
+
 def _sheet(choice: "Choice", source: str, found: Sequence[Finding], rule: Rule) -> "Sheet":
     from trueness.cli._groups import group_columns, group_entry
     from trueness.cli._sheet import Column, Sheet, stamped
@@ -217,7 +231,7 @@ def _sheet(choice: "Choice", source: str, found: Sequence[Finding], rule: Rule) 
     demand = "upper" if rule.require else "lower"
     notes = [
         f"Data: {source}, labels {choice.label!r}.",
-        f"{first.method} limits; {first.bins}.{_TOP if found[0].top else ''}",
+        *_limits(found),
         f"{'Passed' if not failed else f'Failed: {failed} of {len(lines)}'}; "
         f"the {demand} limit must be at most {rule.most:g}.",
     ]

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,11 @@ class JsonLinesFile(Source):
                 if line.strip():
                     yield number, self._object(line, number)
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the columns."""
-        return self._columns(list(self.records()), labels, numbers)
+        rows = list(self.records())
+        found = self._columns(rows, labels, numbers)
+        return replace(found, groups={name: self._groups(rows, name) for name in groups})
 
     def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
         """So many lines at a time."""
@@ -80,6 +83,21 @@ class JsonLinesFile(Source):
         )
 
     def _labels(self, rows: list[tuple[int, dict[str, Any]]], name: str) -> NDArray[Any]:
+        values, types = self._of_one_type(rows, name)
+        if types & {int, float}:
+            numeric: NDArray[Any] = np.array([math.nan if v is None else v for v in values])
+            if numeric.dtype.kind in "if":
+                return numeric
+        return np.array(values) if types == {bool} else np.array(values, dtype=object)
+
+    def _groups(self, rows: list[tuple[int, dict[str, Any]]], name: str) -> NDArray[Any]:
+        values, types = self._of_one_type(rows, name)
+        if types == {int} and all(-(2**63) <= v < 2**63 for v in values):
+            return np.array(values, dtype=np.int64)
+        # As objects: a float has no room for the last digits of a long number.
+        return np.array([None if v != v else v for v in values], dtype=object)
+
+    def _of_one_type(self, rows: list[tuple[int, dict[str, Any]]], name: str) -> tuple[list[Any], set[type]]:
         values = [row.get(name) for _, row in rows]
         types = {type(value) for value in values}
         if not types <= {bool, int, float, str, type(None)}:
@@ -92,11 +110,7 @@ class JsonLinesFile(Source):
         if len(kinds) > 1:
             shown = " and ".join(sorted(kinds))
             raise InputError(f"{self.name}: column {name!r} must hold labels of one type; it mixes {shown}.")
-        if kinds == {"numbers"}:
-            numeric: NDArray[Any] = np.array([math.nan if v is None else v for v in values])
-            if numeric.dtype.kind in "if":
-                return numeric
-        return np.array(values) if types == {bool} else np.array(values, dtype=object)
+        return values, types
 
     def _numbers(self, rows: list[tuple[int, dict[str, Any]]], name: str) -> NDArray[Any]:
         values = [row.get(name) for _, row in rows]

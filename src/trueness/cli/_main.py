@@ -1,13 +1,15 @@
 """The commands: which there are, and where each is loaded from when it is asked for."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import click
 
 from trueness import __version__
-from trueness.cli._say import say
+from trueness.cli._say import refusing, say
 
 __all__ = ["main"]
 
@@ -39,13 +41,26 @@ class Verbs(click.Group):
         command: click.Command = import_module(f"trueness.cli.{_VERBS[cmd_name]}").command
         return command
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read the options; help and version are printed here."""
+        with _ended():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; Ctrl-C ends it with the code that shells give to it, and without a traceback."""
-        try:
+        """Run the command."""
+        with _ended(debug="--debug" in ctx.args):
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            say("Interrupted.")
-            raise click.exceptions.Exit(_INTERRUPTED) from None
+
+
+@contextmanager
+def _ended(debug: bool = False) -> Iterator[None]:
+    """Ctrl-C ends with the code that shells give to it, a full disk in one line; neither with a traceback."""
+    try:
+        with refusing(debug):
+            yield
+    except KeyboardInterrupt:
+        say("Interrupted.")
+        raise click.exceptions.Exit(_INTERRUPTED) from None
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

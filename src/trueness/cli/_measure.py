@@ -76,7 +76,8 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
         kinds=tuple(dict.fromkeys(asked["kinds"])),
         tables=asked["tables"],
     )
-    check_writable(output)
+    check_writable(output, file)
+    form = form_of(form, output)
     request = Request.taken_from({"file": file, **asked})
     with opening(request) as opened:
         source = opened.source.name
@@ -85,6 +86,8 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
         else:
             rows = opened.rows().checked()
             if request.by:
+                for line in rows.said_dropped:
+                    say(f"warning: {line}")
                 _by_group(measure_groups(rows, options), source, form, output)
                 return
             found = measure_all(rows, options)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 __all__ = [
+    "Between",
     "Decorator",
     "bins_option",
     "check_input",
@@ -25,6 +26,17 @@ Decorator = Callable[[Command], Command]
 
 _FORMATS = ("table", "json", "markdown", "csv")
 INPUT_FORMATS = ("csv", "tsv", "parquet", "jsonl", "npz", "npy")
+
+
+class Between(click.FloatRange):
+    """A number within limits; nan, which no comparison refuses, is not."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the number."""
+        found = super().convert(value, param, ctx)
+        if found != found:
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return found
 
 
 def stacked(*decorators: Decorator[Any]) -> Decorator[Any]:
@@ -141,7 +153,7 @@ def level_option(default: float, what: str, least: float = 0) -> Decorator[Any]:
     """``--level``, more than `least` and below 1."""
     return click.option(
         "--level",
-        type=click.FloatRange(least, 1, min_open=True, max_open=True),
+        type=Between(least, 1, min_open=True, max_open=True),
         default=default,
         show_default=True,
         help=what,

@@ -7,7 +7,7 @@ import click
 from trueness.cli._options import output_options
 from trueness.cli._say import refusing
 from trueness.cli._words import in_options
-from trueness.cli._write import check_writable, deliver
+from trueness.cli._write import check_writable, deliver, form_of
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def _plan(
     from trueness import recalibrate as planning
 
     check_writable(output)
+    form = form_of(form, output)
     arguments = {
         name: value for name, value in (("n", n), ("n_bins", n_bins), ("epsilon", epsilon)) if value is not None
     }
@@ -85,7 +86,9 @@ def _plan(
     try:
         found = getattr(planning, function)(**arguments, **how)
     except InputError as reason:
-        said = in_options(str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`"))
+        said = in_options(
+            str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`").replace("2·n_bins = ", "")
+        )
         raise InputError(said) from reason
     if wanted == "n_bins" and found == 0:
         assert epsilon is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._options import bins_option, check_input, data_options, plain_output_options, seed_option
+from trueness.cli._options import Between, bins_option, check_input, data_options, plain_output_options, seed_option
 from trueness.cli._say import refusing, say
 from trueness.cli._write import check_writable, write
 from trueness.errors import InputError
@@ -55,7 +55,7 @@ _WIDEST = 100
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Between(0, 1, min_open=True, max_open=True),
     help="Level of bands and intervals.  [default: that of the picture]",
 )
 @seed_option()
@@ -94,7 +94,7 @@ def _plot(file: str | None, *, form: str | None, output: str | None, display: st
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
     chosen = _form(form, output, display)
     settings = {name: asked[name] for name in ("curve", "kind", "level", "seed") if asked[name] is not None}
     if asked["bins"] is not None:
@@ -150,7 +150,7 @@ def _made(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
         if rows.is_matrix(models[0]) and "kind" in takes:
             options.setdefault("kind", "confidence")
         if rows.choice.by:
-            options["by"] = rows.columns.labels[rows.choice.by[0]]
+            options["by"] = rows.columns.groups[rows.choice.by[0]]
         scores = {key: one.y_prob for key, one in given.items()}
         if len(scores) == 1:
             ((name, only),) = scores.items()

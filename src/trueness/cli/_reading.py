@@ -77,7 +77,7 @@ class Opened:
 
     def rows(self) -> Rows:
         """All rows at once."""
-        columns = self.source.read(self.choice.labels, self.choice.numbers)
+        columns = self.source.read(self.choice.labels, self.choice.numbers, self.choice.groups)
         return Rows(columns, self.choice, self.source.name, self.meaning)
 
     def pieces(self) -> Iterator[tuple[Rows, int]]:

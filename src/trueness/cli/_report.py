@@ -15,7 +15,7 @@ from trueness.cli._options import (
     seed_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, write
+from trueness.cli._write import check_writable, form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _USUAL = "trueness-report.html"
-_SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
+_SUFFIXES = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".json": "json",
+    ".txt": "text",
+}
 
 
 @click.command("report", no_args_is_help=True)
@@ -64,11 +71,10 @@ def _report(file: str | None, *, form: str | None, output: str | None, **asked: 
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, opening
 
-    named = output is not None and output != "-"
-    chosen = form or (_SUFFIXES.get(Path(str(output)).suffix.lower(), "html") if named else "html")
+    chosen = form_of(form, output, _SUFFIXES, "html")
     if chosen == "html" and output is None:
         output = _USUAL
-    check_writable(output)
+    check_writable(output, file)
     settings = {
         "bins": bin_rule(asked["bins"]),
         "level": asked["level"],
@@ -90,7 +96,7 @@ def _report(file: str | None, *, form: str | None, output: str | None, **asked: 
 def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
     import trueness as tn
     from trueness.cli._progress import progress
-    from trueness.cli._rows import heard
+    from trueness.cli._rows import dropped_in_words, heard
 
     if len(rows.label) == 0:
         raise InputError(f"{rows.source} has no rows.")
@@ -104,11 +110,14 @@ def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
         found = report(
             first.y_true,
             {name: one.y_prob for name, one in given.items()},
-            by={name: rows.columns.labels[name] for name in rows.choice.by} or None,
+            by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
             progress=tell,
             **settings,
             **first.rows,
         )
+    counts = found.to_dict()["rows"]
+    for line in dropped_in_words(counts["dropped"], counts["given"]):
+        say(f"warning: {line}")
     for message in (*filter(None, [first.remark]), *warned):
         say(f"note: {message}")
     return found

@@ -16,7 +16,7 @@ from trueness.cli._words import in_options
 from trueness.errors import InputError, TruenessWarning
 from trueness.typing import RowOptions
 
-__all__ = ["Arguments", "Group", "Meaning", "Rows", "heard"]
+__all__ = ["Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,12 @@ class Rows:
     @property
     def said_dropped(self) -> tuple[str, ...]:
         """How many rows were left out, if any, in words."""
-        rows = len(self.label) + self.dropped
-        return (f"{self.dropped:,} of {rows:,} rows miss a value and were dropped.",) if self.dropped else ()
+        return dropped_in_words(self.dropped, len(self.label) + self.dropped)
 
     @property
     def cluster(self) -> NDArray[Any] | None:
         """The cluster of each row, if there are clusters."""
-        return None if self.choice.cluster is None else self.columns.labels[self.choice.cluster]
+        return None if self.choice.cluster is None else self.columns.groups[self.choice.cluster]
 
     def is_matrix(self, model: Model) -> bool:
         """Whether the model has a score for each class."""
@@ -96,8 +95,8 @@ class Rows:
             if found.dropped == n:
                 raise InputError(f"{self.source} must have at least one complete row; all {n:,} miss a value.")
             return found
-        for name in (*self.choice.by, *filter(None, [self.choice.cluster])):
-            gone = int(_missing(self.columns.labels[name]).sum())
+        for name in self.choice.groups:
+            gone = int(_missing(self.columns.groups[name]).sum())
             if gone:
                 raise InputError(
                     f"{self.source}: column {name!r} must not have missing values; {gone:,} of {n:,} "
@@ -129,16 +128,19 @@ class Rows:
         return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
 
     def groups(self) -> list[tuple[Group, "Rows"]]:
-        """All rows, or those of each group of each column that `--by` names, in the order of their values."""
+        """All rows, or those of each group of each column that `--by` names, in the order of their values.
+
+        Rows that were dropped are those of the whole: some may miss the very value that names their group.
+        """
         if not self.choice.by:
             return [(Group(), self)]
         meaning = replace(self.meaning, **self._classes())
         found = []
         for by in self.choice.by:
-            column = self.columns.labels[by]
+            column = self.columns.groups[by]
             for value in _ordered(column):
                 part = self.some(np.asarray(column == value))
-                found.append((Group(by, value), replace(part, meaning=meaning)))
+                found.append((Group(by, value), replace(part, meaning=meaning, dropped=0)))
         return found
 
     def _classes(self) -> dict[str, Any]:
@@ -200,6 +202,11 @@ class Rows:
         return f"row {row + self.first:,}"
 
 
+def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:
+    """How many of the rows were left out, if any."""
+    return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
+
+
 @contextmanager
 def heard() -> Iterator[list[str]]:
     """The library's warnings, each once; others go on to whoever listens."""
@@ -222,10 +229,11 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _ordered(column: NDArray[Any]) -> list[Any]:
+    """By value, also where numbers are kept as text; the inner order decides where floats cannot."""
     values = set(column.tolist())
     try:
-        return sorted(values)
-    except TypeError:
+        return sorted(sorted(values), key=float)
+    except (TypeError, ValueError):
         return sorted(values, key=str)
 
 

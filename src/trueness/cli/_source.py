@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -15,19 +15,22 @@ class Columns:
     """What was read, by name. Missing is None among objects, nan among floats."""
 
     labels: Mapping[str, NDArray[Any]]
-    """Columns of any type: labels, groups, clusters."""
+    """Columns of any type, as the library takes labels."""
     numbers: Mapping[str, NDArray[Any]]
     """Columns of numbers: scores, weights."""
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Columns that only tell rows apart, groups and clusters: two cells are equal only if they are so in the file."""
 
     def every(self) -> list[NDArray[Any]]:
         """All columns, of both kinds."""
-        return [*self.labels.values(), *self.numbers.values()]
+        return [*self.labels.values(), *self.numbers.values(), *self.groups.values()]
 
     def at(self, rows: NDArray[Any]) -> "Columns":
         """Some of the rows."""
         return Columns(
             {name: values[rows] for name, values in self.labels.items()},
             {name: values[rows] for name, values in self.numbers.items()},
+            {name: values[rows] for name, values in self.groups.items()},
         )
 
 
@@ -45,8 +48,8 @@ class Source(ABC):
     """Whether a terminal cannot show it."""
 
     @abstractmethod
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
-        """Read some columns of any type and some of numbers."""
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+        """Read some columns of any type, some of numbers and some that tell rows apart."""
 
     def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
         """The same, some rows at a time, each with the bytes read so far; all at once where a file cannot be cut."""

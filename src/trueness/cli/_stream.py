@@ -17,7 +17,7 @@ from trueness.cli._choice import Choice, Model
 from trueness.cli._measurements import Sums
 from trueness.cli._progress import progress
 from trueness.cli._reading import Opened
-from trueness.cli._rows import Rows, heard
+from trueness.cli._rows import Rows, dropped_in_words, heard
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning
 
 __all__ = ["Streamed", "streamed"]
@@ -123,5 +123,5 @@ class _Total:
             raise InputError(f"{self._name} has no rows.")
         if not self._sums:
             raise InputError(f"{self._name} must have at least one complete row; all {self._rows:,} miss a value.")
-        said = [f"{self._dropped:,} of {self._rows:,} rows miss a value and were dropped."] if self._dropped else []
+        said = dropped_in_words(self._dropped, self._rows)
         return Streamed(self._sums, self._choice, self._binned, (*said, *warned))

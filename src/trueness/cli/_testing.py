@@ -14,7 +14,7 @@ from trueness.cli._options import (
     seed_option,
 )
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver
+from trueness.cli._write import check_writable, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
@@ -74,7 +74,8 @@ def _test(file: str | None, *, form: str | None, output: str | None, methods: tu
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output)
+    check_writable(output, file)
+    form = form_of(form, output)
     given = {
         "bins": None if asked["bins"] is None else bin_rule(asked["bins"]),
         "resamples": asked["resamples"],

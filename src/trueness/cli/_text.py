@@ -10,9 +10,9 @@ import csv
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ __all__ = ["MISSING", "TextFile"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells that mean a missing value, in labels and in numbers."""
+
+Cells: TypeAlias = tuple[Mapping[str, Sequence[str | None]], Mapping[str, NDArray[Any]]]
 
 _BLOCK = 1 << 24
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
@@ -54,14 +56,18 @@ class TextFile(Source):
         if not any(self.names):
             raise InputError(f"{name} has no header: its first line must name the columns.")
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the columns, fast if possible."""
-        for wanted in (*labels, *numbers):
+        for wanted in dict.fromkeys((*labels, *numbers, *groups)):
             if self.names.count(wanted) > 1:
                 raise InputError(f"{self.name} has {self.names.count(wanted)} columns named {wanted!r}.")
-        plain = self.names != tuple(self.header) or set(labels) & set(numbers)
-        found = None if plain else self._fast(labels, numbers)
-        return self._plain(labels, numbers) if found is None else found
+        plain = self.names != tuple(self.header) or {*labels, *groups} & set(numbers)
+        texts = tuple(dict.fromkeys((*labels, *groups)))
+        found = None if plain else self._fast(texts, numbers)
+        cells, values = self._plain(texts, numbers) if found is None else found
+        return Columns(
+            {name: _labels(cells[name]) for name in labels}, values, {name: _distinct(cells[name]) for name in groups}
+        )
 
     def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
         """Cut between lines, each piece with the header above it."""
@@ -99,7 +105,7 @@ class TextFile(Source):
                 )
             yield cells[:width]
 
-    def _plain(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def _plain(self, labels: Sequence[str], numbers: Sequence[str]) -> Cells:
         texts: dict[str, list[str | None]] = {name: [] for name in labels}
         values: dict[str, list[float]] = {name: [] for name in numbers}
         at = {name: self.names.index(name) for name in (*labels, *numbers)}
@@ -108,15 +114,13 @@ class TextFile(Source):
                 column.append(self._label(cells[at[name]], name))
             for name, numeric in values.items():
                 numeric.append(self._number(cells[at[name]], name))
-        return Columns(
-            {name: _labels(column) for name, column in texts.items()},
-            {name: np.array(numeric) for name, numeric in values.items()},
-        )
+        return texts, {name: np.array(numeric) for name, numeric in values.items()}
 
     def _label(self, cell: str, column: str) -> str | None:
         if _ESCAPED_BYTE.search(cell):
             raise InputError(
-                f"{self.name}, line {self._line}: column {column!r} must be UTF-8 text; save the file in that encoding."
+                f"{self.name}, line {self._line}: column {column!r} is not UTF-8; convert the file, "
+                "as `iconv -f latin1 -t utf-8` does."
             )
         cell = cell.strip()
         return None if cell in MISSING else cell
@@ -137,7 +141,7 @@ class TextFile(Source):
             hint = " The decimal sign must be a point."
         raise InputError(f"{self.name}: column {column!r} must hold numbers; line {self._line} has {cell!r}.{hint}")
 
-    def _fast(self, labels: Sequence[str], numbers: Sequence[str]) -> Columns | None:
+    def _fast(self, labels: Sequence[str], numbers: Sequence[str]) -> Cells | None:
         for reader in (_polars, _pyarrow, _pandas):
             try:
                 frame = reader(str(self.path), list(labels), list(numbers), self.separator)
@@ -153,7 +157,7 @@ class TextFile(Source):
                 return None
             if any(not set(MISSING).isdisjoint(column) for column in texts.values()):
                 return None
-            return Columns({name: _labels(column) for name, column in texts.items()}, values)
+            return texts, values
         return None
 
 
@@ -183,6 +187,14 @@ def _labels(texts: Sequence[str | None]) -> NDArray[Any]:
     if parse is str or (parse is _truth and None in texts):
         return np.array(values, dtype=object)
     return np.array(values)
+
+
+def _distinct(texts: Sequence[str | None]) -> NDArray[Any]:
+    """Text as it is, or whole numbers where each is written in the only way: 0123 is not 123."""
+    distinct = {text for text in texts if text is not None}
+    if not all(_whole(text) is not None and str(_whole(text)) == text for text in distinct):
+        return np.array(texts, dtype=object)
+    return np.array([None if text is None else int(text) for text in texts], dtype=object if None in texts else None)
 
 
 def _whole(text: str) -> int | None:

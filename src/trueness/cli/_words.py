@@ -34,6 +34,7 @@ def in_options(message: str, arguments: Mapping[str, str] | None = None) -> str:
     "Column 'p' must not have missing values. `--missing drop` leaves such rows out."
     """
     message = _ARGUMENT.sub(_option, message)
+    message = re.sub(r"\bmethod='([\w-]+)'", r"`--method \1`", message)
     for rule, words in _RULES:
         message = message.replace(rule, words)
     for argument, words in (arguments or {}).items():

@@ -1,8 +1,10 @@
 """Output: to a file that is either the new one or, if anything fails, the old one; or to standard output."""
 
+import errno
+import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,20 +15,33 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness.cli._sheet import Sheet
 
-__all__ = ["check_writable", "deliver", "form_of", "write", "write_with"]
+__all__ = ["check_suffix", "check_writable", "deliver", "form_of", "write", "write_with"]
 
-_SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv"}
-
-
-def form_of(form: str | None, output: str | None) -> str:
-    """The form asked for, or that of the name of the output, or a table."""
-    if form is None and output is not None and output != "-":
-        return _SUFFIXES.get(Path(output).suffix.lower(), "table")
-    return form or "table"
+_SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".txt": "table"}
 
 
-def check_writable(path: str | None) -> None:
-    """Refuse, before any work is done, a place where no file can be."""
+def form_of(form: str | None, output: str | None, suffixes: Mapping[str, str] = _SUFFIXES, usual: str = "table") -> str:
+    """The form asked for, or that of the name of the output, or the usual one for a name that says none."""
+    if form is not None or output is None or output == "-":
+        return form or usual
+    suffix = Path(output).suffix.lower()
+    if suffix and suffix not in suffixes:
+        known = ", ".join([*suffixes][:-1])
+        raise InputError(
+            f"`--output` must end in {known} or {[*suffixes][-1]}, or `--format` say which; got {output!r}."
+        )
+    return suffixes.get(suffix, usual)
+
+
+def check_suffix(path: str | None, what: str, suffixes: Sequence[str]) -> None:
+    """Refuse a name that says another format than the one that is written."""
+    suffix = "" if path is None or path == "-" else Path(path).suffix.lower()
+    if suffix and suffix not in suffixes:
+        raise InputError(f"`--output` must end in {' or '.join(suffixes)}: what is written is {what}; got {path!r}.")
+
+
+def check_writable(path: str | None, *read: str | None) -> None:
+    """Refuse, before any work is done, a place where no file can be, or where one lies that is read."""
     if path is None or path == "-":
         return
     target = Path(path)
@@ -34,6 +49,18 @@ def check_writable(path: str | None) -> None:
         raise InputError(f"`--output` must be a file; {path!r} is a folder.")
     if not target.parent.is_dir():
         raise InputError(f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}.")
+    for name in read:
+        if name is not None and _same_file(target, name):
+            raise InputError(f"`--output` {path!r} is the file that is read, and would be lost; name another.")
+
+
+def _same_file(target: Path, name: str) -> bool:
+    """Whether both are one file, by whatever name; a terminal is no file."""
+    try:
+        there = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
+        return target.is_file() and os.path.samestat(target.stat(), there)
+    except (OSError, ValueError):  # there is none, or standard input is no file; reading says more
+        return False
 
 
 def write(path: str, content: str | bytes) -> None:
@@ -46,14 +73,17 @@ def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
     """Let `fill` write beside the target, then replace it in one step."""
     from trueness._tally.atomic import replace_file
 
-    target = Path(path).resolve()
+    target = Path(path)
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
+        # A pipe or a device cannot be replaced; nor resolved: /dev/stdout leads to a pipe that has no name.
+        if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 fill(file)
         else:
-            replace_file(target, fill)
+            replace_file(target.resolve(), fill)
     except OSError as reason:
+        if reason.errno == errno.EPIPE:
+            raise  # a reader that has seen enough
         raise InputError(f"`--output` {path!r} cannot be written: {reason.strerror or reason}.") from reason
 
 
