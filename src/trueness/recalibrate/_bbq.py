@@ -13,6 +13,7 @@ from trueness._tally.rules import EqualMass, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
+from trueness.recalibrate._learnt import check_array, check_edges, check_shares
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Floats, Ints
 
@@ -99,6 +100,11 @@ class BayesianBinning(Calibrator):
         if not _is_number(self.strength) or not 0 < self.strength < np.inf:
             raise InputError(f"`strength` must be a number above 0; got {self.strength!r}.")
 
+    def _check_learnt(self) -> None:
+        check_shares(self, check_edges(self) + 1, "values")
+        check_shares(self, np.size(self.posterior_), "posterior")
+        check_array(self, "n_bins", self.posterior_.shape, kinds="i")
+
     def _fit(self, rows: Rows) -> None:
         cells = cells_of(rows)
         models = list(_models(cells, float(self.spread), float(self.strength)))
@@ -158,7 +164,7 @@ def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
     for model, share in kept:
         values[0] += share * model.rate[0]
         values[1:] += share * model.rate[np.searchsorted(model.edges, edges, "right")]
-    return edges, values
+    return edges, np.clip(values, 0.0, 1.0)  # sums of shares are rounded
 
 
 def _is_number(value: Any) -> bool:

@@ -14,6 +14,7 @@ from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
 from trueness.recalibrate._boundaries import rank_cuts, split_cuts
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._learnt import check_array, check_edges, check_learnt_whole, check_shares, refuse_learnt
 from trueness.recalibrate._planning import (
     DELTA,
     SCHEMES,
@@ -216,6 +217,21 @@ class HistogramBinning(Calibrator):
                     f"got {self.epsilon!r}."
                 )
 
+    def _check_learnt(self) -> None:
+        if self.scheme_ not in SCHEMES:
+            refuse_learnt(self, "scheme", "the name of a scheme", self.scheme_)
+        if not isinstance(self.whole_, bool):
+            refuse_learnt(self, "whole", "true or false", self.whole_)
+        check_learnt_whole(self, "n_bins", "n", least=1)
+        check_learnt_whole(self, "tied", "tied_edges")
+        check_edges(self, size=self.n_bins_ + 1)
+        check_shares(self, self.n_bins_, "values", "rates")
+        check_array(self, "counts", (self.n_bins_,), kinds="if")
+        if (self.counts_ < 0).any():
+            refuse_learnt(self, "counts", "at least 0", self.counts_)
+        if self.ties_ is not None:
+            check_shares(self, self.n_bins_ - 1, "ties")
+
     def _fit(self, rows: Rows) -> None:
         self.scheme_ = self.scheme
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
@@ -301,7 +317,8 @@ class HistogramBinning(Calibrator):
         self._keep_rates(bins.events, bins.weight, float(bins.events.sum() / bins.weight.sum()))
 
     def _keep_rates(self, events: NDArray[Any], weight: NDArray[Any], all_rows: float) -> None:
-        self.rates_ = np.divide(events, weight, out=np.full(self.n_bins_, all_rows), where=weight > 0)
+        rates = np.divide(events, weight, out=np.full(self.n_bins_, all_rows), where=weight > 0)
+        self.rates_ = np.clip(rates, 0.0, 1.0)  # shares of tied labels are rounded
         self.values_ = self.rates_.copy()
 
     def _map(self, p: NDArray[Any]) -> Floats:
