@@ -85,6 +85,7 @@ DAMAGES = [
     ("HistogramBinning", "n_rows", 0, "'n_rows' must be a whole number ≥ 1; got 0"),
     ("HistogramBinning", "n_classes", 3, "'n_classes' must be null, as it takes a vector; got 3"),
     ("HistogramBinning", "classes", {"tuple": ["a"]}, "'classes' must be null for a vector"),
+    ("HistogramBinning", "columns", {"tuple": ["a"]}, "'columns' must be null, or a tuple of names"),
     ("HistogramBinning", "seen", None, "'seen' must be a whole number; got None"),
     ("BayesianBinning", "values", array(0.5), "'values' must be an array of shape"),
     ("BayesianBinning", "n_bins", array(2, dtype="int64"), "'n_bins' must be an array of shape"),

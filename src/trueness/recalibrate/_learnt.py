@@ -90,6 +90,9 @@ def check_common(calibrator: Any) -> None:
     check_learnt_whole(calibrator, "n_rows", least=1)
     if not _is_whole(calibrator._seen):
         refuse_learnt(calibrator, "seen", "a whole number", calibrator._seen)
+    columns = calibrator.columns_
+    if columns is not None and not (isinstance(columns, tuple) and len(columns) == calibrator.n_classes_):
+        refuse_learnt(calibrator, "columns", "null, or a tuple of names, one per class", columns)
     n, names, takes = calibrator.n_classes_, calibrator.classes_, calibrator._shape
     if n is None and takes != "matrix":
         if names is not None:

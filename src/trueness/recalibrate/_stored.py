@@ -84,6 +84,7 @@ class Stored:
             "n_rows": "rows of positive weight that it was fitted on",
             "n_classes": "columns of the scores; null for a vector of P(positive)",
             "classes": "names of the columns in order; null for a vector",
+            "columns": "what the frame that it was fitted on calls its columns; null for an array",
             "seen": "checksum (CRC-32) of some of the scores it was fitted on, to warn when it is judged on them",
             **cls._learnt,
         }
@@ -118,6 +119,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     parameters, learnt = stored["parameters"], stored["learnt"]
     known = set(cls._get_param_names())  # type: ignore[attr-defined]
     _check_names("parameters", set(parameters), known)
+    learnt = {"columns": {"value": None}} | dict(learnt)  # which earlier versions did not write
     _check_names("learnt", set(learnt), set(cls._all_learnt()))
     made = cls(**{key: _unplain(value, key) for key, value in parameters.items()})
     for key, entry in learnt.items():
