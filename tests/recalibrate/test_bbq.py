@@ -160,3 +160,20 @@ def test_json_keeps_every_bit():
 def test_bad_parameters_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         fitted([0, 1], [0.1, 0.9], **options)
+
+
+def test_heavy_rows_ask_for_no_more_models_than_distinct_ones():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(200), rng.integers(0, 2, 200)
+    fitted = BayesianBinning().fit(p, y, np.full(200, 1e6))
+    assert fitted.n_bins_.max() == 200
+    assert fitted.n_bins_.size <= 201
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(2.0**52, "must sum to at most 4,503,599,627,370,496"), (1e10, "must ask for at most 10,000 models")],
+)
+def test_weights_beyond_what_can_be_counted_are_refused(weight, message):
+    with pytest.raises(InputError, match=message):
+        BayesianBinning().fit([0.1, 0.2, 0.3], [0, 1, 1], [weight, 1, weight])

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from trueness import InputError, OneClassWarning, OwnRowsWarning, recalibrate
-from trueness.recalibrate import Calibrator, load_calibrator
+from trueness.recalibrate import Calibrator, PlattScaling, TemperatureScaling, load_calibrator
 
 
 class Share(Calibrator):
@@ -136,3 +136,66 @@ def test_sample_weight_can_be_routed_and_nothing_else():
     request = Share().get_metadata_routing()
     assert set(request.fit.requests) == {"sample_weight"}
     assert not request.predict.requests
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "message"),
+    [
+        ([0, 1, 1], [0.1, 0.2, 0.3], r"seem swapped. Scores come first here: fit\(y_prob, y_true\)\.$"),
+        ([0.1, float("nan")], [0, 1], r"the first at row 1\. Leave such rows out first\.$"),
+        ([0.1, 0.2], [0, float("nan")], r"the first is row 1\. Leave such rows out first\.$"),
+        ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\.$"),
+        ([0.5, 1.0000001], [0, 1], r"`np.clip\(y_prob, 0, 1\)` moves them back\.$"),
+        ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),
+    ],
+)
+def test_advice_is_one_that_a_calibrator_can_follow(p, y, message):
+    with pytest.raises(InputError, match=message):
+        Share().fit(p, y)
+
+
+def test_logits_are_taken_where_the_calibrator_can():
+    with pytest.raises(InputError, match=r'These look like logits: `input="logits"` takes them\.$'):
+        PlattScaling().fit([-1.5, 3.2], [0, 1])
+    with pytest.raises(InputError, match=r'`input="logits"` takes them\.$'):
+        PlattScaling().fit(P, [0, 1, 0]).predict([-1.5, 3.2])
+
+
+def test_tiny_weights_are_not_to_be_multiplied():
+    with pytest.raises(InputError, match=r"it is 1e-200 at row 0\.$"):
+        Share().fit(P, Y, sample_weight=[1e-200] * 3)
+
+
+ROWS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.4, 0.1, 0.5]])
+NAMES = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+@pytest.mark.parametrize("labels", [["c", "a", "b", "c", "b"], [2, 0, 1, 2, 1]])
+def test_columns_come_in_the_order_of_fit(frames, labels):
+    library = pytest.importorskip(frames, reason=f"{frames} is not installed")
+    frame = library.DataFrame(dict(zip(NAMES, ROWS.T, strict=True)))
+    fitted = TemperatureScaling().fit(frame, labels)
+    for known in (fitted, TemperatureScaling.from_dict(json.loads(json.dumps(fitted.to_dict())))):
+        assert known.columns_ == ("a", "b", "c")
+        assert (known.predict(frame[:2]) == fitted.predict(ROWS[:2])).all()
+        with pytest.raises(InputError, match="columns of `fit` in another order; the order must be 'a', 'b', 'c'"):
+            known.predict(frame[["b", "a", "c"]])
+        other = library.DataFrame(dict(zip("xyz", ROWS.T, strict=True)))
+        with pytest.raises(InputError, match="must have the columns of `fit`, 'a', 'b', 'c'; got 'x', 'y', 'z'"):
+            known.predict(other)
+
+
+def test_columns_named_after_classes_come_in_their_order():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    fitted = TemperatureScaling().fit(ROWS, ["c", "a", "b", "c", "b"])
+    frame = pandas.DataFrame(ROWS[:2], columns=NAMES)
+    assert (fitted.predict(frame) == fitted.predict(pandas.DataFrame(ROWS[:2]))).all()
+    with pytest.raises(InputError, match="in another order"):
+        fitted.predict(frame[["c", "b", "a"]])
+
+
+def test_a_map_of_an_earlier_version_has_no_columns():
+    stored = TemperatureScaling().fit(ROWS, [2, 0, 1, 2, 1]).to_dict()
+    del stored["learnt"]["columns"]
+    assert TemperatureScaling.from_dict(stored).columns_ is None

@@ -82,6 +82,7 @@ def test_a_split_uses_one_part_for_bins_and_the_other_for_rates():
         assert (fitted.counts_ <= np.bincount(part, minlength=5)).all()
 
 
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
 def test_fixed_width_is_the_rate_of_each_bin():
     fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 0])
     assert fitted.edges_.tolist() == [0, 0.25, 0.5, 0.75, 1]
@@ -249,7 +250,7 @@ def test_auto_without_epsilon_is_the_advice_of_figure_2(n, B):
 def test_few_rows_make_fewer_bins_and_a_warning():
     with pytest.warns(FewRowsWarning, match="5 rows are too few for 10 bins with a label each; there are 2 bins"):
         assert HistogramBinning(10).fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1]).n_bins_ == 2
-    with pytest.warns(FewRowsWarning, match="2 rows leave some of 10 bins empty"):
+    with pytest.warns(FewRowsWarning, match="8 of 10 bins have no label and predict the event rate of all rows"):
         HistogramBinning(10, "fixed-width").fit([0.1, 0.2], [0, 1])
 
 
@@ -306,6 +307,7 @@ def test_bernstein_by_hand():
     assert fitted.guarantee(0.1, bound="bernstein").epsilon == pytest.approx(reach)
 
 
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
 def test_an_empty_bin_promises_only_what_is_certain():
     fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 1])
     assert fitted.values_[2] == 0.75
@@ -322,6 +324,7 @@ def test_weights_that_are_not_whole_enter_by_their_effective_number():
     assert math.isnan(found.expected_ece)
 
 
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
 def test_a_bin_that_no_score_can_meet_is_not_counted():
     p, y = np.repeat([0.2, 0.7], 100), np.tile([0, 1], 100)
     found = HistogramBinning(10, "split", seed=0).fit(p, y).guarantee()
@@ -415,3 +418,34 @@ def test_a_guarantee_is_refused_where_there_is_none():
         weighted.guarantee(bound="exact")
     with pytest.raises(InputError, match="at least two rows a bin; got 1"), pytest.warns(match="labels are equal"):
         HistogramBinning(1).fit([0.3], [1]).guarantee()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "weight", "message"),
+    [
+        ("umd", 2.0**52, r"must sum to at most 4,503,599,627,370,496 for scheme='umd', beyond which floats"),
+        ("original", 1e80, "must sum to at most"),
+        ("fixed-width", 2.0**53, "must sum to at most 4,503,599,627,370,496"),
+        ("randomized", 2e6, "must sum to at most 10,000,000 for scheme='randomized', which draws each repetition"),
+        ("split", 2e6, "must sum to at most 10,000,000"),
+    ],
+)
+def test_weights_beyond_what_can_be_counted_are_refused(scheme, weight, message):
+    p, y = np.linspace(0.05, 0.95, 10), np.arange(10) % 2
+    with pytest.raises(InputError, match=message):
+        HistogramBinning(2, scheme).fit(p, y, np.full(10, weight))
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TiedScoresWarning")
+@pytest.mark.parametrize("n_bins", [2, 5, 5000])
+def test_large_weights_leave_the_bins_where_they_are(n_bins):
+    p, y = np.linspace(0.05, 0.95, 10), np.arange(10) % 2
+    large, small = (HistogramBinning(n_bins).fit(p, y, np.full(10, w)) for w in (2.0**48, 2.0**24))
+    assert large.edges_ == pytest.approx(small.edges_)
+    assert large.values_ == pytest.approx(small.values_, abs=1e-3)
+
+
+def test_bins_left_empty_by_the_split_are_a_warning():
+    p, y = np.repeat([0.2, 0.8], 20), np.tile([0, 1], 20)
+    with pytest.warns(FewRowsWarning, match="1 of 4 bins has no label and predicts the event rate of all rows"):
+        HistogramBinning(4, "split", seed=0).fit(p, y)

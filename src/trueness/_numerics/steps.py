@@ -32,6 +32,7 @@ def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
     >>> ranks(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.9])).tolist()
     [0, 1, 2]
     """
+    assert edges.ndim == 1, "edges are a vector; the loop does not look"
     kind = np.float32 if p.dtype == np.float32 else np.float64
     status, found = _kernels.ranks(edges, np.require(p, dtype=kind, requirements=["C", "A"]))
     assert status == 0, "scores were checked before"

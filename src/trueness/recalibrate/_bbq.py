@@ -13,11 +13,14 @@ from trueness._tally.rules import EqualMass, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
+from trueness.recalibrate._learnt import check_array, check_edges, check_shares
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Floats, Ints
 
 __all__ = ["BayesianBinning"]
 
+_MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
+_MOST_MODELS = 10_000
 _NEGLIGIBLE = 2.0**-60
 
 
@@ -99,14 +102,30 @@ class BayesianBinning(Calibrator):
         if not _is_number(self.strength) or not 0 < self.strength < np.inf:
             raise InputError(f"`strength` must be a number above 0; got {self.strength!r}.")
 
+    def _check_learnt(self) -> None:
+        check_shares(self, check_edges(self) + 1, "values")
+        check_shares(self, np.size(self.posterior_), "posterior")
+        check_array(self, "n_bins", self.posterior_.shape, kinds="i")
+
     def _fit(self, rows: Rows) -> None:
+        if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
+            raise InputError(f"`sample_weight` must sum to at most {_MOST_TOTAL:,}; got {rows.w.sum():g}.")
         cells = cells_of(rows)
+        self._check_models(rows, cells)
         models = list(_models(cells, float(self.spread), float(self.strength)))
         log_evidence = np.array([model.log_evidence for model in models])
         posterior = np.exp(log_evidence - log_evidence.max())
         self.posterior_ = posterior / posterior.sum()
         self.n_bins_ = np.array([model.rate.size for model in models])
         self.edges_, self.values_ = _average(models, self.posterior_)
+
+    def _check_models(self, rows: Rows, cells: Cells) -> None:
+        least, most = _bin_numbers(cells, float(self.spread))
+        if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
+            raise InputError(
+                f"`sample_weight` must ask for at most {_MOST_MODELS:,} models, as 10⁹ equal rows do; weights that sum "
+                f"to {rows.w.sum():g} and are as small as {rows.w.min():g} ask for {most - least + 1:,}."
+            )
 
     def _map(self, p: NDArray[Any]) -> Floats:
         return steps(self.edges_, self.values_, p)
@@ -125,15 +144,23 @@ class _Model(NamedTuple):
 def _models(cells: Cells, spread: float, strength: float) -> Iterator[_Model]:
     """The models that differ, from few bins to many."""
     reached, happened = (np.cumsum(column) for column in (cells.weight, cells.events))
-    n = float(reached[-1])
-    least = max(1, int(np.floor(n ** (1 / 3) / spread)))
-    most = max(1, min(int(np.ceil(n ** (1 / 3) * spread)), int(n)))
+    least, most = _bin_numbers(cells, spread)
     seen: set[bytes] = set()
     for n_bins in range(least, most + 1):
         first = EqualMass(n_bins).first_cells(reached)
         if first.tobytes() not in seen:
             seen.add(first.tobytes())
             yield _model(cells.score, reached, happened, first, strength)
+
+
+def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
+    """The fewest and the most bins that are tried."""
+    n = float(cells.weight.sum())
+    least = max(1, int(np.floor(n ** (1 / 3) / spread)))
+    most = max(1, min(int(np.ceil(n ** (1 / 3) * spread)), int(n)))
+    # With bins no heavier than the lightest cell every cell is a bin, and more of them are the same model.
+    alone = int(np.ceil(n / float(cells.weight.min()))) + 1
+    return min(least, alone), min(most, alone)
 
 
 def _model(score: Floats, reached: NDArray[Any], happened: NDArray[Any], first: Ints, strength: float) -> _Model:
@@ -158,7 +185,7 @@ def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
     for model, share in kept:
         values[0] += share * model.rate[0]
         values[1:] += share * model.rate[np.searchsorted(model.edges, edges, "right")]
-    return edges, values
+    return edges, np.clip(values, 0.0, 1.0)  # sums of shares are rounded
 
 
 def _is_number(value: Any) -> bool:

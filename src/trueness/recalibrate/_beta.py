@@ -10,6 +10,7 @@ from scipy.special import expit
 from trueness._numerics.bounded_logistic import bounded_logistic
 from trueness.errors import InputError, SeparableWarning, warn
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._learnt import check_numbers
 from trueness.recalibrate._logits import check_eps, moved
 from trueness.recalibrate._platt import smoothed_events
 from trueness.recalibrate._rows import Rows
@@ -104,6 +105,10 @@ class BetaCalibration(Calibrator):
         check_eps(self.eps)
         if not (isinstance(self.parameters, str) and self.parameters in _DESIGNS):
             raise InputError(f"`parameters` must be 'abm', 'am' or 'ab'; got {self.parameters!r}.")
+
+    def _check_learnt(self) -> None:
+        check_numbers(self, "a", "b", least=0)
+        check_numbers(self, "c")
 
     def _fit(self, rows: Rows) -> None:
         p, w = rows.p.astype(np.float64), rows.weights

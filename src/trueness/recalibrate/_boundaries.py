@@ -30,7 +30,8 @@ def boundary_ranks(n: int, n_bins: int) -> Ints:
 
     Whole numbers throughout: in floats 1.5 · (50 / 22) and its like are a little too large, and their ceiling by one.
     """
-    return -(-np.arange(n_bins + 1, dtype=np.int64) * (n + 1) // n_bins)
+    kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object  # products of large weights have no room in int64
+    return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
 
 
 def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None) -> Cuts:

@@ -3,6 +3,7 @@
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
 from trueness.errors import OwnRowsWarning, warn
-from trueness.recalibrate._rows import Rows, Scale, Shape, accepted_rows, accepted_scores
+from trueness.recalibrate._rows import Rows, Scale, Shape, accepted_rows, accepted_scores, check_order, names_of
 from trueness.recalibrate._stored import Stored
+from trueness.recalibrate._words import own_words
 from trueness.typing import ArrayLike, Floats
 
 __all__ = ["Calibrator"]
@@ -44,6 +46,9 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
     """Columns of the scores; None for a vector."""
     classes_: tuple[Any, ...] | None
     """Names of the columns; None for a vector."""
+
+    columns_: tuple[str | int, ...] | None
+    """Names of the columns of the frame that it was fitted on; None for a vector or an array."""
 
     @property
     def _scale(self) -> Scale:
@@ -79,18 +84,20 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         self
         """
         self._check_parameters()
-        rows = accepted_rows(
-            y_prob,
-            y_true,
-            sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-            scale=self._scale,
-            shape=self._shape,
-        )
+        with self._own_words():
+            rows = accepted_rows(
+                y_prob,
+                y_true,
+                sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+                scale=self._scale,
+                shape=self._shape,
+            )
         self.n_rows_ = rows.y.size
         self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
         self.classes_ = rows.classes
+        self.columns_ = None if rows.classes is None else names_of(y_prob)
         self._seen = _fingerprint(rows.p)
         self._fit(rows)
         return self
@@ -113,7 +120,10 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
     def _accepted(self, y_prob: ArrayLike) -> NDArray[Any]:
         """Checked scores to change; a warning if they are the fitted ones."""
         check_is_fitted(self)
-        p = accepted_scores(y_prob, scale=self._scale, classes=self.n_classes_)
+        with self._own_words():
+            p = accepted_scores(y_prob, scale=self._scale, classes=self.n_classes_)
+        if self.classes_ is not None:
+            check_order(names_of(y_prob), self.columns_, self.classes_)
         if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self._seen:
             warn(
                 f"These are the {self.n_rows_:,} rows that the calibrator was fitted on: an error measured on them "
@@ -121,6 +131,9 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
                 OwnRowsWarning,
             )
         return p
+
+    def _own_words(self) -> AbstractContextManager[None]:
+        return own_words("input" in self._get_param_names())
 
     def _check_parameters(self) -> None:
         """Raise if a parameter does not meet its demand; scikit-learn's habit is to look when fitting."""

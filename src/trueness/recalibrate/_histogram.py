@@ -14,6 +14,7 @@ from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
 from trueness.recalibrate._boundaries import rank_cuts, split_cuts
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._learnt import check_array, check_edges, check_learnt_whole, check_shares, refuse_learnt
 from trueness.recalibrate._planning import (
     DELTA,
     SCHEMES,
@@ -30,11 +31,16 @@ from trueness.recalibrate._planning import (
 from trueness.recalibrate._promise import Fitted, promise
 from trueness.recalibrate._rows import Rows
 from trueness.results import Guarantee
-from trueness.typing import Floats, Ints
+from trueness.typing import Bools, Floats, Ints
 
 __all__ = ["HistogramBinning"]
 
 BOUNDS = ("hoeffding", "exact", "clopper-pearson", "bernstein")
+
+_MOST_TOTAL = 1 << 52
+"""What whole weights may add up to: beyond, sums of floats skip whole numbers."""
+_MOST_REPEATED = 10**7
+"""The same where each repetition of a row is drawn for itself."""
 
 # Streams of random numbers from one seed: what fit draws must not come back in predict.
 _FIT, _PREDICT = 0, 1
@@ -85,6 +91,7 @@ class HistogramBinning(Calibrator):
     bins do no harm, since given the boundaries the labels between them are independent all the same. Each tied row
     counts with the mean label of its score, so the order of the rows never matters. A weight of 2 is the row twice, and
     so a tie; weights that are not whole numbers have no ranks, and only 'fixed-width' takes them.
+    Whole weights may add up to 2⁵²; to 10⁷, or the number of rows, for 'randomized' and 'split'.
 
     'randomized' also moves each value by up to δ = 1e-9, so that no two bins share one; its guarantee includes δ.
 
@@ -182,8 +189,7 @@ class HistogramBinning(Calibrator):
         """
         check_is_fitted(self)
         alpha, bound = checked_alpha(alpha), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
-        # A bin between equal edges is met by no score; with random parts none is.
-        met = np.append(np.diff(self.edges_[:-1]) > 0, True) if self.ties_ is None else slice(None)
+        met = self._met()
         fitted = Fitted(
             self.scheme_,
             self.n_,
@@ -216,6 +222,21 @@ class HistogramBinning(Calibrator):
                     f"got {self.epsilon!r}."
                 )
 
+    def _check_learnt(self) -> None:
+        if self.scheme_ not in SCHEMES:
+            refuse_learnt(self, "scheme", "the name of a scheme", self.scheme_)
+        if not isinstance(self.whole_, bool):
+            refuse_learnt(self, "whole", "true or false", self.whole_)
+        check_learnt_whole(self, "n_bins", "n", least=1)
+        check_learnt_whole(self, "tied", "tied_edges")
+        check_edges(self, size=self.n_bins_ + 1)
+        check_shares(self, self.n_bins_, "values", "rates")
+        check_array(self, "counts", (self.n_bins_,), kinds="if")
+        if (self.counts_ < 0).any():
+            refuse_learnt(self, "counts", "at least 0", self.counts_)
+        if self.ties_ is not None:
+            check_shares(self, self.n_bins_ - 1, "ties")
+
     def _fit(self, rows: Rows) -> None:
         self.scheme_ = self.scheme
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
@@ -224,6 +245,7 @@ class HistogramBinning(Calibrator):
                 f"`sample_weight` must be whole numbers for scheme={self.scheme!r}, which cuts bins at ranks. "
                 "scheme='fixed-width' takes any weights."
             )
+        self._check_total(rows)
         self.n_ = int(rows.w.sum()) if rows.w is not None and self.whole_ else rows.y.size
         self.n_bins_ = self._bins_for(self.n_)
         self.ties_ = None
@@ -231,6 +253,28 @@ class HistogramBinning(Calibrator):
             self._fit_fixed(rows)
         else:
             self._fit_ranks(rows)
+        self._warn_about_empty_bins()
+
+    def _check_total(self, rows: Rows) -> None:
+        if rows.w is None or not self.whole_:
+            return
+        total, repeats = float(rows.w.sum()), self.scheme in ("randomized", "split")
+        most = max(_MOST_REPEATED, rows.y.size) if repeats else _MOST_TOTAL
+        if total > most:
+            why = "which draws each repetition of a row" if repeats else "beyond which floats do not count"
+            raise InputError(
+                f"`sample_weight` must sum to at most {most:,} for scheme={self.scheme!r}, {why}; got {total:,.6g}."
+            )
+
+    def _warn_about_empty_bins(self) -> None:
+        empty = int((self.counts_[self._met()] == 0).sum())
+        if empty and self.scheme in ("split", "fixed-width"):
+            what = "has no label and predicts" if empty == 1 else "have no label and predict"
+            warn(f"{empty:,} of {self.n_bins_:,} bins {what} the event rate of all rows.", FewRowsWarning)
+
+    def _met(self) -> Bools:
+        """Which bins some score is in: none is between equal edges, unless random parts tell them apart."""
+        return np.append(np.diff(self.edges_[:-1]) > 0, True) if self.ties_ is None else np.ones(self.n_bins_, bool)
 
     def _bins_for(self, n: int) -> int:
         wanted = self._wanted(n)
@@ -242,18 +286,13 @@ class HistogramBinning(Calibrator):
                 f"{n:,} rows are too few for {wanted:,} bins with a label each; there are {most:,} bins.",
                 FewRowsWarning,
             )
-        elif self.scheme == "fixed-width" and n < wanted:
-            warn(
-                f"{n:,} rows leave some of {wanted:,} bins empty; these predict the event rate of all rows.",
-                FewRowsWarning,
-            )
         return min(wanted, most)
 
     def _wanted(self, n: int) -> int:
         if self.n_bins != "auto":
             return int(self.n_bins)
         if self.epsilon is None:
-            return usual_bins(n)
+            return min(usual_bins(n), MOST_BINS)
         options = {"alpha": self.alpha, "scheme": self.scheme, "split": self.split}
         found = max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
         if found == 0:
@@ -262,7 +301,7 @@ class HistogramBinning(Calibrator):
                 f"`epsilon` must be larger for so few rows: {self.epsilon:g} at alpha = {self.alpha:g} takes {least:,} "
                 f"for a single bin; got {n:,}."
             )
-        return found
+        return min(found, MOST_BINS)
 
     def _fit_ranks(self, rows: Rows) -> None:
         cells = cells_of_rows(Sample(rows.y, rows.p, rows.w))
@@ -301,7 +340,8 @@ class HistogramBinning(Calibrator):
         self._keep_rates(bins.events, bins.weight, float(bins.events.sum() / bins.weight.sum()))
 
     def _keep_rates(self, events: NDArray[Any], weight: NDArray[Any], all_rows: float) -> None:
-        self.rates_ = np.divide(events, weight, out=np.full(self.n_bins_, all_rows), where=weight > 0)
+        rates = np.divide(events, weight, out=np.full(self.n_bins_, all_rows), where=weight > 0)
+        self.rates_ = np.clip(rates, 0.0, 1.0)  # shares of tied labels are rounded
         self.values_ = self.rates_.copy()
 
     def _map(self, p: NDArray[Any]) -> Floats:

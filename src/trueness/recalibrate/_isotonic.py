@@ -11,6 +11,7 @@ from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
+from trueness.recalibrate._learnt import check_edges, refuse_learnt
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Floats
 
@@ -91,6 +92,15 @@ class IsotonicCalibration(Calibrator):
                 raise InputError(f"`{name}` must be a number in [0, 1]; got {bound!r}.")
         if self.y_min > self.y_max:
             raise InputError(f"`y_min` must not be above `y_max`; got {self.y_min!r} and {self.y_max!r}.")
+
+    def _check_learnt(self) -> None:
+        n = check_edges(self, "low")
+        if n == 0:
+            refuse_learnt(self, "low", "of one block at least", self.low_)
+        check_edges(self, "high", n)
+        check_edges(self, "values", n)
+        if (self.low_ > self.high_).any() or (self.high_[:-1] >= self.low_[1:]).any():
+            refuse_learnt(self, "high", "the last scores of blocks that follow each other", self.high_)
 
     def _fit(self, rows: Rows) -> None:
         cells = cells_of(rows)

@@ -10,6 +10,7 @@ from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_
 from trueness._numerics.softmax import softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._learnt import check_array, check_learnt_whole
 from trueness.recalibrate._logits import check_eps, check_input, check_penalty, logits_of, movable_logits
 from trueness.recalibrate._rows import Rows, Scale, Shape
 from trueness.typing import Floats
@@ -133,6 +134,11 @@ class VectorScaling(_Multinomial):
         self.eps = eps
         self.max_iter = max_iter
 
+    def _check_learnt(self) -> None:
+        for name in ("scale", "intercept"):
+            check_array(self, name, (self.n_classes_ or 0,))
+        check_learnt_whole(self, "n_iter")
+
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         identity = np.tile([1.0, 0.0], (X.shape[1], 1))
         return DiagonalMap(X), identity, np.full(identity.shape, float(self.l2))
@@ -224,6 +230,12 @@ class MatrixScaling(_Multinomial):
         self.odir = odir
         self.eps = eps
         self.max_iter = max_iter
+
+    def _check_learnt(self) -> None:
+        n_classes = self.n_classes_ or 0
+        check_array(self, "matrix", (n_classes, n_classes))
+        check_array(self, "intercept", (n_classes,))
+        check_learnt_whole(self, "n_iter")
 
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         n_classes = X.shape[1]

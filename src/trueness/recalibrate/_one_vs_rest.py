@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._inner import Sayings, copy_of, named_or_default, of_one_score
+from trueness.recalibrate._learnt import check_nested, refuse_learnt
 from trueness.recalibrate._rows import Rows, Scale
 from trueness.typing import Floats
 
@@ -67,6 +68,12 @@ class OneVsRest(Calibrator):
         of_one_score(named_or_default(self.calibrator, "PlattScaling"))
         if not isinstance(self.normalize, bool | np.bool_):
             raise InputError(f"`normalize` must be True or False; got {self.normalize!r}.")
+
+    def _check_learnt(self) -> None:
+        if not isinstance(self.calibrators_, list) or len(self.calibrators_) != self.n_classes_:
+            refuse_learnt(self, "calibrators", f"a list of {self.n_classes_} calibrators", self.calibrators_)
+        for calibrator in self.calibrators_:
+            check_nested(self, "calibrators", calibrator, kind=Calibrator)
 
     def _fit(self, rows: Rows) -> None:
         assert rows.classes is not None

@@ -10,6 +10,7 @@ from scipy.special import expit
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness.errors import InputError, SeparableWarning, warn
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._learnt import check_numbers
 from trueness.recalibrate._logits import check_eps, check_input, logits_of, movable_logits
 from trueness.recalibrate._rows import Rows, Scale
 from trueness.typing import Floats, Ints
@@ -96,6 +97,9 @@ class PlattScaling(Calibrator):
         check_eps(self.eps)
         if not (isinstance(self.targets, str) and self.targets in ("labels", "platt")):
             raise InputError(f"`targets` must be 'labels' or 'platt'; got {self.targets!r}.")
+
+    def _check_learnt(self) -> None:
+        check_numbers(self, "slope", "intercept")
 
     def _fit(self, rows: Rows) -> None:
         x, w = movable_logits(rows.p, self.input, self.eps).astype(np.float64), rows.weights

@@ -13,7 +13,7 @@ from trueness._input.scores import explain_scores, explain_sums, numeric, refuse
 from trueness.errors import InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["Rows", "Scale", "Shape", "accepted_rows", "accepted_scores"]
+__all__ = ["Rows", "Scale", "Shape", "accepted_rows", "accepted_scores", "check_order", "names_of"]
 
 Scale: TypeAlias = Literal["probabilities", "logits"]
 """Which numbers the scores are; never guessed from them."""
@@ -90,6 +90,33 @@ def accepted_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classe
             _check_probabilities(found, row_sum_tolerance(found.dtype, None))
     _check_columns(found, classes)
     return found
+
+
+def names_of(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
+    """The names of a frame's columns; None for arrays, and for names that nobody gave (0, 1, 2, …)."""
+    if not hasattr(y_prob, "columns") and not hasattr(y_prob, "column_names"):  # the latter is Arrow's word
+        return None
+    names = column(y_prob, NAME).names
+    if names is None or names == tuple(range(len(names))) or not all(type(name) in (str, int) for name in names):
+        return None
+    return names
+
+
+def check_order(
+    names: tuple[str | int, ...] | None, fitted: tuple[str | int, ...] | None, classes: tuple[Any, ...]
+) -> None:
+    """Raise if columns are named otherwise than in `fit`, or after the classes in another order."""
+    if names is None or names == fitted:
+        return
+    wanted: tuple[Any, ...] = classes if fitted is None else fitted
+    order = ", ".join(map(repr, wanted[:8])) + (", …" if len(wanted) > 8 else "")
+    if set(names) == set(wanted) and names != wanted:
+        raise InputError(f"`{NAME}` has the columns of `fit` in another order; the order must be {order}.")
+    if fitted is not None:
+        raise InputError(
+            f"`{NAME}` must have the columns of `fit`, {order}; got {', '.join(map(repr, names[:8]))}. Its "
+            "`.to_numpy()` goes by place."
+        )
 
 
 def _floats(values: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
+from trueness.recalibrate._learnt import check_edges, check_nested, check_shares
 from trueness.recalibrate._parts import parts
 from trueness.recalibrate._rows import Rows
 from trueness.typing import Floats
@@ -110,6 +111,10 @@ class ScalingBinning(Calibrator):
             raise InputError(f"`split` must be 'thirds' or 'none'; got {self.split!r}.")
         check_seed(self.seed)
 
+    def _check_learnt(self) -> None:
+        check_nested(self, "scaler", self.scaler_, kind=Calibrator)
+        check_shares(self, check_edges(self) + 1, "values")
+
     def _fit(self, rows: Rows) -> None:
         if self.split == "none":
             for_map = for_bins = for_means = rows
@@ -123,7 +128,8 @@ class ScalingBinning(Calibrator):
         weight, sums = _sums(for_means, self.edges_)
         own_weight, own_sums = _sums(for_bins, self.edges_)
         empty = weight == 0
-        self.values_ = np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight)
+        # Sums of products are rounded: a bin of ones may come to 1 + 2⁻⁵².
+        self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
 
     def _new_scaler(self) -> Calibrator:
         scaler = self.scaler

@@ -2,16 +2,19 @@
 
 import json
 import math
+import reprlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness import __version__
 from trueness._tally.atomic import replace_file
 from trueness.errors import InputError
+from trueness.recalibrate._learnt import check_common, check_plain
 
 __all__ = ["SCHEMA", "Stored", "calibrator_from_dict", "load_calibrator"]
 
@@ -81,9 +84,21 @@ class Stored:
             "n_rows": "rows of positive weight that it was fitted on",
             "n_classes": "columns of the scores; null for a vector of P(positive)",
             "classes": "names of the columns in order; null for a vector",
+            "columns": "what the frame that it was fitted on calls its columns; null for an array",
             "seen": "checksum (CRC-32) of some of the scores it was fitted on, to warn when it is judged on them",
             **cls._learnt,
         }
+
+    def _check_stored(self) -> None:
+        """Raise if what was read cannot be a map: a number out of place could otherwise be predicted, or worse."""
+        self._check_parameters()  # type: ignore[attr-defined]
+        check_common(self)
+        for name in self._learnt:
+            check_plain(self, name)
+        self._check_learnt()
+
+    def _check_learnt(self) -> None:
+        """Raise if a learnt value is not of its kind, size or order."""
 
 
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
@@ -100,18 +115,16 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
         Fitted.
     """
     _check_form(stored)
-    home = import_module("trueness.recalibrate")
-    name = stored["type"]
-    cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
-    if not (isinstance(cls, type) and issubclass(cls, Stored)):
-        raise InputError(f"`stored` must name a calibrator of this version as its type; got {name!r}.")
+    cls = _class_of(stored["type"])
     parameters, learnt = stored["parameters"], stored["learnt"]
     known = set(cls._get_param_names())  # type: ignore[attr-defined]
     _check_names("parameters", set(parameters), known)
+    learnt = {"columns": {"value": None}} | dict(learnt)  # which earlier versions did not write
     _check_names("learnt", set(learnt), set(cls._all_learnt()))
-    made = cls(**{key: _unplain(value) for key, value in parameters.items()})
+    made = cls(**{key: _unplain(value, key) for key, value in parameters.items()})
     for key, entry in learnt.items():
-        setattr(made, _attribute(key), _unplain(entry["value"]))
+        setattr(made, _attribute(key), _unplain(entry["value"], key))
+    made._check_stored()
     return made
 
 
@@ -147,7 +160,7 @@ def _check_form(stored: Any) -> None:
     absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
     if absent:
         raise InputError(f"{demand}; it has no {', '.join(map(repr, sorted(absent)))}.")
-    if not isinstance(stored["schema"], int) or not 1 <= stored["schema"] <= SCHEMA:
+    if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
         raise InputError(
             f"`stored` must have schema {SCHEMA}, which this version of trueness reads; it has {stored['schema']!r}."
         )
@@ -188,27 +201,86 @@ def _plain_list(values: Any) -> Any:
     return values if not isinstance(values, float) or math.isfinite(values) else repr(values)
 
 
-def _unplain(value: Any) -> Any:
+def _unplain(value: Any, name: str) -> Any:
+    """What `_plain` was given; `name` is the field, for messages."""
     if not isinstance(value, Mapping):
+        if isinstance(value, list):
+            _refuse(name, value)
         return value
-    if "calibrator" in value:
-        return calibrator_from_dict(value["calibrator"])
-    if "unfitted" in value:
-        return _from_outline(value["unfitted"])
-    if "array" in value:
-        kind = np.dtype(value["dtype"])
-        if kind.kind not in "biuf":
-            raise InputError(f"`stored` must have arrays of numbers; one is of {kind}.")
-        return np.array(value["array"], dtype=kind)
-    if "tuple" in value:
-        return tuple(_unplain(v) for v in value["tuple"])
-    if "list" in value:
-        return [_unplain(v) for v in value["list"]]
-    return float(value["float"])
+    kind = next((key for key in ("calibrator", "unfitted", "array", "tuple", "list", "float") if key in value), None)
+    if kind is None:
+        _refuse(name, dict(value))
+    inside = value[kind]
+    if kind == "calibrator":
+        return calibrator_from_dict(inside)
+    if kind == "unfitted":
+        return _from_outline(inside, name)
+    if kind == "array":
+        return _array(inside, value.get("dtype"), name)
+    if kind == "float":
+        if inside not in ("inf", "-inf", "nan"):
+            _refuse(name, dict(value))
+        return float(inside)
+    if not isinstance(inside, list):
+        _refuse(name, dict(value))
+    found = [_unplain(v, name) for v in inside]
+    return tuple(found) if kind == "tuple" else found
+
+
+def _refuse(name: str, value: Any) -> NoReturn:
+    raise InputError(
+        f"`stored` must be what a calibrator's `to_dict` returned; its {name!r} is not a value that it writes: "
+        f"{reprlib.repr(value)}."
+    )
+
+
+_ENTRIES: Mapping[str, frozenset[type]] = {
+    "b": frozenset({bool}),
+    "i": frozenset({int}),
+    "u": frozenset({int}),
+    "f": frozenset({int, float}),
+}
+"""What JSON holds for an array of each kind of number; NumPy would read 0.5 as the whole number 0, and "1" as 1."""
+
+
+def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
+    demand = f"`stored` must have arrays of numbers; its {name!r}"
+    try:
+        kind = np.dtype(dtype) if isinstance(dtype, str) else None
+    except TypeError:
+        kind = None
+    if kind is None or kind.kind not in _ENTRIES or kind.itemsize > 8 or not kind.isnative:
+        raise InputError(f"{demand} is of {dtype!r}.")
+    if not isinstance(values, list):
+        raise InputError(f"{demand} is {reprlib.repr(values)}, which is no list.")
+    strange = _types(values) - _ENTRIES[kind.kind]
+    if strange:
+        what = ", ".join(sorted(t.__name__ for t in strange))
+        raise InputError(f"{demand} is said to be of {kind} and has entries of type {what}.")
+    try:
+        return np.array(values, dtype=kind)
+    except (ValueError, OverflowError) as reason:
+        raise InputError(f"{demand} is none: {reason}.") from None
+
+
+def _types(values: list[Any]) -> set[type]:
+    """Of the entries at the bottom of nested lists."""
+    found = set(map(type, values))
+    if list in found:
+        return set().union(*(_types(v) if isinstance(v, list) else {type(v)} for v in values))
+    return found
 
 
 def _is_fitted(calibrator: Any) -> bool:
     return hasattr(calibrator, "n_rows_")
+
+
+def _class_of(name: Any) -> type[Stored]:
+    home = import_module("trueness.recalibrate")
+    cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
+    if not (isinstance(cls, type) and issubclass(cls, Stored)):
+        raise InputError(f"`stored` must name a calibrator of this version as its type; got {name!r}.")
+    return cls
 
 
 def _outline(calibrator: Any) -> dict[str, Any]:
@@ -216,9 +288,11 @@ def _outline(calibrator: Any) -> dict[str, Any]:
     return {"type": type(calibrator).__name__, "parameters": {k: _plain(v) for k, v in parameters.items()}}
 
 
-def _from_outline(outline: Mapping[str, Any]) -> Any:
-    home = import_module("trueness.recalibrate")
-    name = outline["type"]
-    if name not in home.__all__:
-        raise InputError(f"`stored` must name a calibrator of this version as its type; got {name!r}.")
-    return getattr(home, name)(**{k: _unplain(v) for k, v in outline["parameters"].items()})
+def _from_outline(outline: Any, name: str) -> Any:
+    if not isinstance(outline, Mapping) or not isinstance(outline.get("parameters"), Mapping):
+        _refuse(name, outline)
+    cls, parameters = _class_of(outline.get("type")), outline["parameters"]
+    _check_names("parameters", set(parameters), set(cls._get_param_names()))  # type: ignore[attr-defined]
+    made: Any = cls(**{k: _unplain(v, k) for k, v in parameters.items()})
+    made._check_parameters()
+    return made

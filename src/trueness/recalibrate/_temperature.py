@@ -10,6 +10,7 @@ from scipy.special import expit
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._learnt import check_numbers
 from trueness.recalibrate._logits import check_eps, check_input, logits_of, movable_logits
 from trueness.recalibrate._rows import Rows, Scale, Shape
 from trueness.typing import Floats
@@ -85,6 +86,9 @@ class TemperatureScaling(Calibrator):
     def _check_parameters(self) -> None:
         check_input(self.input)
         check_eps(self.eps)
+
+    def _check_learnt(self) -> None:
+        check_numbers(self, "temperature", above=0)
 
     def _fit(self, rows: Rows) -> None:
         logits = movable_logits(rows.p, self.input, self.eps)

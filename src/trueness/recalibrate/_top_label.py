@@ -9,6 +9,7 @@ from trueness._input.arguments import checked_whole
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._inner import Sayings, copy_of, listed, named_or_default, of_one_score
+from trueness.recalibrate._learnt import check_nested, refuse_learnt
 from trueness.recalibrate._rows import Rows, accepted_scores
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
@@ -134,6 +135,15 @@ class TopLabel(Calibrator):
         if not isinstance(self.kind, str) or self.kind not in ("top-label", "confidence"):
             raise InputError(f"`kind` must be 'top-label' or 'confidence'; got {self.kind!r}.")
         checked_whole(self.min_rows, "min_rows")
+
+    def _check_learnt(self) -> None:
+        if not isinstance(self.calibrators_, list) or len(self.calibrators_) != self.n_classes_:
+            refuse_learnt(self, "calibrators", f"a list of {self.n_classes_} calibrators or nulls", self.calibrators_)
+        for calibrator in self.calibrators_:
+            if calibrator is not None:
+                check_nested(self, "calibrators", calibrator, kind=Calibrator)
+        if self.pooled_ is not None or None in self.calibrators_:
+            check_nested(self, "pooled", self.pooled_, kind=Calibrator)
 
     def _fit(self, rows: Rows) -> None:
         assert rows.classes is not None

@@ -11,6 +11,7 @@ from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
+from trueness.recalibrate._learnt import check_edges, check_shares, refuse_learnt
 from trueness.recalibrate._parts import parts
 from trueness.recalibrate._rows import Rows
 from trueness.typing import ArrayLike, Floats
@@ -141,6 +142,11 @@ class VennAbers(Calibrator):
         if not isinstance(self.merge, str) or self.merge not in ("log", "brier"):
             raise InputError(f"`merge` must be 'log' or 'brier'; got {self.merge!r}.")
         check_seed(self.seed)
+
+    def _check_learnt(self) -> None:
+        check_shares(self, check_edges(self) + 1, "p0", "p1", "merged")
+        if (self.p0_ > self.p1_).any():
+            refuse_learnt(self, "p0", "at most 'p1'", self.p0_)
 
     def _fit(self, rows: Rows) -> None:
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:

@@ -1,0 +1,34 @@
+"""Messages about rows in the words of a calibrator, whose arguments differ from those of a measure."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trueness.errors import InputError
+
+__all__ = ["own_words"]
+
+_INSTEAD = (
+    (r"Labels come first\.", "Scores come first here: fit(y_prob, y_true)."),
+    (r'`missing="drop"` leaves such rows out\.', "Leave such rows out first."),
+    (r"`clip_tolerance=[^`]*` allows it\.", "`np.clip(y_prob, 0, 1)` moves them back."),
+    (r"`sum_tolerance=[^`]*` allows it\.", "Divide each row by its sum."),
+    (r" Multiply all weights by one number: calibration errors do not change\.", ""),
+)
+_LOGITS = r" These look like logits: say `from_logits=True` if they are\."
+
+
+@contextmanager
+def own_words(takes_logits: bool) -> Iterator[None]:
+    """Raise what is raised inside, with advice that a calibrator can follow."""
+    try:
+        yield
+    except InputError as error:
+        told = str(error)
+        for pattern, instead in _INSTEAD:
+            told = re.sub(pattern, instead, told)
+        hint = ' These look like logits: `input="logits"` takes them.' if takes_logits else ""
+        told = re.sub(_LOGITS, hint, told)
+        if told == str(error):
+            raise
+        raise InputError(told) from None

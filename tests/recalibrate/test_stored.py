@@ -1,0 +1,156 @@
+"""Maps that were damaged on their way are refused when they are read, by the name of the damaged field."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from trueness import InputError
+from trueness.recalibrate import (
+    BayesianBinning,
+    BetaCalibration,
+    DirichletCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    MatrixScaling,
+    OneVsRest,
+    PlattScaling,
+    ScalingBinning,
+    TemperatureScaling,
+    TopLabel,
+    VectorScaling,
+    VennAbers,
+    calibrator_from_dict,
+)
+
+_RNG = np.random.default_rng(0)
+P = _RNG.random(90)
+Y = (_RNG.random(90) < P).astype(int)
+P3 = _RNG.dirichlet([1, 1, 1], 90)
+Y3 = np.arange(90) % 3
+
+MADE = {
+    made.__class__.__name__: made.fit(P, Y).to_dict()
+    for made in (
+        BayesianBinning(),
+        BetaCalibration(),
+        HistogramBinning(3),
+        IsotonicCalibration(),
+        PlattScaling(),
+        ScalingBinning(3, split="none", scaler=BetaCalibration()),
+        TemperatureScaling(),
+        VennAbers(),
+    )
+} | {
+    made.__class__.__name__: made.fit(P3, Y3).to_dict()
+    for made in (
+        DirichletCalibration(),
+        MatrixScaling(),
+        OneVsRest(),
+        TopLabel(PlattScaling(), min_rows=10),
+        VectorScaling(),
+    )
+}
+
+
+def array(*values, dtype="float64"):
+    return {"array": list(values), "dtype": dtype}
+
+
+DAMAGES = [
+    ("HistogramBinning", "edges", {"array": None, "dtype": "float64"}, "'edges' is None, which is no list"),
+    ("HistogramBinning", "edges", {"array": 0.5, "dtype": "float64"}, "'edges' is 0.5, which is no list"),
+    ("HistogramBinning", "edges", {"array": [0.0, 1.0]}, "'edges' is of None"),
+    ("HistogramBinning", "edges", array(0, 1, dtype="object"), "'edges' is of 'object'"),
+    ("HistogramBinning", "edges", array(0, 1, dtype="nonsense"), "'edges' is of 'nonsense'"),
+    ("HistogramBinning", "edges", array(0, 1, dtype=">f8"), "'edges' is of '>f8'"),
+    ("HistogramBinning", "edges", array(0, None, 0.5, 1), "'edges' is said to be of float64 .* of type NoneType"),
+    ("HistogramBinning", "edges", array(0, "0.2", 0.5, 1), "entries of type str"),
+    ("HistogramBinning", "edges", array([0, 1], [0]), "'edges' is none: "),
+    ("HistogramBinning", "edges", array(0.0, 0.6, 0.5, 1.0), "'edges' must be rising; got"),
+    ("HistogramBinning", "edges", array(0.0, 0.5, 1.0), r"'edges' must be an array of shape \(4,\) of float64"),
+    ("HistogramBinning", "edges", array(0.0, 0.5, 0.6, float("nan")), "'edges' must be finite"),
+    ("HistogramBinning", "edges", 0.5, "'edges' must be an array"),
+    ("HistogramBinning", "edges", {}, "'edges' is not a value that it writes: {}"),
+    ("HistogramBinning", "edges", [0.0, 0.5], r"'edges' is not a value that it writes: \[0.0, 0.5\]"),
+    ("HistogramBinning", "values", array(0.1, 0.2, 1.2), r"'values' must be in \[0, 1\]"),
+    ("HistogramBinning", "counts", array(0.5, 1, 1, dtype="int64"), "'counts' is said to be of int64 .* type float"),
+    ("HistogramBinning", "counts", array(1, 1, 2**70, dtype="int64"), "'counts' is none"),
+    ("HistogramBinning", "counts", array(1, 1, -2, dtype="int64"), "'counts' must be at least 0"),
+    ("HistogramBinning", "n_bins", 3.0, "'n_bins' must be a whole number ≥ 1; got 3.0"),
+    ("HistogramBinning", "n", True, "'n' must be a whole number"),
+    ("HistogramBinning", "scheme", "best", "'scheme' must be the name of a scheme; got 'best'"),
+    ("HistogramBinning", "whole", 1, "'whole' must be true or false; got 1"),
+    ("HistogramBinning", "ties", array(0.5), "'ties' must be an array of shape"),
+    ("HistogramBinning", "n_rows", 0, "'n_rows' must be a whole number ≥ 1; got 0"),
+    ("HistogramBinning", "n_classes", 3, "'n_classes' must be null, as it takes a vector; got 3"),
+    ("HistogramBinning", "classes", {"tuple": ["a"]}, "'classes' must be null for a vector"),
+    ("HistogramBinning", "columns", {"tuple": ["a"]}, "'columns' must be null, or a tuple of names"),
+    ("HistogramBinning", "seen", None, "'seen' must be a whole number; got None"),
+    ("BayesianBinning", "values", array(0.5), "'values' must be an array of shape"),
+    ("BayesianBinning", "n_bins", array(2, dtype="int64"), "'n_bins' must be an array of shape"),
+    ("BayesianBinning", "posterior", array(1.5), r"'posterior' must be in \[0, 1\]"),
+    ("ScalingBinning", "edges", array(0.5, 0.1), "'edges' must be rising"),
+    ("ScalingBinning", "scaler", 1.0, "'scaler' must be fitted calibrators of a vector"),
+    ("VennAbers", "p0", array(0.5), "'p0' must be an array of shape"),
+    ("VennAbers", "edges", array(), "'p0' must be an array of shape"),
+    ("IsotonicCalibration", "values", array(0.5), "'values' must be an array of shape"),
+    ("IsotonicCalibration", "low", array(), "'low' must be of one block at least"),
+    ("PlattScaling", "slope", None, "'slope' must be a finite number; got None"),
+    ("PlattScaling", "slope", True, "'slope' must be a finite number; got True"),
+    ("PlattScaling", "slope", {"float": "nan"}, "'slope' must be finite; got nan"),
+    ("PlattScaling", "slope", {"float": "seven"}, "'slope' is not a value that it writes"),
+    ("PlattScaling", "slope", 10**400, "'slope' must be a finite number"),
+    ("PlattScaling", "intercept", {"tuple": 1}, "'intercept' is not a value that it writes"),
+    ("BetaCalibration", "a", -1.0, "'a' must be a finite number ≥ 0; got -1.0"),
+    ("TemperatureScaling", "temperature", 0, "'temperature' must be a finite number above 0; got 0"),
+    ("VectorScaling", "scale", array(1.0, 1.0), r"'scale' must be an array of shape \(3,\)"),
+    ("VectorScaling", "n_classes", 1, "'n_classes' must be a whole number ≥ 2; got 1"),
+    ("VectorScaling", "classes", {"tuple": [0, 1]}, "'classes' must be a tuple of 3 names"),
+    ("MatrixScaling", "matrix", array(1.0, 1.0, 1.0), r"'matrix' must be an array of shape \(3, 3\)"),
+    ("DirichletCalibration", "intercept", array(1.0), r"'intercept' must be an array of shape \(3,\)"),
+    ("OneVsRest", "calibrators", {"list": []}, "'calibrators' must be a list of 3 calibrators"),
+    ("OneVsRest", "calibrators", {"list": [1, 2, 3]}, "'calibrators' must be fitted calibrators"),
+    ("TopLabel", "calibrators", {"list": [None, None, None]}, "'pooled' must be fitted calibrators"),
+    ("TopLabel", "calibrators", {"tuple": []}, "'calibrators' must be a list of 3"),
+]
+
+
+@pytest.mark.parametrize(("kind", "field", "value", "message"), DAMAGES)
+def test_a_damaged_value_is_refused(kind, field, value, message):
+    stored = copy.deepcopy(MADE[kind])
+    stored["learnt"][field]["value"] = value
+    with pytest.raises(InputError, match=message):
+        calibrator_from_dict(stored)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter", "value", "message"),
+    [
+        ("HistogramBinning", "n_bins", {}, "'n_bins' is not a value that it writes"),
+        ("HistogramBinning", "n_bins", -3, "`n_bins` must be a whole number"),
+        ("VennAbers", "merge", "both", "`merge` must be 'log' or 'brier'"),
+        ("ScalingBinning", "scaler", {"unfitted": {}}, "'scaler' is not a value that it writes"),
+        ("ScalingBinning", "scaler", {"unfitted": {"type": "os", "parameters": {}}}, "must name a calibrator"),
+        ("ScalingBinning", "scaler", {"unfitted": {"type": "epsilon", "parameters": {}}}, "must name a calibrator"),
+        ("ScalingBinning", "scaler", {"unfitted": {"type": "PlattScaling", "parameters": {}}}, "lacks eps"),
+    ],
+)
+def test_a_damaged_parameter_is_refused(kind, parameter, value, message):
+    stored = copy.deepcopy(MADE[kind])
+    stored["parameters"][parameter] = value
+    with pytest.raises(InputError, match=message):
+        calibrator_from_dict(stored)
+
+
+@pytest.mark.parametrize("kind", sorted(MADE))
+def test_an_undamaged_map_is_read(kind):
+    again = calibrator_from_dict(copy.deepcopy(MADE[kind]))
+    assert again.to_dict() == MADE[kind]
+
+
+def test_a_nested_map_that_is_not_fitted_is_refused():
+    stored = copy.deepcopy(MADE["ScalingBinning"])
+    stored["learnt"]["scaler"]["value"] = stored["parameters"]["scaler"]
+    with pytest.raises(InputError, match="'scaler' must be fitted calibrators of a vector"):
+        calibrator_from_dict(stored)
