@@ -178,3 +178,13 @@ def test_planning_loads_no_scikit_learn():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_exact_bounds_that_would_take_minutes_are_refused():
+    with pytest.raises(
+        InputError, match=r"computed for up to 1,000,000 rows a bin; got .*'hoeffding' takes any number"
+    ):
+        epsilon(10**9, 10, bound="exact")
+    with pytest.raises(InputError, match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon"):
+        sample_size(10, 1e-4, bound="exact")
+    assert epsilon(10**9, 10) > 0

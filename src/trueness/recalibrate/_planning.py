@@ -42,6 +42,9 @@ DELTA = 1e-9
 """By how much `scheme="randomized"` moves a value, so that no two bins share one; float64 can hold it."""
 
 _MOST_ROWS = 1 << 53
+# Beyond these a bound would take many seconds.
+_MOST_EXACT = 10**6
+_MOST_SEARCHED = 10**5
 
 
 class _Plan(NamedTuple):
@@ -82,8 +85,8 @@ def epsilon(
         As in :class:`HistogramBinning`. Bins of fixed width may be empty, so only their expected error has a bound.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
         'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial distribution at its worst
-        rate: smaller, and as safe. The bounds 'clopper-pearson' and 'bernstein' look at the labels; see
-        :meth:`HistogramBinning.guarantee`.
+        rate: smaller, and as safe. It plays no part in 'expected-ece'. The bounds 'clopper-pearson' and 'bernstein' look
+        at the labels; see :meth:`HistogramBinning.guarantee`.
     split : float, default 0.5
         Share of the rows that place the bins, for ``scheme="split"``.
 
@@ -171,6 +174,7 @@ def sample_size(
     if e - _delta(plan) <= 0:
         raise InputError(f"`epsilon` must exceed δ = {DELTA:g} for scheme='randomized'; got {e!r}.")
     if plan.bound == "exact" and plan.kind != "expected-ece":
+        _refuse_long_search(e, B, plan)
         size = least_size(lambda size: _deviation_allowed(size, B, e, plan), _level(B, plan))
         return max(2 * B, B * (size + 1) - 1)
     if plan.scheme == "split" and plan.kind != "expected-ece":
@@ -294,7 +298,22 @@ def _exact(n: int, B: int, plan: _Plan) -> float:
 @lru_cache(maxsize=4096)
 def size_epsilon(size: int, d: float) -> float:
     """The exact deviation of a mean of so many labels, remembered."""
+    if size > _MOST_EXACT:
+        raise InputError(
+            f"`bound='exact'` is computed for up to {_MOST_EXACT:,} rows a bin; got {size:,}. 'hoeffding' takes any "
+            "number."
+        )
     return binomial_epsilon(size, d)
+
+
+def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
+    """Sizes below what Hoeffding's inequality asks for are looked at one by one."""
+    size = math.log(2 / _level(B, plan)) / (2 * e * e)
+    if size > _MOST_SEARCHED:
+        raise InputError(
+            f"`epsilon` is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows a bin; "
+            f"{e:g} takes about {size:,.0f}. 'hoeffding' takes any epsilon."
+        )
 
 
 def _deviation_allowed(size: int, B: int, e: float, plan: _Plan) -> float:

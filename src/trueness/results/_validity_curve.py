@@ -139,4 +139,6 @@ class ValidityRuns(Record):
         return found | {"conditional": None if self.conditional is None else self.conditional.to_dict()}
 
     def __str__(self) -> str:
+        if self.runs == 1:
+            return f"validity of one run: area {self.area:.4f}"
         return f"validity over {self.runs:,} runs: area {self.area:.4f} ± {self.area_error:.4f}"
