@@ -85,7 +85,7 @@ def epsilon(
         As in :class:`HistogramBinning`. Bins of fixed width may be empty, so only their expected error has a bound.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
         'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial distribution at its worst
-        rate: smaller, and as safe. It plays no part in 'expected-ece'. The bounds 'clopper-pearson' and 'bernstein' look
+        rate: smaller, and as safe. Not for 'expected-ece'. The bounds 'clopper-pearson' and 'bernstein' look
         at the labels; see :meth:`HistogramBinning.guarantee`.
     split : float, default 0.5
         Share of the rows that place the bins, for ``scheme="split"``.
