@@ -1,5 +1,6 @@
 """``trueness apply``."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,8 @@ def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str)
                 found[~gone] = calibrator.predict(p[~gone])
     except InputError as reason:
         said = in_options(str(reason), {"y_prob": f"scores {model.name!r}"})
-        said = said.replace("say `--from-logits` if they are", "the calibrator was fitted on probabilities")
+        told = r'`(TemperatureScaling\()?input="logits"\)?` takes them'
+        said = re.sub(told, "the calibrator was fitted on probabilities", said)
         raise InputError(f"{source.name}: {said}") from reason
     for message in warned:
         say(f"warning: {message}")

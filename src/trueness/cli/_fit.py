@@ -98,7 +98,8 @@ def _learn(made: Any, rows: "Rows") -> None:
             made.fit(given.y_prob, given.y_true, **{k: v for k, v in given.rows.items() if k in known})
     except InputError as reason:
         logits = "`--calibrator temperature-scaling --set input=logits` takes them"
-        said = str(reason).replace("say `--from-logits` if they are", logits)
+        said = str(reason).replace('`TemperatureScaling(input="logits")` takes them', logits)
+        said = said.replace('`input="logits"` takes them', "`--set input=logits` takes them")
         matrix = "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix"
         said = said.replace("`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix", matrix)
         raise InputError(said) from reason

@@ -27,8 +27,8 @@ def own_words(takes_logits: bool) -> Iterator[None]:
         told = str(error)
         for pattern, instead in _INSTEAD:
             told = re.sub(pattern, instead, told)
-        hint = ' These look like logits: `input="logits"` takes them.' if takes_logits else ""
-        told = re.sub(_LOGITS, hint, told)
+        who = '`input="logits"`' if takes_logits else '`TemperatureScaling(input="logits")`'
+        told = re.sub(_LOGITS, f" These look like logits: {who} takes them.", told)
         if told == str(error):
             raise
         raise InputError(told) from None
