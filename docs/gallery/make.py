@@ -1,7 +1,7 @@
 """Draws the gallery: every display, and every display for every awkward case, on light and on dark ground.
 
 python docs/gallery/make.py                      # the pictures of docs/gallery.md
-python docs/gallery/make.py --every /tmp/every   # every display for every awkward case
+python docs/gallery/make.py --every every   # every display for every awkward case
 """
 
 import argparse

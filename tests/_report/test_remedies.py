@@ -7,10 +7,6 @@ import trueness as tn
 from trueness import recalibrate
 from trueness._report.remedies import folds_of
 
-needs = pytest.mark.skipif("PlattScaling" not in recalibrate.__all__, reason="there is no calibrator to try")
-needs_bins = pytest.mark.skipif("HistogramBinning" not in recalibrate.__all__, reason="there is no histogram binning")
-needs_matrix = pytest.mark.skipif("TemperatureScaling" not in recalibrate.__all__, reason="there is no matrix scaling")
-
 
 @pytest.fixture(scope="module")
 def demo():
@@ -34,7 +30,6 @@ def test_folds_are_as_large_as_each_other_and_reproducible():
     assert (fold != folds_of(103, 1)).any()
 
 
-@needs
 def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
     y, p, fold = demo.y_true, demo.y_prob, folds_of(3_000, 0)
     after = np.empty(p.size)
@@ -48,13 +43,11 @@ def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
     assert (platt["gain"], platt["gain_low"], platt["gain_high"]) == (pair.difference, pair.low, pair.high)
 
 
-@needs
 def test_the_scores_as_they_are_come_first(remedies, demo):
     assert remedies["before"]["ece"] == tn.ece(demo.y_true, demo.y_prob)
     assert remedies["before"]["brier"] == tn.brier(demo.y_true, demo.y_prob)
 
 
-@needs
 def test_the_best_is_named_only_if_it_surely_gains(remedies, found):
     best = next(one for one in remedies["after"] if one["name"] == remedies["best"])
     assert best["gain_low"] > 0
@@ -62,7 +55,6 @@ def test_the_best_is_named_only_if_it_surely_gains(remedies, found):
     assert "would lower the Brier score from" in str(found)
 
 
-@needs
 def test_scores_that_are_true_are_left_alone():
     rng = np.random.default_rng(4)
     p = rng.random(2_000)
@@ -71,7 +63,6 @@ def test_scores_that_are_true_are_left_alone():
     assert "None of these calibrators surely lowers the Brier score" in " ".join(str(found).split())
 
 
-@needs_bins
 def test_the_guarantee_is_that_of_the_theorem(remedies):
     found = remedies["guarantee"]
     assert (found["n"], found["n_bins"], found["scheme"]) == (3_000, 10, "umd")
@@ -79,7 +70,6 @@ def test_the_guarantee_is_that_of_the_theorem(remedies):
     assert found["marginal"] == recalibrate.epsilon(3_000, 10, alpha=0.05, kind="marginal")
 
 
-@needs_bins
 def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
     found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
     assert found["guarantee"]["scheme"] == "randomized"
@@ -87,7 +77,6 @@ def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
     assert found == again
 
 
-@needs_matrix
 def test_a_matrix_gets_calibrators_of_matrices(multiclass):
     found = multiclass.to_dict()["models"][0]["remedies"]
     names = [one["name"] for one in found["after"]]
@@ -101,7 +90,6 @@ def test_few_rows_are_not_split():
     assert found["remedies"] is None
 
 
-@needs
 def test_scores_moved_in_every_fold_are_told_once(demo):
     found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
     said = [note for note in found["notes"] if "moved inwards" in note]
@@ -112,7 +100,6 @@ def test_scores_moved_in_every_fold_are_told_once(demo):
     ]
 
 
-@needs
 def test_an_infinite_log_loss_of_a_calibrator_is_explained():
     d = tn.simulate.demo(400)
     found = tn.report(d.y_true, d.y_prob).to_dict()["models"][0]["remedies"]

@@ -11,8 +11,6 @@ from tables_on_disk import FORMATS, write_columns
 import trueness as tn
 from trueness import recalibrate
 
-pytestmark = pytest.mark.skipif("HistogramBinning" not in recalibrate.__all__, reason="no calibrators")
-
 
 @pytest.fixture
 def fitted(grouped, tmp_path):

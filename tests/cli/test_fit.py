@@ -11,8 +11,6 @@ import trueness as tn
 from trueness import recalibrate
 from trueness.cli._fit import _kebab
 
-pytestmark = pytest.mark.skipif("HistogramBinning" not in recalibrate.__all__, reason="no calibrators")
-
 
 @pytest.mark.parametrize("name", ["HistogramBinning", "PlattScaling", "IsotonicCalibration", "TemperatureScaling"])
 def test_the_map_is_the_librarys(call, grouped, tmp_path, name):
