@@ -272,9 +272,15 @@ def test_the_percentile_interval_lies_above_a_calibrated_sample():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [percentile_bootstrap, basic_bootstrap, centred_bootstrap])
-def test_bootstrap_intervals_cover_a_large_error(method):
-    """Labels against scores: the error is far from zero, the estimate nearly normal."""
+@pytest.mark.parametrize(
+    ("method", "level"), [(percentile_bootstrap, 0.85), (basic_bootstrap, 0.85), (centred_bootstrap, 0.9)]
+)
+def test_bootstrap_intervals_cover_a_large_error(method, level):
+    """Labels against scores: the error is far from zero, the estimate nearly normal.
+
+    Resampled estimates lie above the estimate, since a row is then paired with its copies; unless they are centred,
+    that costs some coverage.
+    """
     rng = np.random.default_rng(5)
     runs, covered = 400, 0
     for _ in range(runs):
@@ -283,7 +289,7 @@ def test_bootstrap_intervals_cover_a_large_error(method):
         low, high = method(outcomes_of(y, p, tn.EqualWidth(20)), level=0.9, resamples=300, rng=rng)
         # Within bins of width 1/20 the mean gap is what is estimated: 1/12 less the variance within a bin.
         covered += low <= 1 / 12 - 1 / (12 * 400) <= high
-    assert abs(covered / runs - 0.9) < 0.06
+    assert abs(covered / runs - level) < 0.06
 
 
 def _measured(y, p, bins=3):

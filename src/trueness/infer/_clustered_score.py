@@ -64,8 +64,9 @@ def _noise(rows: ClusteredRows, residuals: PairedResiduals) -> float:
     With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
     :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
     :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster draws the mean of its bin towards
-    itself, and is left out of it; that the mean of the others is off by chance, too, adds to the spread of cluster g in
-    bin b by the factor :math:`1 / (1 - N_{bg} / N_b)`, which is taken out. With weights of mean 1, sums are weighted.
+    itself, and is left out of it. That the mean of the others is off by chance, too, adds to the spread of a row of
+    weight w by the factor :math:`1 / (1 - w / W_b)`, which is taken out where every row is a cluster of its own. With
+    weights of mean 1, sums are weighted.
     """
     w = _weights(residuals)
     w = w / w.mean()
@@ -102,7 +103,12 @@ def _means_of_others(residuals: PairedResiduals) -> Floats:
 
 
 def _share_of_others(residuals: PairedResiduals) -> Floats:
-    """For each row, the share of its bin that is not of its cluster."""
+    """For each row, the share of its bin that is not its own; 1 where clusters have several rows.
+
+    Rows of one cluster may go together, and then the mean of the others is off by less than their own sum.
+    """
+    if residuals.unit.size < residuals.u.size:
+        return np.ones(residuals.u.size)
     size = np.add.reduceat(residuals.n, residuals.first)[residuals.bin_of]
     return np.asarray(1 - residuals.n[residuals.entry] / size)
 
