@@ -7,8 +7,6 @@ from tables_on_disk import write_columns
 
 import trueness as tn
 
-pytestmark = pytest.mark.skipif(not hasattr(tn, "report"), reason="no report")
-
 
 def test_the_demo_leaves_a_page(call, tmp_path):
     result = call("report", "--demo", "--rows", "800")
