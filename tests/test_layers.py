@@ -23,8 +23,12 @@ MAY_IMPORT = {
     "simulate": {"_numerics", "results"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
-    "cli": {
+    "reproduce": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
+        *("_tally", "_input", "_numerics"),
+    },
+    "cli": {
+        *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report", "reproduce"),
         *("_tally", "_input", "_numerics"),
     },
 }
@@ -33,10 +37,10 @@ TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typ
 
 # NumPy may be imported anywhere; these only where they have a home.
 LIBRARIES = {
-    "scipy": {"_numerics", "infer", "recalibrate"},
-    "sklearn": {"recalibrate"},
+    "scipy": {"_numerics", "infer", "recalibrate", "reproduce"},
+    "sklearn": {"recalibrate", "reproduce"},
     "narwhals": {"_input", "results", "cli"},
-    "matplotlib": {"plot"},
+    "matplotlib": {"plot", "reproduce"},
     "click": {"cli"},
     "rich": {"cli"},
     "jinja2": {"_report"},

@@ -23,6 +23,7 @@ _VERBS = {
     "plan": "_plan",
     "fit": "_fit",
     "apply": "_apply",
+    "reproduce": "_reproduce",
 }
 _INTERRUPTED = 130
 

@@ -1,0 +1,131 @@
+"""Published numbers beside ours."""
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Row", "Table"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number, and what was published for it.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        What the number is: one word for each heading of the table.
+    ours : float
+        What this library computes.
+    published : float, optional
+        What the paper has in print.
+    low, high : float, optional
+        Where the number of an infinite run may lie, for one that was simulated.
+    printed : str
+        The published number as it is printed, where rounding it again would change it ("≈ 0.63").
+    note : str
+        Why the two differ, or what else a reader must know.
+    """
+
+    labels: tuple[str, ...]
+    ours: float
+    published: float | None = None
+    low: float | None = None
+    high: float | None = None
+    printed: str = ""
+    note: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours − published."""
+        return None if self.published is None else self.ours - self.published
+
+    def agrees(self, within: float) -> bool | None:
+        """Whether the two are one number, up to rounding and the error of simulation; None if only one is there."""
+        if self.published is None:
+            return None
+        if self.low is not None and self.high is not None:
+            return self.low - within <= self.published <= self.high + within
+        return abs(self.ours - self.published) <= within
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under the same headings.
+
+    Parameters
+    ----------
+    title : str
+    source : str
+        Where the published numbers stand: "Table 5".
+    headings : tuple of str
+        What the labels of the rows are.
+    rows : tuple of Row
+    within : float
+        The largest difference that is rounding: half a unit of the last printed digit, and a little.
+    digits : int
+        Digits after the point.
+    note : str
+        What holds for all rows.
+    """
+
+    title: str
+    source: str
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+    within: float = 0.0
+    digits: int = 4
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            assert len(row.labels) == len(self.headings), f"{self.title}: {row.labels} under {self.headings}"
+
+    @property
+    def agreement(self) -> tuple[int, int]:
+        """How many rows agree with the published number, of how many that have one."""
+        found = [row.agrees(self.within) for row in self.rows]
+        return found.count(True), found.count(True) + found.count(False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python, ready for JSON."""
+        fields = ("title", "source", "within", "digits", "note")
+        rows = [{**vars(row), "labels": list(row.labels)} for row in self.rows]
+        return {**{name: getattr(self, name) for name in fields}, "headings": list(self.headings), "rows": rows}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Table":
+        """Read what :meth:`to_dict` made."""
+        rows = tuple(Row(**{**row, "labels": tuple(row["labels"])}) for row in data["rows"])
+        return cls(**{**data, "headings": tuple(data["headings"]), "rows": rows})
+
+    def to_markdown(self) -> str:
+        """A table with the columns that are needed: published, ours, where it may lie, difference, note."""
+        columns = self._columns()
+        head = "| " + " | ".join(name for name, _, _ in columns) + " |"
+        rule = "|" + "|".join("---:" if right else "---" for _, right, _ in columns) + "|"
+        cells = zip(*(values for _, _, values in columns), strict=True)
+        lines = ["| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in cells]
+        return "\n".join([head, rule, *lines])
+
+    def _columns(self) -> list[tuple[str, bool, list[str]]]:
+        rows = self.rows
+        columns = [(name, False, [row.labels[i] for row in rows]) for i, name in enumerate(self.headings)]
+        known = any(row.published is not None or row.printed for row in rows)
+        if known:
+            columns.append(("published", True, [row.printed or self._number(row.published) for row in rows]))
+        columns.append(("ours", True, [self._number(row.ours) for row in rows]))
+        if any(row.low is not None for row in rows):
+            columns.append(("from – to", True, [self._range(row) for row in rows]))
+        if known:
+            columns.append(("difference", True, [self._number(row.difference, "+") for row in rows]))
+        if any(row.note for row in rows):
+            columns.append(("note", False, [row.note for row in rows]))
+        return columns
+
+    def _range(self, row: Row) -> str:
+        return "" if row.low is None else f"{self._number(row.low)} – {self._number(row.high)}"
+
+    def _number(self, value: float | None, sign: str = "") -> str:
+        if value is None:
+            return "–"
+        return f"{value:{sign},.{self.digits}f}".replace("-", "−")

@@ -1,0 +1,98 @@
+"""Pieces are kept, an interrupted run goes on, and files are whole or not there."""
+
+import json
+
+import pytest
+
+from trueness.errors import InputError
+from trueness.reproduce import Experiment, Outcome, Piece, Record, Row, Table, conduct
+from trueness.reproduce._paper import GUPTA
+
+CALLS = []
+
+
+def square(x):
+    CALLS.append(x)
+    if x == FAILS[0]:
+        raise KeyboardInterrupt
+    return x * x
+
+
+FAILS = [None]
+
+
+def pieces(size, seed):
+    return [Piece(f"{x}", square, {"x": x + seed}) for x in range(3 if size == "quick" else 5)]
+
+
+def assemble(results, size):
+    rows = tuple(Row((key,), value, published=value, note="a | b") for key, value in results.items())
+    return Outcome((Table("Squares", "Table 0", ("x",), rows, digits=1),), remarks=("That is all.",))
+
+
+EXPERIMENT = Experiment("gupta-squares", GUPTA, "Table 0", "squares", pieces, assemble, minutes=0.1)
+
+
+@pytest.fixture(autouse=True)
+def _calls():
+    CALLS.clear()
+    FAILS[0] = None
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    FAILS[0] = 2
+    with pytest.raises(KeyboardInterrupt):
+        conduct(EXPERIMENT, tmp_path, progress=False)
+    assert not (tmp_path / "gupta-squares.json").exists()
+    FAILS[0] = None
+    record = conduct(EXPERIMENT, tmp_path, progress=False)
+    assert CALLS == [0, 1, 2, 2, 3, 4]
+    assert [row.ours for row in record.tables[0].rows] == [0, 1, 4, 9, 16]
+
+
+def test_a_half_written_piece_is_done_again(tmp_path):
+    conduct(EXPERIMENT, tmp_path, progress=False)
+    piece = tmp_path / "pieces" / "gupta-squares" / "full-0" / "3.json"
+    piece.write_text(piece.read_text()[:10])
+    conduct(EXPERIMENT, tmp_path, progress=False)
+    assert CALLS == [0, 1, 2, 3, 4, 3]
+
+
+def test_other_seeds_and_sizes_are_other_work(tmp_path):
+    conduct(EXPERIMENT, tmp_path, size="quick", progress=False)
+    conduct(EXPERIMENT, tmp_path, size="quick", seed=1, progress=False)
+    conduct(EXPERIMENT, tmp_path, size="quick", fresh=True, progress=False)
+    assert CALLS == [0, 1, 2, 1, 2, 3, 0, 1, 2]
+
+
+def test_a_record_reads_back(tmp_path):
+    record = conduct(EXPERIMENT, tmp_path, progress=False)
+    assert Record.from_dict(json.loads((tmp_path / "gupta-squares.json").read_text())) == record
+
+
+def test_the_section_has_published_ours_and_the_difference(tmp_path):
+    conduct(EXPERIMENT, tmp_path, progress=False)
+    text = (tmp_path / "gupta-squares.md").read_text()
+    assert "| x | published | ours | difference | note |" in text
+    assert "| 3 | 9.0 | 9.0 | +0.0 | a \\| b |" in text
+    assert "5 of 5 numbers agree with the published ones." in text
+    assert "- That is all." in text
+
+
+def test_progress_counts_pieces(tmp_path):
+    seen = []
+    conduct(EXPERIMENT, tmp_path, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(i, 5) for i in range(6)]
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match=r"`out` .* cannot be made a folder"):
+        conduct(EXPERIMENT, tmp_path / "out", progress=False)
+
+
+def test_simulated_numbers_agree_within_their_limits():
+    row = Row(("x",), 0.5, published=0.56, low=0.4, high=0.55)
+    assert row.agrees(0.0) is False
+    assert row.agrees(0.011) is True
+    assert Row(("x",), 0.5).agrees(0.0) is None
