@@ -24,6 +24,8 @@ class Row:
         The published number as it is printed, where rounding it again would change it ("≈ 0.63").
     note : str
         Why the two differ, or what else a reader must know.
+    at_most : bool
+        Whether the published number is a bound, which ours must not exceed.
     """
 
     labels: tuple[str, ...]
@@ -33,6 +35,7 @@ class Row:
     high: float | None = None
     printed: str = ""
     note: str = ""
+    at_most: bool = False
 
     @property
     def difference(self) -> float | None:
@@ -43,6 +46,8 @@ class Row:
         """Whether the two are one number, up to rounding and the error of simulation; None if only one is there."""
         if self.published is None:
             return None
+        if self.at_most:
+            return self.ours <= self.published
         if self.low is not None and self.high is not None:
             return self.low - within <= self.published <= self.high + within
         return abs(self.ours - self.published) <= within
