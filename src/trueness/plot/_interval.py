@@ -109,6 +109,12 @@ class IntervalDisplay:
         for group, (y, p, options) in parts.items():
             every = problems(tallies(y, p, name, options), classes)
             for problem in every:
+                if not problem.cells.exact:
+                    raise InputError(
+                        "`sample_weight` must be whole numbers for `IntervalDisplay.from_predictions`, which counts "
+                        "rows; others need `ece_interval(…, weight_type='importance')`, drawn by "
+                        "`IntervalDisplay({name: interval})`."
+                    )
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", TruenessWarning)
