@@ -82,7 +82,15 @@ def test_an_option_that_a_display_does_not_take_is_refused(call, display, words)
 
 def test_without_matplotlib_the_cure_is_named(fails, without):
     without("matplotlib")
-    assert "pip install 'trueness[plot]'" in fails("plot", "--demo", "--rows", "100", "-o", "p.png")
+    for display in ("reliability", "tested"):
+        said = fails("plot", "--demo", "--rows", "100", "--prob", "p", "--display", display, "-o", "p.png")
+        assert "needs matplotlib to draw: `pip install 'trueness[plot]'`." in said
+        assert len(said.strip().splitlines()) == 1
+
+
+def test_a_report_needs_no_matplotlib(call, without):
+    without("matplotlib")
+    assert call("report", "--demo", "--rows", "200", "-o", "r.html").exit_code == 0
 
 
 def test_a_picture_can_go_to_standard_output(call):

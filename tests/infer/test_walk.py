@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
-from trueness.infer import cumulative_walk
+from trueness.infer import calibration_test, cumulative_walk
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -82,3 +82,14 @@ def test_a_walk_can_be_written_as_plain_python():
 
     found = json.loads(json.dumps(cumulative_walk([0, 1], [0.2, 0.3]).to_dict()))
     assert found["ks"]["method"] == "ks"
+
+
+@pytest.mark.parametrize("weights", [None, "fractional"])
+def test_its_tests_are_those_of_calibration_test(weights):
+    rng = np.random.default_rng(1)
+    p = rng.random(5000).round(4)
+    y = rng.random(5000) < p**1.1
+    w = None if weights is None else rng.random(5000)
+    walk = cumulative_walk(y, p, sample_weight=w)
+    assert walk.ks == calibration_test(y, p, method="ks", sample_weight=w)
+    assert walk.kuiper == calibration_test(y, p, method="kuiper", sample_weight=w)

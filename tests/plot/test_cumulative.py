@@ -58,3 +58,9 @@ def test_messages():
         CumulativeDisplay({})
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
         CumulativeDisplay.from_predictions(*usual(), level=2)
+
+
+def test_a_class_without_rows_has_no_walk():
+    P = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])
+    with pytest.raises(tn.InputError, match="A walk needs rows; there are none"):
+        CumulativeDisplay.from_predictions(np.array([0, 1, 2]), P, kind="top-label", classes=[2])

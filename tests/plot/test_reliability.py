@@ -4,9 +4,11 @@ import subprocess
 import sys
 import time
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from awkward_rows import AWKWARD, matrix, rare, usual
+from matplotlib.collections import LineCollection
 
 import trueness as tn
 from trueness.measure import reliability_curve
@@ -434,3 +436,51 @@ def test_ten_million_rows_take_little_more_than_their_tally(curve):
     ReliabilityDisplay.from_predictions(tally, curve=curve).plot().figure_.canvas.draw()
     # About a second on a quiet machine. On a busy one the same work takes several times as long, tallying too.
     assert time.process_time() - start < 4 * tallied + 2
+
+
+def test_a_block_without_events_is_not_joined_with_the_others_on_logarithmic_axes():
+    y, p = rare()
+    drawn = display(y, p, curve="isotonic", scale="log").plot()
+    curve = drawn.series[0].curve
+    assert curve.y[0] == 0
+    shown = drawn.line_.get_ydata()
+    assert np.isnan(shown[:2]).all()
+    assert np.array_equal(shown[2:], np.repeat(curve.y[1:], 2))
+    low = drawn.ax_.get_ylim()[0]
+    (floor,) = [found for found in drawn.ax_.collections if isinstance(found, LineCollection)]
+    assert floor.get_segments()[0][:, 1].tolist() == [low, low]
+    assert floor.get_segments()[0][1, 0] == curve.high_edge[0]
+
+
+def _corner_text(ax):
+    return [text for text in ax.texts if "ECE" in text.get_text()]
+
+
+def test_a_text_that_does_not_fit_is_shortened_and_then_left_out():
+    y, p = usual()
+    made = ReliabilityDisplay.from_predictions(y, p, resamples=19)
+    lines = []
+    for inches in (6, 2.6, 0.7):
+        figure = plt.figure(figsize=(inches, inches))
+        found = _corner_text(made.plot(figure.add_axes((0.1, 0.1, 0.8, 0.8))).ax_)
+        lines.append(len(found[0].get_text().splitlines()) if found else 0)
+        for text in found:
+            inside = made.ax_.get_window_extent().padded(2)
+            box = text.get_window_extent()
+            assert inside.x0 <= box.x0
+            assert box.x1 <= inside.x1
+    assert lines == [4, 2, 0]
+
+
+def test_many_panels_lie_in_a_grid_whose_room_is_known():
+    y, P = matrix()
+    drawn = display(y, P).plot()
+    assert drawn.figure_.get_layout_engine() is None
+    first, second, *_ = drawn.axes_
+    drawn.figure_.canvas.draw()
+    assert [label.get_text() for label in first.get_yticklabels() if label.get_visible()]
+    assert not [label for label in second.get_yticklabels() if label.get_visible() and label.get_text()]
+    boxes = [ax.get_tightbbox() for ax in (*drawn.axes_, *drawn.histogram_axes_)]
+    frame = drawn.figure_.bbox
+    assert all(frame.x0 <= b.x0 and b.x1 <= frame.x1 and frame.y0 <= b.y0 and b.y1 <= frame.y1 for b in boxes)
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])

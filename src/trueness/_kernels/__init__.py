@@ -14,6 +14,7 @@ if library.available() and os.environ.get("TRUENESS_KERNELS") != "reference":
     from trueness._kernels.compiled import (
         bin_sums,
         block_pava,
+        cell_sums,
         cells,
         classwise_sums,
         mass_sums,
@@ -31,6 +32,7 @@ else:
     from trueness._kernels.reference import (
         bin_sums,
         block_pava,
+        cell_sums,
         cells,
         classwise_sums,
         mass_sums,
@@ -53,6 +55,7 @@ __all__ = [
     "OUTSIDE_EDGES",
     "bin_sums",
     "block_pava",
+    "cell_sums",
     "cells",
     "classwise_sums",
     "implementation",

@@ -19,6 +19,7 @@ from trueness._kernels.reference import Floats, Ints, Labels, Scores
 __all__ = [
     "bin_sums",
     "block_pava",
+    "cell_sums",
     "cells",
     "classwise_sums",
     "mass_sums",
@@ -47,6 +48,7 @@ _sort_records = bind("sort_weighted", 2, c_int64)
 _count_cells = bind("count_cells", 1, c_int64, returns=c_int64)
 _collect_cells = bind("collect_cells", 4, c_int64, c_int64, returns=None)
 _collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64, returns=None)
+_cell_sums = bind("cell_sums", 5)
 _pava_counts = bind("pava_counts", 5, returns=c_int64)
 _pava_weights = bind("pava_weights", 5, returns=c_int64)
 _block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
@@ -235,6 +237,11 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
 
     in_threads(collect, len(pieces))
     return status, score, count, sums[0], sums[1], sums[2], sums[3]
+
+
+def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
+    """See :func:`trueness._kernels.reference.cell_sums`."""
+    call(_cell_sums, (score, weight, events, start, table))
 
 
 def pava(weight: Array, events: Array) -> Ints:

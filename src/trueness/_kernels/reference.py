@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
+from trueness._kernels.reference_cells import cell_sums
 from trueness._kernels.reference_maps import ranks, venn_abers
 from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 
 __all__ = [
     "bin_sums",
     "block_pava",
+    "cell_sums",
     "cells",
     "classwise_sums",
     "mass_sums",

@@ -8,6 +8,7 @@ the residuals are a cosine series, and blurring multiplies its terms by
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -76,10 +77,10 @@ def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     mass = float(np.sum(np.abs(r)))
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
-    n_points = _FEWEST
+    n_points, sigma = _FEWEST, None
     while True:
         series = _cosine_series(p, r, n_points)
-        sigma = _fixed_point(series, mass)
+        sigma = _fixed_point(series, mass, near=sigma)
         enough = _enough_points(sigma)
         if enough <= n_points:
             return _integral(series, sigma), sigma
@@ -151,13 +152,12 @@ def smooth_ratio(
     >>> p.round(3).tolist(), y.round(3).tolist()
     ([0.25, 0.25, 0.75, 0.75], [0.0, 0.0, 1.0, 1.0])
     """
-    p, w, e = (np.asarray(column, np.float64) for column in (score, weight, events))
-    total = float(w.sum())
+    p, w, e = (np.asarray(column) for column in (score, weight, events))
+    total = float(np.asarray(w, np.float64).sum())
     k = np.arange(_FEWEST)
     fade = np.exp(-0.5 * (np.pi * max(sigma, _NARROWEST) * k) ** 2)
-    density, scores, labels = (
-        _thinned(dct(_cosine_series(p, column / total, _FEWEST) * fade, type=3), n_points) for column in (w, w * p, e)
-    )
+    deposits = _deposits(p, lambda few: (w[few] / total, w[few] * p[few] / total, e[few] / total), _FEWEST)
+    density, scores, labels = (_thinned(dct(dct(one) / 2 * fade, type=3), n_points) for one in deposits)
     place = (np.arange(n_points) + 0.5) / n_points
     blank = density < _FAINT / max(sigma, _NARROWEST)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -175,11 +175,23 @@ def _enough_points(sigma: float) -> int:
     return int(np.clip(2.0 ** np.ceil(np.log2(wanted)), _FEWEST, _MOST))
 
 
-def _fixed_point(series: FloatArray, mass: float) -> float:
-    """Width equal to the integral at that width, which cannot exceed the residuals' mass."""
+def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
+    """Width equal to the integral at that width, which cannot exceed the residuals' mass.
+
+    A coarser grid may have found a width that is `near`.
+    """
     from scipy.optimize import brentq
 
-    return float(brentq(lambda sigma: _integral(series, sigma) - sigma, 0.0, 2 * mass, xtol=1e-11, rtol=1e-11))
+    def excess(sigma: float) -> float:
+        return _integral(series, sigma) - sigma
+
+    low, high = 0.0, 2 * mass
+    if near is not None:
+        around = 0.99 * near, 1.01 * near
+        # The excess falls in the width.
+        if excess(around[0]) > 0 > excess(around[1]):
+            low, high = around
+    return float(brentq(excess, low, high, xtol=1e-11, rtol=1e-11))
 
 
 def _integral(series: FloatArray, sigma: float) -> float:
@@ -205,39 +217,52 @@ def _integral_of_absolute_value(f: FloatArray) -> float:
 
 def _cosine_series(p: FloatArray, r: FloatArray, n_points: int) -> FloatArray:
     r"""Coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints."""
-    return np.asarray(dct(_deposit(p, r, n_points)) / 2)
+    (deposit,) = _deposits(p, lambda few: (r[few],), n_points)
+    return np.asarray(dct(deposit) / 2)
 
 
-def _deposit(p: FloatArray, r: FloatArray, n_points: int) -> FloatArray:
+def _deposits(
+    p: FloatArray, columns: Callable[[slice], tuple[FloatArray, ...]], n_points: int
+) -> tuple[FloatArray, ...]:
     """
-    Share out each residual over its four nearest midpoints.
+    Share out what each score has over its four nearest midpoints, column by column.
 
     By cubic interpolation: with two points the kernel would widen, by an amount that depends on where
     a score lies in the grid and is felt where positive and negative residuals nearly cancel.
     """
     cells, moments = zip(
-        *(_run_moments(p[i : i + _BLOCK], r[i : i + _BLOCK], n_points) for i in range(0, p.size, _BLOCK)),
+        *(_run_moments(p[few], columns(few), n_points) for few in _blocks(p.size)),
         strict=True,
     )
     cell = np.concatenate(cells)
-    sums = [np.bincount(cell, m, minlength=n_points + 1) for m in np.concatenate(moments, axis=1)]
-    spread = np.zeros(n_points + 4)
-    for node, share in enumerate(_CUBICS @ sums):
-        spread[node : node + n_points + 1] += share
-    return _folded(spread)
+    return tuple(_spread(cell, every, n_points) for every in np.concatenate(moments, axis=2))
 
 
-def _run_moments(p: FloatArray, r: FloatArray, n_points: int) -> tuple[NDArray[np.int64], FloatArray]:
-    """Cells of the grid in the order met, and the residuals' first four moments within each run of one cell."""
+def _blocks(size: int) -> list[slice]:
+    return [slice(i, i + _BLOCK) for i in range(0, size, _BLOCK)]
+
+
+def _run_moments(p: FloatArray, columns: tuple[FloatArray, ...], n_points: int) -> tuple[NDArray[np.int64], FloatArray]:
+    """Cells of the grid in the order met, and the columns' first four moments within each run of one cell."""
     position = p * n_points + 0.5
     cell = position.astype(np.int64)
     offset = position - cell
     runs = np.flatnonzero(np.diff(cell, prepend=-1))
-    moments = np.empty((4, runs.size))
-    for moment in moments:
-        np.add.reduceat(r, runs, out=moment)
-        r = r * offset
+    moments = np.empty((len(columns), 4, runs.size))
+    for column, own in zip(columns, moments, strict=True):
+        term = column
+        for i, moment in enumerate(own):
+            term = term * offset if i else term
+            np.add.reduceat(term, runs, out=moment)
     return cell[runs], moments
+
+
+def _spread(cell: NDArray[np.int64], moments: FloatArray, n_points: int) -> FloatArray:
+    sums = [np.bincount(cell, m, minlength=n_points + 1) for m in moments]
+    spread = np.zeros(n_points + 4)
+    for node, share in enumerate(_CUBICS @ sums):
+        spread[node : node + n_points + 1] += share
+    return _folded(spread)
 
 
 def _folded(spread: FloatArray) -> FloatArray:

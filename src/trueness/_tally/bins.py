@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels.fixed import parts, square_parts
+from trueness import _kernels
 from trueness._tally.cells import Cells, Totals, segment_sums
 from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
@@ -76,11 +76,8 @@ class Bins:
         if not cells.exact:
             return cls(groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False)
         table = np.zeros((start.size - 1, 2, 5), dtype=np.int64)
-        pieces = [part.astype(np.int64) for part in (*parts(cells.score), *square_parts(cells.score))]
-        for label, n in enumerate((cells.weight - cells.events, cells.events)):
-            table[:, label, 0] = _sums(n, start)
-            for column, piece in enumerate(pieces, start=1):
-                table[:, label, column] = _sums(n * piece, start)
+        weight, events = (np.ascontiguousarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
+        _kernels.cell_sums(np.ascontiguousarray(cells.score), weight, events, start, table)
         return cls(groups.edges, table, None, count, moments=True)
 
     @property

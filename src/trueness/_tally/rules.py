@@ -395,7 +395,10 @@ class BlockIsotonic(BinRule):
     def group(self, cells: Cells) -> Groups:
         """Pool within the limits."""
         if not cells.exact:
-            raise InputError("`BlockIsotonic` counts rows: `sample_weight` must be whole numbers.")
+            raise InputError(
+                "`sample_weight` must be whole numbers for `BlockIsotonic`, which counts rows; others need bins that "
+                "do not, such as `EqualMass(10)`."
+            )
         n_min, n_max = self.limits(int(cells.weight.sum()))
         weight, events = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
         start = _kernels.block_pava(weight, events, n_min, n_max)

@@ -125,13 +125,21 @@ def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
     steps = np.floor(np.arcsin(np.sqrt(scores.z)) / angle).astype(np.int64)
     most = int(np.pi / 2 / angle) + 1
     cell = _numbered([bin_of, *steps.T], [scores.first.size] + [most] * scores.k)
-    _, at, which = np.unique(cell, return_index=True, return_inverse=True)
-    order = np.argsort(which.reshape(-1), kind="stable")
-    start = np.flatnonzero(np.diff(which.reshape(-1)[order], prepend=-1))
-    count = np.add.reduceat(scores.count[order], start)
-    z = np.add.reduceat((scores.count[:, None] * scores.z)[order], start, axis=0) / count[:, None]
-    hits = np.add.reduceat(scores.hits[order], start, axis=0)
-    first = np.flatnonzero(np.diff(bin_of[at], prepend=-1)).astype(np.int64)
+    weighted, counts, hits = scores.count[:, None] * scores.z, scores.count, scores.hits
+    if not (cell[1:] >= cell[:-1]).all():  # several scores per row; single ones are in order
+        order = np.argsort(cell, kind="stable")
+        cell, bin_of, weighted, counts, hits = (
+            cell[order],
+            bin_of[order],
+            weighted[order],
+            counts[order],
+            hits[order],
+        )
+    start = np.flatnonzero(np.diff(cell, prepend=-1))
+    count = np.add.reduceat(counts, start)
+    z = np.add.reduceat(weighted, start, axis=0) / count[:, None]
+    hits = np.add.reduceat(hits, start, axis=0)
+    first = np.flatnonzero(np.diff(bin_of[start], prepend=-1)).astype(np.int64)
     return replace(scores, z=np.clip(z, 0, 1), count=count, hits=hits, first=first)
 
 

@@ -25,7 +25,7 @@ from trueness.infer._wild_pairs import CLUSTERED
 from trueness.results._significance import Significance
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["TestMethod", "calibration_test"]
+__all__ = ["TestMethod", "calibration_test", "reported"]
 
 TestMethod: TypeAlias = Literal[
     "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow"
@@ -233,8 +233,13 @@ def calibration_test(
     cells = _one_part(found)
     asked = asked._replace(classes=None if found.classes is None else len(found.classes))
     outcome = _METHODS[method].test(cells, asked)
+    return reported(cells, method, outcome)
+
+
+def reported(cells: Cells, method: TestMethod, outcome: Finding) -> Significance:
+    """What a method found, as it is reported."""
     # A row of weight 2 is two, where weights are whole.
-    n = int(cells.weight.sum()) if cells.exact else found.n
+    n = int(cells.weight.sum() if cells.exact else cells.count.sum())
     return Significance(outcome.statistic, _pvalue(cells, outcome), method, n, outcome.assumptions)
 
 

@@ -13,8 +13,9 @@ from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
+from trueness.infer._cumulative import Path, ks_and_kuiper
 from trueness.infer._finding import squared_weights
-from trueness.infer._significance import calibration_test
+from trueness.infer._significance import reported
 from trueness.results import Walk
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -80,20 +81,27 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
     """The walk of one binary problem."""
     from scipy.special import ndtri
 
-    tally = Tally("binary", (cells,))
+    if not cells.size:
+        raise InputError("A walk needs rows; there are none.")
     total = float(cells.weight.sum())
-    height = _from_zero(np.cumsum(cells.events - cells.weight * cells.score) / total)
-    deviation = _from_zero(np.sqrt(np.cumsum(squared_weights(cells) * cells.score * (1 - cells.score))) / total)
-    kept = _telling(height)
+    path = np.cumsum(cells.events - cells.weight * cells.score)
+    variances = squared_weights(cells) * cells.score
+    variances *= 1 - cells.score
+    found = ks_and_kuiper(Path(max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total))
+    path /= total
+    np.cumsum(variances, out=variances)
+    kept = _telling(path)
+    passed = kept[1:] - 1
+    deviation = _from_zero(np.sqrt(variances[passed]) / total)
     return Walk(
-        share=_from_zero(np.cumsum(cells.weight) / total)[kept],
-        score=np.concatenate([cells.score[:1], cells.score])[kept],
-        height=height[kept],
-        half=float(ndtri((1 + level) / 2)) * deviation[kept],
+        share=_from_zero(np.cumsum(cells.weight)[passed] / total),
+        score=cells.score[np.concatenate([[0], passed])],
+        height=_from_zero(path[passed]),
+        half=float(ndtri((1 + level) / 2)) * deviation,
         level=level,
         reach=_quantile(level) * float(deviation[-1]),
-        ks=calibration_test(tally, method="ks"),
-        kuiper=calibration_test(tally, method="kuiper"),
+        ks=reported(cells, "ks", found[0]),
+        kuiper=reported(cells, "kuiper", found[1]),
         n=int(cells.weight.sum() if cells.exact else cells.count.sum()),
     )
 
@@ -102,13 +110,15 @@ def _from_zero(values: Any) -> Floats:
     return np.concatenate([[0.0], values])
 
 
-def _telling(height: Floats) -> Ints:
-    """The first and last step, and the highest and lowest of each stretch, in order."""
-    if height.size <= 2 * _STRETCHES:
-        return np.arange(height.size)
-    ends = np.linspace(0, height.size, _STRETCHES + 1).astype(np.int64)
-    found = [a + at for a, b in pairwise(ends) for at in (height[a:b].argmin(), height[a:b].argmax())]
-    return np.unique(np.array([0, height.size - 1, *found], dtype=np.int64))
+def _telling(path: Floats) -> Ints:
+    """The start, which is 0, the last step, and the highest and lowest of each stretch, in order."""
+    size = path.size + 1
+    if size <= 2 * _STRETCHES:
+        return np.arange(size)
+    ends = np.linspace(0, size, _STRETCHES + 1).astype(np.int64)
+    heights = [_from_zero(path[: ends[1] - 1]), *(path[a - 1 : b - 1] for a, b in pairwise(ends[1:]))]
+    found = [a + at for a, part in zip(ends, heights, strict=False) for at in (part.argmin(), part.argmax())]
+    return np.unique(np.array([0, size - 1, *found], dtype=np.int64))
 
 
 def _quantile(level: float) -> float:

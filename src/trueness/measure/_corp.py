@@ -1,6 +1,7 @@
 """The CORP decomposition of a proper score."""
 
-from typing import Literal, Unpack
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from trueness.results import Decomposition
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 __all__ = ["corp"]
+
+# Cells whose temporaries stay in the processor's cache.
+_BLOCK = 2**14
 
 
 @takes_rows
@@ -70,14 +74,31 @@ def corp(
         raise InputError(f"`score` must be 'brier' or 'log'; got {score!r}.")
     mean = _brier if score == "brier" else _log
     found = as_tally(y_true, y_prob, rows)
+    means = {id(cells): _means(cells, mean) for cells in found.parts if cells.size}
+
+    def averaged(of: Callable[[_Means], float]) -> float:
+        return found.average(lambda cells: of(means[id(cells)]))
+
     return Decomposition(
-        score=found.average(lambda cells: mean(cells, cells.score)),
-        miscalibration=found.average(lambda cells: max(0.0, mean(cells, cells.score) - mean(cells, _fitted(cells)))),
-        discrimination=found.average(lambda cells: max(0.0, mean(cells, _base(cells)) - mean(cells, _fitted(cells)))),
-        uncertainty=found.average(lambda cells: mean(cells, _base(cells))),
+        score=averaged(lambda m: m.given),
+        miscalibration=averaged(lambda m: max(0.0, m.given - m.fitted)),
+        discrimination=averaged(lambda m: max(0.0, m.base - m.fitted)),
+        uncertainty=averaged(lambda m: m.base),
         rule=score,
         n=found.n,
     )
+
+
+class _Means(NamedTuple):
+    """Mean scores of the predictions as given, after isotonic recalibration, and of the base rate."""
+
+    given: float
+    fitted: float
+    base: float
+
+
+def _means(cells: Cells, mean: Callable[[Cells, Floats], float]) -> _Means:
+    return _Means(*(mean(cells, p) for p in (cells.score, _fitted(cells), _base(cells))))
 
 
 def _fitted(cells: Cells) -> Floats:
@@ -87,11 +108,15 @@ def _fitted(cells: Cells) -> Floats:
 
 
 def _base(cells: Cells) -> Floats:
-    return np.full(cells.size, cells.events.sum() / cells.weight.sum())
+    return np.broadcast_to(cells.events.sum() / cells.weight.sum(), cells.size)
 
 
 def _brier(cells: Cells, p: Floats) -> float:
-    squares = cells.events * (1 - p) ** 2 + (cells.weight - cells.events) * p**2
+    squares = np.empty(cells.size)
+    for i in range(0, cells.size, _BLOCK):
+        few = slice(i, i + _BLOCK)
+        e, w = cells.events[few], cells.weight[few]
+        squares[few] = e * (1 - p[few]) ** 2 + (w - e) * p[few] ** 2
     return float(squares.sum() / cells.weight.sum())
 
 

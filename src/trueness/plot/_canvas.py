@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GREY",
     "SECOND",
+    "Margins",
     "Scale",
     "Style",
     "axes_for",
@@ -54,6 +55,8 @@ _DASHES: tuple[Any, ...] = (
     (0, (9, 2)),
 )
 _OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
+# What a text in a corner may take of the axes, across and up, and its smallest letters in points.
+_MOST_COVERED, _LEAST_LETTERS = (0.75, 0.5), 6.5
 _TICKS = np.array([0.5, *(10.0**-k for k in range(1, 16))])
 
 
@@ -81,10 +84,38 @@ def need_matplotlib(display: str) -> None:
         ) from reason
 
 
+class Margins(NamedTuple):
+    """Inches around panels whose room is known beforehand: left, right, bottom, top, and between columns and rows."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    across: float
+    up: float
+
+    def grid(self, width: float, height: float, columns: int, rows: int) -> dict[str, float]:
+        """The same as matplotlib's options of a grid."""
+        panel = (width - self.left - self.right - (columns - 1) * self.across) / columns
+        high = (height - self.bottom - self.top - (rows - 1) * self.up) / rows
+        sides = {"left": self.left / width, "right": 1 - self.right / width}
+        ends = {"bottom": self.bottom / height, "top": 1 - self.top / height}
+        return sides | ends | {"wspace": self.across / panel, "hspace": self.up / high}
+
+
 def axes_for(
-    display: str, ax: Any, count: int = 1, *, size: tuple[float, float], columns: int | None = None
+    display: str,
+    ax: Any,
+    count: int = 1,
+    *,
+    size: tuple[float, float],
+    columns: int | None = None,
+    margins: Margins | None = None,
 ) -> tuple[list[Axes], bool]:
-    """As many axes as there are panels: those that were given, or those of a new figure; and whether it is new."""
+    """As many axes as there are panels: those that were given, or those of a new figure; and whether it is new.
+
+    A figure without `margins` measures its texts to lay them out, which takes a tenth of a second per panel.
+    """
     need_matplotlib(display)
     if ax is not None:
         given = [a for a in np.ravel(np.asarray(ax, dtype=object)) if a is not None]
@@ -96,8 +127,10 @@ def axes_for(
 
     columns = columns or _columns(count)
     rows = -(-count // columns)
-    figure = plt.figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False)
+    wide, high = size[0] * columns, size[1] * rows
+    figure = plt.figure(figsize=(wide, high), layout="constrained" if margins is None else None)
+    sides = {} if margins is None else margins.grid(wide, high, columns, rows)
+    grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw=sides)
     axes = list(grid.ravel())
     for spare in axes[count:]:
         spare.remove()
@@ -197,13 +230,13 @@ def short(name: str, width: int = 44, lines: int = 3) -> str:
     )
 
 
-def emptiest_corner(
+def _covered(
     ax: Axes,
     points: Sequence[tuple[Floats, Floats]],
     corners: Sequence[tuple[float, float]],
     text: tuple[float, float],
-) -> tuple[float, float]:
-    """The corner that has fewest points where a text so wide and high would stand; the first of those as good as any.
+) -> dict[tuple[float, float], float]:
+    """How many of the points, in shares of each set, lie where a text so wide and high would stand in a corner.
 
     Corners and sizes are in shares of the axes.
     """
@@ -217,18 +250,25 @@ def emptiest_corner(
             wide = place[:, 0] < text[0] if across < 0.5 else place[:, 0] > 1 - text[0]
             high = place[:, 1] < text[1] if up < 0.5 else place[:, 1] > 1 - text[1]
             near[across, up] += float(np.mean(wide & high))
-    return min(corners, key=lambda corner: near[corner])
+    return near
 
 
 def write_in_corner(
     ax: Axes,
-    text: str,
+    texts: Sequence[str],
     points: Sequence[tuple[Floats, Floats]],
     size: float,
     corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
 ) -> Any:
-    """Text in the corner of the axes where it covers fewest points, behind lines and markers."""
-    corner = emptiest_corner(ax, points, corners, _share_of(ax, text, size))
+    """Text in the corner of the axes where it covers fewest points, behind lines and markers.
+
+    If the axes are too small for the first of the texts, the next, in letters that may shrink, that covers
+    no point; None, and nothing is written, if there is none.
+    """
+    found = _fitting(ax, texts, points, size, corners)
+    if found is None:
+        return None
+    text, size, corner = found
     right, top = corner[0] > 0.5, corner[1] > 0.5
     return ax.text(
         *corner,
@@ -241,7 +281,26 @@ def write_in_corner(
         parse_math=False,
         bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
         zorder=2.2,
+        in_layout=False,  # it lies inside the axes, and measuring it takes time
     )
+
+
+def _fitting(
+    ax: Axes,
+    texts: Sequence[str],
+    points: Sequence[tuple[Floats, Floats]],
+    size: float,
+    corners: Sequence[tuple[float, float]],
+) -> tuple[str, float, tuple[float, float]] | None:
+    for i, text in enumerate(texts):
+        for letters in (size, max(_LEAST_LETTERS, 0.8 * size)):
+            share = _share_of(ax, text, letters)
+            covered = _covered(ax, points, corners, share)
+            corner = min(corners, key=covered.__getitem__)
+            free = i == 0 or covered[corner] == 0
+            if free and share[0] <= _MOST_COVERED[0] and share[1] <= _MOST_COVERED[1]:
+                return text, letters, corner
+    return None
 
 
 def _share_of(ax: Axes, text: str, size: float) -> tuple[float, float]:

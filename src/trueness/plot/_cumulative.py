@@ -216,7 +216,7 @@ class CumulativeDisplay:
             f"n = {walk.n:,}",
         ]
         points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
-        write_in_corner(ax, "\n".join(lines), points, 9, _CORNERS)
+        write_in_corner(ax, ["\n".join(lines), lines[-3]], points, 9, _CORNERS)
 
 
 def _legend_text(name: str, walk: Walk) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import takes_rows
+from trueness._input.columns import column, is_missing
+from trueness._input.sample import refuse_shuffled_index
+from trueness._tally.accept import sample_and_kind, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, short, style_of
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import LineCollection
 
     from trueness.results import Interval
-    from trueness.typing import ArrayLike, RowOptions
+    from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 __all__ = ["IntervalDisplay"]
 
@@ -107,6 +109,12 @@ class IntervalDisplay:
         for group, (y, p, options) in parts.items():
             every = problems(tallies(y, p, name, options), classes)
             for problem in every:
+                if not problem.cells.exact:
+                    raise InputError(
+                        "`sample_weight` must be whole numbers for `IntervalDisplay.from_predictions`, which counts "
+                        "rows; others need `ece_interval(…, weight_type='importance')`, drawn by "
+                        "`IntervalDisplay({name: interval})`."
+                    )
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", TruenessWarning)
@@ -195,19 +203,51 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, tu
     """The rows of each group, in the order of the sorted names."""
     if isinstance(y_true, Tally | Mapping):
         raise InputError("`by` needs rows; a Tally has none. Pass a mapping of group names to tallies instead.")
-    names = np.asarray(by)
-    y = np.asarray(y_true)
-    if names.shape != y.shape:
-        raise InputError(f"`by` must have one entry per row; got shape {names.shape} for {y.shape[0]:,} rows.")
+    refuse_shuffled_index(y_true, {"by": by})
+    n = column(y_true, "y_true").values.shape[0]
+    names, code = _named_groups(by, n)
+    several = isinstance(y_prob, Mapping)
+    models = y_prob if several else {"": y_prob}
+    options: RowOptions = {**rows}
+    for scores in models.values():
+        sample, _ = sample_and_kind(y_true, scores, rows)  # what is wrong with the rows is said of all of them
+        if sample.classes is not None:  # a group may lack a class
+            options["labels"] = list(sample.classes)
     found = {}
-    for name in np.unique(names):
-        own = names == name
-        p = (
-            {k: np.asarray(v)[own] for k, v in y_prob.items()}
-            if isinstance(y_prob, Mapping)
-            else np.asarray(y_prob)[own]
-        )
-        weight = rows.get("sample_weight")
-        options = rows if weight is None else {**rows, "sample_weight": np.asarray(weight)[own]}
-        found[str(name)] = (y[own], p, options)
+    for i, name in enumerate(names):
+        own = code == i
+        p = {key: _rows_of(scores, "y_prob", own) for key, scores in models.items()}
+        if rows.get("sample_weight") is not None:
+            options["sample_weight"] = _rows_of(rows["sample_weight"], "sample_weight", own)
+        found[name] = (_rows_of(y_true, "y_true", own), p if several else p[""], options.copy())
     return found
+
+
+def _named_groups(by: Any, n: int) -> tuple[list[str], Ints]:
+    """Names of the groups, sorted, and the group of each row."""
+    given = column(by, "by")
+    if given.values.shape != (n,):
+        raise InputError(f"`by` must have one entry per row; got shape {given.values.shape} for {n:,} rows.")
+    missing = given.missing
+    if missing is None and given.values.dtype.kind in "fOmM":
+        missing = np.array([is_missing(entry) for entry in given.values.tolist()], dtype=bool)
+    if missing is not None and missing.any():
+        count = int(missing.sum())
+        raise InputError(
+            f"`by` must name a group for every row; {count:,} of {n:,} rows have none, the first is row "
+            f"{int(missing.argmax())}."
+        )
+    try:
+        names, code = np.unique(given.values, return_inverse=True)
+    except TypeError:  # names of several types have no order
+        names, code = np.unique(given.values.astype(str), return_inverse=True)
+    return [str(name) for name in names.tolist()], code.reshape(-1)
+
+
+def _rows_of(given: Any, name: str, own: Bools) -> Any:
+    found = column(given, name)
+    values = found.values[own]
+    if found.missing is None:
+        return values
+    gone = found.missing[own]
+    return np.ma.array(values, mask=gone if values.ndim == 1 else np.repeat(gone[:, None], values.shape[1], axis=1))

@@ -352,7 +352,11 @@ def from_numbers(
     found: dict[str, Any] = {"floor": None, "interval": None, "note": ""}
     if resamples:
         try:
-            found["floor"] = noise_floor(measure, few, observed=value, resamples=resamples, seed=seed, progress=False)
+            # A smooth error is found by long transforms, which leave the interpreter to other threads.
+            workers = 2 if method == "smooth" else 1
+            found["floor"] = noise_floor(
+                measure, few, observed=value, resamples=resamples, seed=seed, workers=workers, progress=False
+            )
             found["interval"] = ece_interval(few, seed=seed)
         except InputError as reason:
             found["note"] = str(reason)

@@ -8,6 +8,7 @@ import numpy as np
 
 from trueness.plot._canvas import (
     GREY,
+    Margins,
     Style,
     axes_for,
     below,
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
 
     from trueness.plot._canvas import Scale
     from trueness.results import Bands, Reliability
-    from trueness.typing import Floats
+    from trueness.typing import Bools, Floats
 
 __all__ = ["drawn"]
 
 # Blocks of one score with more than this share of the rows are marked, and stretches of a curve shorter than this.
 _HEAVY, _SHORT = 0.05, 0.01
+# Inches below which the quarters of an axis have no room.
+_NARROW = 1.5
+# Room for names and numbers around the panels of many classes.
+_SMALL = Margins(left=0.8, right=0.15, bottom=0.5, top=0.4, across=0.38, up=0.42)
 
 
 class _Frame(NamedTuple):
@@ -48,6 +53,10 @@ class _Frame(NamedTuple):
     def inside(self, values: Floats) -> Floats:
         """Values on the axes; what lies beyond is moved to their ends."""
         return np.clip(values, self.low, self.high)
+
+    def beyond(self, values: Floats) -> Bools:
+        """Which values the axes cannot show, such as 0 on a logarithmic one."""
+        return np.asarray((values < self.low) | (values > self.high))
 
 
 def drawn(
@@ -66,7 +75,8 @@ def drawn(
     many = len(labels) > 1
     # Room for a legend below.
     size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names))
-    axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size)
+    margins = _SMALL._replace(bottom=_SMALL.bottom + 0.22 * _legend_rows(names)) if many else None
+    axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size, margins=margins)
     spreads = [below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
     for i, label in enumerate(labels):
@@ -86,7 +96,7 @@ def drawn(
             panel,
             spreads[i] if histogram else None,
             own_records[0][1],
-            axes_left=not many or _is_left(panel),
+            outer=_outer(panel, own and many, last=i + _columns_of(panel) >= len(labels)),
             small=many,
         )
         if numbers and len(names) == 1:
@@ -105,8 +115,10 @@ def _framed(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
     if scale == "linear":
         from matplotlib.ticker import FixedLocator
 
+        inches = ax.get_window_extent().width / figure_of(ax).dpi
+        ticks = [0, 0.25, 0.5, 0.75, 1] if inches > _NARROW else [0, 0.5, 1]
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
+            axis.set_major_locator(FixedLocator(ticks))
             axis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
     ax.set_axisbelow(True)
@@ -140,7 +152,7 @@ def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars:
             alpha=0.3,
             linewidth=0.8,
         )
-    beyond = (curve.y < frame.low) | (curve.y > frame.high) | (curve.x < frame.low) | (curve.x > frame.high)
+    beyond = frame.beyond(curve.y) | frame.beyond(curve.x)
     (line,) = ax.plot(
         x,
         np.where(beyond, np.nan, y),  # a line to the frame would show a fall that nobody knows the depth of
@@ -177,8 +189,10 @@ def _unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alo
     else:
         x, y = curve.x, curve.y
         dots = _short_runs(x, y)
-    x, y = frame.inside(x), frame.inside(y)
+    beyond = frame.beyond(y)
+    x, y = frame.inside(x), np.where(beyond, np.nan, frame.inside(y))
     (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
+    _at_the_frame(ax, record, frame, style)
     ax.scatter(
         frame.inside(dots[0]),
         frame.inside(dots[1]),
@@ -191,6 +205,19 @@ def _unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alo
     if curve.method == "smooth" and alone:
         _thickness(ax, x, y, curve.weight, style)
     return line
+
+
+def _at_the_frame(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
+    """Blocks whose rate the axes cannot show: a thick line along the frame, hollow at its ends, joined with nothing."""
+    curve = record.curve
+    out = frame.beyond(curve.y)
+    if not out.any():
+        return
+    left, right, at = (frame.inside(column[out]) for column in (curve.low_edge, curve.high_edge, curve.y))
+    ax.hlines(at, left, right, color=style.colour, alpha=0.45, linewidth=4, zorder=3, clip_on=False)
+    look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.colour, "linewidths": 1.2}
+    ends = np.concatenate([left, right]), np.concatenate([at, at])
+    ax.scatter(*ends, s=26, marker=style.marker, zorder=4, clip_on=False, **look)
 
 
 def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -284,7 +311,26 @@ def _histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> Non
         ax.spines[side].set_visible(False)
 
 
-def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, axes_left: bool, small: bool) -> None:
+class _Outer(NamedTuple):
+    """Whether a panel has no neighbour on its left, and none below: only there axes are named."""
+
+    left: bool
+    bottom: bool
+
+
+def _outer(ax: Axes, grid: bool, *, last: bool) -> _Outer:
+    spec = ax.get_subplotspec()
+    if not grid or spec is None:
+        return _Outer(left=True, bottom=True)
+    return _Outer(left=spec.get_topmost_subplotspec().is_first_col(), bottom=last)
+
+
+def _columns_of(ax: Axes) -> int:
+    spec = ax.get_subplotspec()
+    return 1 if spec is None else spec.get_topmost_subplotspec().get_gridspec().ncols
+
+
+def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: _Outer, small: bool) -> None:
     size = 8 if small else None
     x_name, y_name = axis_names(record.kind)
     if small:
@@ -293,26 +339,15 @@ def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, axes_left: bo
             if axes is not None:
                 axes.tick_params(labelsize=7)
     lowest = ax if spread is None else spread
-    if spread is not None:
-        ax.tick_params(labelbottom=False)
-        if axes_left:
-            spread.set_ylabel(
-                "rows" if np.issubdtype(record.histogram.weight.dtype, np.integer) else "weight", fontsize=size
-            )
-    if axes_left:
+    ax.tick_params(labelleft=outer.left, labelbottom=spread is None and outer.bottom)
+    lowest.tick_params(labelbottom=outer.bottom)
+    if outer.left:
         ax.set_ylabel(y_name, fontsize=size)
-    if not small or _is_bottom(ax):
+        if spread is not None:
+            whole = np.issubdtype(record.histogram.weight.dtype, np.integer)
+            spread.set_ylabel("rows" if whole else "weight", fontsize=size)
+    if outer.bottom:
         lowest.set_xlabel(x_name if not small else "score", fontsize=size)
-
-
-def _is_left(ax: Axes) -> bool:
-    spec = ax.get_subplotspec()
-    return spec is None or spec.get_topmost_subplotspec().is_first_col()
-
-
-def _is_bottom(ax: Axes) -> bool:
-    spec = ax.get_subplotspec()
-    return spec is None or spec.get_topmost_subplotspec().is_last_row()
 
 
 def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> None:
@@ -323,7 +358,16 @@ def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: 
         points.append((x, np.full(x.size, frame.low)))
     elif band is not None and not isinstance(band, CurveBand):
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
-    write_in_corner(ax, "\n".join(number_lines(record, brief=small)), points, 7 if small else 9)
+    brief = number_lines(record, brief=True)
+    texts = ["\n".join(brief), brief[0]]
+    if not small:
+        texts.insert(0, "\n".join(number_lines(record)))
+    write_in_corner(ax, texts, points, 7 if small else 9)
+
+
+def _legend_rows(names: list[str]) -> int:
+    """Rows of the legend below small panels."""
+    return -(-len(names) // 3) if len(names) > 1 or names[0] else 0
 
 
 def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool) -> None:

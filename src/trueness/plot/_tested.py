@@ -134,7 +134,11 @@ class TestReliabilityDisplay:
         one_model(y_true, y_prob, cls.__name__)
         (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
         if test == "binomial" and not problem.cells.exact:
-            raise InputError("`sample_weight` must be whole numbers for the binomial test; others need `test='t'`.")
+            also = " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
+            raise InputError(
+                f"`sample_weight` must be whole numbers for the binomial test, which counts rows; others need "
+                f"`test='t'`{also}."
+            )
         found = bins_with_tests(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
         spread = histogram_of(problem.cells, edges_of([problem], chosen, [found.rate, found.score]))

@@ -135,7 +135,10 @@ def validity_band(
     rule = blind_to_labels(Distinct() if bins is None else as_rule(bins))
     found = as_binned(y_true, y_prob, rule, rows)
     if not all(part.whole for part in found.parts):
-        raise InputError("`sample_weight` must be whole numbers for a band: weight 2 is the row twice.")
+        raise InputError(
+            "`sample_weight` must be whole numbers for a band, which counts rows; others have a curve alone "
+            "(`band=None` of `ValidityDisplay`)."
+        )
     values = sum(int((part.count > 0).sum()) for part in found.parts)
     each = 1 - (1 - level) / values
     near, far = zip(*(_extremes(part, each) for part in found.parts), strict=True)
