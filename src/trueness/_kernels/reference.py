@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
-from trueness._kernels.reference_maps import ranks, venn_abers
+from trueness._kernels.reference_maps import ranks, steps, venn_abers
 from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 
 __all__ = [
@@ -20,10 +20,12 @@ __all__ = [
     "block_pava",
     "cells",
     "classwise_sums",
+    "events",
     "mass_sums",
     "pava",
     "ranks",
     "softmax_sums",
+    "steps",
     "top1",
     "venn_abers",
     "weighted_bin_sums",
@@ -75,6 +77,24 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
         if not found:
             _add_parts(table, _bin_of(p[rows], edges, uniform), y[rows], p[rows], moments)
     return status
+
+
+def events(p: Scores, y: Labels) -> tuple[int, int]:
+    r"""How many rows are events; their scores and labels are checked on the way.
+
+    Parameters
+    ----------
+    p, y
+        As for :func:`bin_sums`.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE, BAD_LABEL.
+    events : int
+        Labels that are 1.
+    """
+    return faults(p, y), int(np.count_nonzero(y == 1))
 
 
 def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:

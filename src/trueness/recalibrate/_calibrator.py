@@ -133,7 +133,8 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         return p
 
     def _own_words(self) -> AbstractContextManager[None]:
-        return own_words("input" in self._get_param_names())
+        # Not `_get_param_names`, which reads a signature: that takes longer than some maps.
+        return own_words(hasattr(self, "input"))
 
     def _check_parameters(self) -> None:
         """Raise if a parameter does not meet its demand; scikit-learn's habit is to look when fitting."""

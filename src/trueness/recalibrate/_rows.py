@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import are, column, refuse_missing
-from trueness._input.labels import explain_labels, refuse_swapped
 from trueness._input.sample import accept, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
+from trueness._tally.rows import events_of_rows
 from trueness.errors import InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -60,19 +60,19 @@ def accepted_rows(
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         p = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
     sample = accept(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
-    if scale == "probabilities":
-        if sample.p.ndim == 1:
-            refuse_swapped(sample.y, sample.p)
+    events = None
+    if sample.p.ndim == 1:
+        events = events_of_rows(sample)
+    elif scale == "probabilities":  # codes of classes were checked beside the number of columns
         _check_probabilities(sample.p, sample.tolerance)
-    if sample.p.ndim == 1:  # codes of classes were checked beside the number of columns
-        explain_labels(sample.y, sample.p)
     found = _floats(sample.p) if scale == "probabilities" else logits
     _check_shape(found, shape)
     y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
     if w is not None and not w.all():
         kept = w > 0
         found, y, w = found[kept], y[kept], w[kept]
-    if (y == y[0]).all():
+    counted = events is not None and w is None
+    if events in (0, y.size) if counted else (y == y[0]).all():
         warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
     return Rows(found, y, w, sample.classes)
 

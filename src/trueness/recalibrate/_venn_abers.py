@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import check_seed
-from trueness._numerics.steps import on_common_edges, ranks
+from trueness._numerics.steps import on_common_edges, ranks, steps
 from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
@@ -166,7 +166,7 @@ class VennAbers(Calibrator):
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        return self.merged_[ranks(self.edges_, p)]
+        return steps(self.edges_, self.merged_, p)
 
 
 def _pair(rows: Rows) -> Pair:
