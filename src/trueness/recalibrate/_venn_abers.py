@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trueness._input.arguments import check_seed
 from trueness._numerics.steps import on_common_edges, ranks, steps
-from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, venn_abers
+from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
@@ -159,9 +159,7 @@ class VennAbers(Calibrator):
             raise InputError(f"`folds` must not be above the number of rows ({rows.y.size:,}); got {self.folds:,}.")
         else:
             pairs = [_pair(part) for part in parts(rows, self.folds, self.seed)]
-        edges = [pair.edges for pair in pairs]
-        self.edges_, both = on_common_edges(edges * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs])
-        p0, p1 = np.split(both, 2)
+        self.edges_, p0, p1 = _on_common_edges(pairs)
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
 
@@ -171,7 +169,21 @@ class VennAbers(Calibrator):
 
 def _pair(rows: Rows) -> Pair:
     cells = cells_of(rows)
-    return venn_abers(cells.score, cells.weight, cells.events)
+    score, diagram = cells.score, corners(cells.weight, cells.events)
+    del cells  # memory in use at once is what grows: the sweeps take less time than getting more of it from the system
+    return venn_abers(score, diagram)
+
+
+def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
+    """Edges, and both values of each pair, a row per pair."""
+    if len(pairs) == 1:
+        edges, p0, p1 = pairs[0]
+        return edges, p0[np.newaxis], p1[np.newaxis]
+    edges, both = on_common_edges(
+        [pair.edges for pair in pairs] * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
+    )
+    p0, p1 = np.split(both, 2)
+    return edges, p0, p1
 
 
 def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
