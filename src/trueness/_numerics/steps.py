@@ -128,7 +128,9 @@ def on_common_edges(edges: Sequence[Floats], values: Sequence[Floats]) -> tuple[
     >>> edges.tolist(), values.tolist()
     ([0.2, 0.5], [[1.0, 1.0, 2.0], [3.0, 4.0, 4.0]])
     """
-    every = np.unique(np.concatenate(edges))
+    # A stable sort merges what is sorted already.
+    every = np.sort(np.concatenate(edges), kind="stable")
+    every = every[np.diff(every, prepend=-1.0) > 0]
     found = np.empty((len(edges), every.size + 1))
     for row, own, levels in zip(found, edges, values, strict=True):
         row[0] = levels[0]
