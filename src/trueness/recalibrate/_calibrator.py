@@ -33,9 +33,11 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
     """
 
     # scikit-learn routes every argument of `fit` that is not called X or y, unless told that it is no metadata.
-    __metadata_request__fit: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("y_prob", "y_true", "labels", "pos_label"), metadata_routing.UNUSED
-    )
+    # Weights are requested from the start: to a calibrator they are repetitions of rows, whoever hands them over.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(("y_prob", "y_true", "labels", "pos_label"), metadata_routing.UNUSED),
+        "sample_weight": True,
+    }
     __metadata_request__predict: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
 
     _shape: ClassVar[Shape] = "vector"
