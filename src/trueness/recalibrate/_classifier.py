@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError, TruenessWarning
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._classes import check_classifier, check_folds, rows_and_classes
 from trueness.recalibrate._inner import Sayings, copy_of, named_or_default
 from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.recalibrate._responses import as_probabilities, response
@@ -42,9 +42,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         :class:`OneVsRest`. One that takes probabilities gets `predict_proba`, or `decision_function` read as log-odds
         where that is all there is; one that takes logits gets `decision_function`, or the logarithm of `predict_proba`.
     cv : int, splitter or iterable of (train, test), default 5
-        Folds; every row is in one test part. An int means stratified folds in the order of the rows. A splitter that
-        asks for groups, such as ``GroupKFold(5)``, gets them from `fit` if metadata routing is enabled; otherwise
-        ``list(GroupKFold(5).split(X, y, groups))``.
+        Folds; every row is in one test part. An int (None: 5) means stratified folds in the order of the rows. A
+        splitter that asks for groups, such as ``GroupKFold(5)``, gets them from `fit` if metadata routing is enabled;
+        otherwise ``list(GroupKFold(5).split(X, y, groups))``.
     ensemble : bool, default False
         False: the scores of all folds fit one calibrator, and the classifier is fitted again on all rows. True: each
         fold's classifier keeps a calibrator fitted on that fold alone, and probabilities are averaged over the pairs.
@@ -220,16 +220,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError(
                 "`ensemble` must be False for a FrozenEstimator: there is one classifier, not one per fold."
             )
-        if y is None:
-            raise InputError("`y` must be given: the classifier requires y to be passed, but the target y is None.")
-        X, y = indexable(X, y)
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        self.classes_ = np.unique(y)
+        check_classifier(estimator)
+        check_folds(self.cv)
+        X, y, self.classes_ = rows_and_classes(X, y)
         if self._frozen:
             self.classes_ = self._frozen_classes(estimator)
-        if not y.size:
-            raise InputError("`X` and `y` must have at least one row; both are empty.")
         if self.classes_.size < 2:
             raise InputError(f"`y` must have at least two classes; got one class, {self.classes_.tolist()[0]!r}.")
         calibrator = named_or_default(self.calibrator, _DEFAULT)
@@ -257,9 +252,17 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so that a fold without some class does no harm
                 warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            folds = [np.asarray(test) for _, test in splitter.split(X, codes, **given)]
-        if not np.array_equal(np.sort(np.concatenate(folds)), np.arange(codes.size)) or len(folds) < 2:
-            raise InputError("`cv` must have at least two folds and put every row into exactly one test part.")
+            try:
+                folds = [np.asarray(test) for _, test in splitter.split(X, codes, **given)]
+            except (TypeError, ValueError) as reason:
+                raise InputError(f"`cv` must cut the {codes.size:,} rows into folds; it cannot: {reason}") from reason
+        every = np.concatenate([np.ravel(test) for test in folds]) if folds else np.empty(0)
+        if len(folds) < 2 or not np.array_equal(np.sort(every), np.arange(codes.size)):
+            raise InputError(
+                "`cv` must have at least two folds and put every row into exactly one test part; its test parts "
+                f"number {len(folds):,} and hold {every.size:,} rows, {np.unique(every).size:,} of them different, of "
+                f"{codes.size:,}."
+            )
         return folds
 
     def _ready(self) -> Calibrator:
