@@ -22,6 +22,7 @@ Shape: TypeAlias = Literal["vector", "matrix", "any"]
 """What a calibrator works on: P(positive), a column per class, or either."""
 
 NAME = "y_prob"
+_LARGEST = 1e300  # temperatures, a million times as large at most, must be numbers too
 
 
 class Rows(NamedTuple):
@@ -130,24 +131,32 @@ def _logits(given: ArrayLike) -> NDArray[Any]:
     values = _floats(found.values)
     if values.ndim not in (1, 2):
         raise InputError(f"`{NAME}` must have one or two dimensions; got {values.ndim} (shape {values.shape}).")
+    if values.itemsize == 8:
+        if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
+            _refuse_large(values)
+        return values
     # Their sum is finite only if each of them is, and needs no array of its own. If it overflows, we look closer.
     with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum(dtype=np.float32 if values.itemsize < 8 else np.float64)
+        total = values.sum(dtype=np.float32)
     if not np.isfinite(total):
-        _refuse_infinite(values)
+        _refuse_large(values)
     return values
 
 
-def _refuse_infinite(values: NDArray[Any]) -> None:
+def _refuse_large(values: NDArray[Any]) -> None:
     if np.isnan(values).any():
         refuse_nan(values, NAME)
     bad = ~np.isfinite(values)
+    if values.itemsize == 8:
+        bad |= np.abs(values) > _LARGEST
     count = int(bad.sum())
     if count:
-        at = [int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape)]
+        at = np.unravel_index(int(np.argmax(bad)), bad.shape)
         where = f"row {at[0]}" + (f", column {at[1]}" if len(at) == 2 else "")
+        demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
         raise InputError(
-            f"`{NAME}` as logits must be finite; {count:,} of {values.size:,} {are(count)} not, the first at {where}."
+            f"`{NAME}` as logits must be {demand}; {count:,} of {values.size:,} {are(count)} not, the first is "
+            f"{values[at]:g} at {where}."
         )
 
 
