@@ -33,7 +33,8 @@ class VennAbers(Calibrator):
 
     Isotonic regression is fitted twice with the new row among the others: once as no event and once as an event. Of
     the two probabilities that it then gives the row, one is calibrated, whatever the distribution; which one, only the
-    outcome tells. They are close together where rows are many. The merged probability is never 0 or 1.
+    outcome tells. They are close together where rows are many. The merged probability is never 0, and 1 only where the
+    rows weigh 10¹⁶ or more, beside which the new row, of weight 1, is lost in rounding.
 
     Parameters
     ----------
@@ -187,10 +188,11 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
 
 
 def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
-    """Along the first axis are folds. Neither p1 nor 1 − p0 can be 0."""
+    """Along the first axis are folds. Neither p1 nor 1 − p0 can be 0, though the latter may round to it."""
     if len(p0) == 1:
         return np.asarray(p1[0] / (1 - p0[0] + p1[0]))
-    happens, happens_not = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
+    with np.errstate(divide="ignore"):
+        happens, happens_not = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
     # Steps of p0 and p1 go up; only the rounding of logarithms may go down.
     return np.maximum.accumulate(happens / (happens_not + happens))
 
