@@ -182,7 +182,7 @@ def test_bold_logits_do_not_end_the_search_before_its_optimum(kind, size):
     Z, y = size * rng.uniform(-1, 1, (60, 3)), rng.integers(0, 3, 60)
     fitted = kind(input="logits").fit(Z, y)
     rate = np.bincount(y, minlength=3) / 60
-    ridge = fitted.l2 + (2 / 3 if kind is DirichletCalibration else 0)
+    ridge = fitted.l2 + (2 * fitted.odir / 3 if kind is DirichletCalibration else 0)
     # At the optimum the derivatives in the shifts vanish.
     excess = fitted.predict(Z[::-1]).mean(axis=0) - rate
     assert excess + ridge * fitted.intercept_ == pytest.approx(0, abs=1e-9)

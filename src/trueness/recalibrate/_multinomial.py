@@ -191,7 +191,8 @@ class MatrixScaling(_Multinomial):
         As for :class:`VectorScaling`.
     l2 : float, default 0.01
         Ridge: half this, times the squared distance of the parameters from the identity map, is added to the mean log
-        loss. The published map has none, and fits noise when there are many classes and few rows.
+        loss. The published map has none, and fits noise when there are many classes and few rows. The default was
+        chosen by cross-validation (``benchmarks/regularisation.py``).
     odir : float, default 0
         As for :class:`DirichletCalibration`, for both matrix and shifts.
     eps : float, default 1e-12
@@ -289,9 +290,10 @@ class DirichletCalibration(MatrixScaling):
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
         What the scores are. Logits are turned into log-probabilities first.
-    odir : float, default 1
+    odir : float, default 100
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is added to the mean log
-        loss. The more rows, the smaller it should be; choose it by cross-validation where that matters.
+        loss. The more rows, the smaller it should be; choose it by cross-validation where that matters. The default was
+        chosen so, on many data sets at once (``benchmarks/regularisation.py``).
     odir_intercept : float, optional
         The same for the mean square of the shifts; `odir` if not given.
     l2 : float, default 1e-6
@@ -340,7 +342,7 @@ class DirichletCalibration(MatrixScaling):
         self,
         *,
         input: Scale = "probabilities",
-        odir: float = 1.0,
+        odir: float = 100.0,
         odir_intercept: float | None = None,
         l2: float = 1e-6,
         eps: float = 1e-12,
