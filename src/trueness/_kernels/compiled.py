@@ -253,7 +253,7 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
 
 
 def pava(weight: Array, events: Array) -> Ints:
-    """See :func:`trueness._kernels.reference.pava`."""
+    """See :func:`trueness._kernels.reference_pava.pava`."""
     function = _pava_counts if weight.dtype == np.int64 else _pava_weights
     starts = np.empty(weight.size, np.int64)
     n_blocks = call(function, (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
@@ -261,7 +261,7 @@ def pava(weight: Array, events: Array) -> Ints:
 
 
 def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
-    """See :func:`trueness._kernels.reference.block_pava`."""
+    """See :func:`trueness._kernels.reference_pava.block_pava`."""
     starts = np.empty(count.size, np.int64)
     arrays = count, events, starts, np.empty_like(count), np.empty_like(events)
     n_blocks = call(_block_pava, arrays, n_min, n_max)
