@@ -90,6 +90,9 @@ def test_arrays_of_another_type_size_or_layout_are_refused():
         lambda: compiled.classwise_sums(P, y, 3, np.zeros((2, 2, 2, 3), np.int64), 1e-6),
         lambda: compiled.ranks(edges, p.astype(np.float16)),
         lambda: compiled.ranks(edges.astype(np.float32), p),
+        lambda: compiled.steps(edges, p[:2], p),
+        lambda: compiled.steps(edges, p[:3].astype(np.float32), p),
+        lambda: compiled.events(p, y[:3]),
         lambda: compiled.venn_abers(y, y[:3], 1),
         lambda: compiled.venn_abers(w, y, 1),
     ]

@@ -34,3 +34,26 @@ def test_threads_share_the_scores(three_threads):
 @pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, np.inf])
 def test_a_bad_score_is_reported(kernels, bad):
     assert kernels.ranks(np.array([0.5]), np.array([0.1, bad]))[0] == BAD_SCORE
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 9, 16, 17, 300])
+def test_steps_are_the_values_at_the_ranks(kernels, dtype, k):
+    rng = np.random.default_rng(k)
+    edges, values = np.sort(rng.random(k).astype(dtype).astype(np.float64)), rng.random(k + 1)
+    edges[1 : k // 3] = edges[0] if k else 0.0  # of equal edges the last one decides
+    p = np.concatenate([rng.random(1500), edges, [0.0, -0.0, 1.0]]).astype(dtype)
+    status, found = kernels.steps(edges, values, p)
+    assert status == 0
+    assert found.dtype == np.float64
+    assert np.array_equal(found, values[np.searchsorted(edges, p, "right")])
+
+
+def test_threads_share_the_steps(three_threads):
+    edges, values, p = np.array([0.2, 0.5]), np.array([0.1, 0.4, 0.7]), np.linspace(0, 1, 101)
+    assert np.array_equal(three_threads.steps(edges, values, p)[1], values[np.searchsorted(edges, p, "right")])
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, np.inf])
+def test_a_bad_score_has_no_step(kernels, bad):
+    assert kernels.steps(np.array([0.5]), np.array([0.1, 0.9]), np.array([0.1, bad]))[0] == BAD_SCORE

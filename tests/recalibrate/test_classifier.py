@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -205,7 +205,6 @@ def test_weights_are_routed_through_a_pipeline():
         inner = GaussianNB().set_fit_request(sample_weight=True)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         piped = CalibratedClassifier(make_pipeline(scaler, inner), Shares(4)).fit(X, Y, W)
-        assert set(CalibratedClassifier().get_metadata_routing().fit.requests) == {"sample_weight"}
     plain = GaussianNB().fit(StandardScaler().fit_transform(X), Y, W)
     assert piped.estimators_[0][-1].theta_ == pytest.approx(plain.theta_)
 
@@ -266,6 +265,24 @@ class OddProba(Odd):
             "`y` must have at least two classes; got one class, 0",
         ),
         (CalibratedClassifier(calibrator=Shares()), None, "`y` must be given"),
+        (
+            CalibratedClassifier(),
+            np.where(np.arange(N) == 3, np.nan, Y),
+            "`y` must not have missing .* row 3. Leave such",
+        ),
+        (CalibratedClassifier(), X[:, 0], "`y` must be a vector of classes. Unknown label type: continuous"),
+        (CalibratedClassifier(), X, "`y` must be a vector of classes. "),
+        (CalibratedClassifier(), Y[:9], "`X` and `y` must have one entry per row. Found"),
+        (CalibratedClassifier(cv=1), Y, r"`cv` must be a whole number ≥ 2, a splitter or an .*\(train, test\); got 1"),
+        (CalibratedClassifier(cv=True), Y, "`cv` must be a whole number ≥ 2.*; got True"),
+        (CalibratedClassifier(cv=2.5), Y, "`cv` must be a whole number ≥ 2.*; got 2.5"),
+        (CalibratedClassifier(cv="prefit"), Y, r"got 'prefit'. A fitted classifier is given as `FrozenEstimator\(cl"),
+        (CalibratedClassifier(cv=N + 1), Y, f"`cv` must cut the {N} rows into folds; it cannot: "),
+        (CalibratedClassifier(cv=[]), Y, "at least two folds .*; its test parts number 0 and hold 0 rows"),
+        (CalibratedClassifier(cv=[(1, 2), (2, 1)]), Y, "number 2 and hold 2 rows, 2 of them different, of 400"),
+        (CalibratedClassifier(LinearRegression()), Y, "`estimator` must be .*; LinearRegression is a regressor. What"),
+        (CalibratedClassifier(GaussianNB), Y, r"got the class GaussianNB. `GaussianNB\(\)` makes one"),
+        (CalibratedClassifier("forest"), Y, r"`estimator` must be a classifier such as .*, or None; got 'forest'"),
         (CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)), Y, "every row into exactly one test part"),
         (CalibratedClassifier(GaussianNB(), Shares()), np.arange(N) == 3, "must know the classes False, True once fit"),
         (CalibratedClassifier(Odd(), Shares()), Y, "must have `predict_proba` or `decision_function`; it has neither"),

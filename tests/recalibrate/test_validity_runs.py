@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 from toy_calibrators import Shares
 
 import trueness as tn
 from trueness import InputError, simulate
-from trueness.recalibrate import mean_validity, validity_curve, validity_runs
+from trueness.recalibrate import OneVsRest, PlattScaling, mean_validity, validity_curve, validity_runs
 
 DATA = simulate.binary(3000, scores=simulate.Beta(2, 3), distortion=simulate.Logit(shift=0.8), seed=3)
 
@@ -126,6 +127,37 @@ def test_a_run_without_a_terminal_is_quiet(capsys):
 def test_bad_arguments_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         runs(None, **options)
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "message"),
+    [
+        (3, r"`calibrator` must be a calibrator of a vector of probabilities such as `PlattScaling\(\)`, .*; got 3"),
+        (PlattScaling, r"got the class PlattScaling\. `PlattScaling\(\)` makes one"),
+        (GaussianNB(), "GaussianNB is a classifier, which takes rows of features"),
+        (OneVsRest(PlattScaling()), "OneVsRest takes a matrix"),
+        (PlattScaling(input="logits"), "this PlattScaling takes logits. `input='probabilities'` changes it"),
+    ],
+)
+def test_what_is_no_calibrator_of_a_vector_is_refused(calibrator, message):
+    with pytest.raises(InputError, match=message):
+        runs(calibrator)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "message"),
+    [
+        (["n", "y"], [0.1, 0.2], "say which of them the scores are about: `y_true == 'y'`"),
+        ([1, 2], [0.1, 0.2], "Say which value is the event: `y_true == 2`"),
+        ([0, np.nan], [0.1, 0.2], "`y_true` must not have missing values; .* Leave such rows out first"),
+        ([0.5, 0.1], [0, 1], "the arguments seem swapped. Labels come first"),
+        ([0, 1], [0.1, 2.2], "`y_prob` must lie in .*divide them by 100"),
+        ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"`y_prob` must be a vector of P\(positive\).* Judge one column at a time"),
+    ],
+)
+def test_bad_rows_are_refused_with_advice_that_can_be_followed(y, p, message):
+    with pytest.raises(InputError, match=message):
+        validity_runs(None, np.array(y), np.array(p), n_fit=1)
 
 
 @pytest.mark.parametrize("curves", [[], [1]])

@@ -259,3 +259,16 @@ def test_of_the_pair_the_one_that_the_outcome_names_is_calibrated():
         spread = np.sqrt(np.mean(named[inside] * (1 - named[inside])) / inside.sum())
         assert abs(off.mean()) <= 4 * spread
     assert abs(np.mean(outcome - named)) <= 4 * np.sqrt(np.mean(named * (1 - named)) / named.size)
+
+
+@pytest.mark.parametrize("merge", ["log", "brier"])
+@pytest.mark.parametrize("folds", [None, 2])
+def test_the_merged_probability_is_inside_unless_the_new_row_is_lost_beside_the_others(merge, folds):
+    def ends(weight):
+        fitted = VennAbers(merge=merge, folds=folds, seed=0).fit([0.2, 0.8, 0.3, 0.9], [0, 1, 0, 1], [weight] * 4)
+        return fitted.predict([0.0, 1.0])
+
+    low, high = ends(1e15)
+    assert 0 < low < high < 1
+    low, high = ends(1e17)
+    assert 0 < low < high == 1

@@ -22,10 +22,12 @@ __all__ = [
     "cell_sums",
     "cells",
     "classwise_sums",
+    "events",
     "mass_sums",
     "pava",
     "ranks",
     "softmax_sums",
+    "steps",
     "top1",
     "venn_abers",
     "weighted_bin_sums",
@@ -35,6 +37,7 @@ __all__ = [
 Array = NDArray[Any]
 Keys = NDArray[np.uint64]
 
+_count_events = bind("count_events", 2, c_int64, c_int64, POINTER(c_int64))
 _bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
 _weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
 _grid_counts = bind("grid_counts", 3, c_int64, c_int64)
@@ -56,6 +59,7 @@ _top1 = bind("top1", 5, c_int64, c_int64, c_double)
 _classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
 _make_ranks_guide = bind("make_ranks_guide", 2)
 _ranks = bind("ranks", 4, c_int64, c_int64)
+_steps = bind("steps", 5, c_int64, c_int64)
 _venn_abers = bind("venn_abers", 6, c_int64)
 
 # Two halves, each with 30 octaves of 2⁷ cells and one more; the same number as in grid.h.
@@ -90,6 +94,17 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
     status = _every_fault(in_threads(work, n_workers))
     table += tables.sum(axis=0)
     return status
+
+
+def events(p: Scores, y: Labels) -> tuple[int, int]:
+    """See :func:`trueness._kernels.reference.events`."""
+    rows = shares(p.size, workers(p.size))
+    found = [c_int64() for _ in rows]
+
+    def work(i: int) -> int:
+        return int(call(_count_events, (p, y), *rows[i], byref(found[i])))
+
+    return _every_fault(in_threads(work, len(rows))), sum(part.value for part in found)
 
 
 def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
@@ -245,7 +260,7 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
 
 
 def pava(weight: Array, events: Array) -> Ints:
-    """See :func:`trueness._kernels.reference.pava`."""
+    """See :func:`trueness._kernels.reference_pava.pava`."""
     function = _pava_counts if weight.dtype == np.int64 else _pava_weights
     starts = np.empty(weight.size, np.int64)
     n_blocks = call(function, (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
@@ -253,7 +268,7 @@ def pava(weight: Array, events: Array) -> Ints:
 
 
 def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
-    """See :func:`trueness._kernels.reference.block_pava`."""
+    """See :func:`trueness._kernels.reference_pava.block_pava`."""
     starts = np.empty(count.size, np.int64)
     arrays = count, events, starts, np.empty_like(count), np.empty_like(events)
     n_blocks = call(_block_pava, arrays, n_min, n_max)
@@ -289,16 +304,32 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     """See :func:`trueness._kernels.reference_maps.ranks`."""
     found = np.empty(p.size, np.int64)
+    return _looked_up(_ranks, (edges, p, _guide(edges, p), found)), found
+
+
+def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
+    """See :func:`trueness._kernels.reference_maps.steps`."""
+    found = np.empty(p.size)
+    return _looked_up(_steps, (edges, values, p, _guide(edges, p), found)), found
+
+
+def _guide(edges: Floats, p: Scores) -> Ints:
+    """Where among the edges to look for a score."""
     # A power of two of cells: a few for every edge, unless there are too few scores to repay the work.
     cells = 1 << min(4 * edges.size, p.size // 4, _MOST_GUIDE_CELLS).bit_length()
     guide = np.empty(cells + 2, np.int64)
     call(_make_ranks_guide, (edges, guide))
-    rows = shares(p.size, workers(p.size))
+    return guide
+
+
+def _looked_up(function: Any, arrays: tuple[Array, ...]) -> int:
+    n = arrays[-1].size
+    rows = shares(n, workers(n))
 
     def work(i: int) -> int:
-        return int(call(_ranks, (edges, p, guide, found), *rows[i]))
+        return int(call(function, arrays, *rows[i]))
 
-    return _every_fault(in_threads(work, len(rows))), found
+    return _every_fault(in_threads(work, len(rows)))
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trueness._kernels.status import BAD_SCORE
 
-__all__ = ["ranks", "venn_abers"]
+__all__ = ["ranks", "steps", "venn_abers"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +34,27 @@ def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     # Comparisons with nan are false, so nan is a fault too.
     status = 0 if p.size == 0 or (p.min() >= 0 and p.max() <= 1) else BAD_SCORE
     return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
+
+
+def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
+    r"""A function that takes its next value at each edge.
+
+    Parameters
+    ----------
+    edges, p
+        As for :func:`ranks`.
+    values : array of float64, shape (k + 1,)
+        Below the first edge, and from each edge on.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE.
+    found : array of float64, shape (n,)
+        The value at each score.
+    """
+    status, rank = ranks(edges, p)
+    return status, values[rank]
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:

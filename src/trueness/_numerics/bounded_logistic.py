@@ -17,6 +17,9 @@ _MAX_STEPS, _MAX_HALVINGS = 200, 60
 _FLAT = 1e-13
 # A coefficient so near its bound that moves away from it is treated as if it were on it.
 _NEAR = 1e-3
+# Where all log-odds are far from 0 there is hardly any curvature for Newton's method to see: less than this. Then the
+# search begins with smaller ones.
+_NO_CURVATURE, _MODEST = 1e-6, 5.0
 _BLOCK = 2**14
 
 
@@ -61,6 +64,10 @@ def bounded_logistic(
     w, e = weight / total, events / total
     theta = start.astype(np.float64)
     loss, gradient, hessian = _loss(theta, X, w, e)
+    blind = bool(np.max(np.abs(hessian)) < _NO_CURVATURE)
+    if blind:
+        theta = theta * (_MODEST / float(np.max(np.abs(X @ theta))))
+        loss, gradient, hessian = _loss(theta, X, w, e)
     for _ in range(_MAX_STEPS):
         step = _direction(theta, gradient, hessian, bounded)
         for _ in range(_MAX_HALVINGS):
@@ -75,7 +82,17 @@ def bounded_logistic(
         loss, gradient, hessian = found
         if moved <= _CONVERGED * (1 + float(np.max(np.abs(theta)))):
             break
-    return theta
+    return _nearest(theta, start, X, w, bounded) if blind else theta
+
+
+def _nearest(
+    theta: FloatArray, start: FloatArray, X: FloatArray, w: FloatArray, bounded: NDArray[np.bool_]
+) -> FloatArray:
+    """Of the coefficients that make the same log-odds, the nearest to the start, unless a bound is in the way."""
+    values, vectors = np.linalg.eigh(X.T @ (X * w[:, None]))
+    flat = vectors[:, values <= _FLAT * values[-1]]
+    moved = theta + flat @ (flat.T @ (start - theta))
+    return theta if (moved[bounded] < 0).any() else np.asarray(moved)
 
 
 def _direction(theta: FloatArray, gradient: FloatArray, hessian: FloatArray, bounded: NDArray[np.bool_]) -> FloatArray:

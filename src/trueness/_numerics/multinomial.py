@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 __all__ = ["DiagonalMap", "FullMap", "LinearMap", "Regression", "log_softmax", "multinomial_regression"]
 
@@ -68,14 +68,14 @@ class FullMap:
             hessian -= outer.T @ (outer * w[rows, None])
         for k, own in enumerate(self._grams(P * w[:, None])):
             hessian[k * m : (k + 1) * m, k * m : (k + 1) * m] += own
-        factor = cho_factor(hessian)
-        return lambda G: np.asarray(cho_solve(factor, G.ravel()).reshape(G.shape))
+        solve = _solver(hessian)
+        return lambda G: np.asarray(solve(G.ravel()).reshape(G.shape))
 
     def _blocks(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
         """Those of each class alone."""
         grams = self._grams(P * (1 - P) * w[:, None])
-        factors = [cho_factor(gram + np.diag(own)) for gram, own in zip(grams, ridge, strict=True)]
-        return lambda G: np.array([cho_solve(factor, row) for factor, row in zip(factors, G, strict=True)])
+        solvers = [_solver(gram + np.diag(own)) for gram, own in zip(grams, ridge, strict=True)]
+        return lambda G: np.array([solve(row) for solve, row in zip(solvers, G, strict=True)])
 
     def _shared(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
         """As if the curvature were the same in all rows."""
@@ -92,6 +92,19 @@ class FullMap:
     def _grams(self, weights: FloatArray) -> Iterator[FloatArray]:
         for column in weights.T:
             yield self._X.T @ (self._X * column[:, None])
+
+
+def _solver(matrix: FloatArray) -> Solve:
+    """The inverse of a positive definite matrix; of one nearby where rounding has made it singular."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(np.float64).tiny))
+    scaled, jitter = matrix * scale[:, None] * scale, 0.0
+    while True:
+        try:
+            factor = cho_factor(scaled + jitter * np.eye(scale.size))
+        except LinAlgError:
+            jitter = max(1e-14, 100 * jitter)
+        else:
+            return lambda x: np.asarray(scale * cho_solve(factor, scale * x))
 
 
 class DiagonalMap:
@@ -138,10 +151,17 @@ class _State(NamedTuple):
 
 
 def multinomial_regression(
-    linear: LinearMap, y: NDArray[np.int64], w: FloatArray, start: FloatArray, ridge: FloatArray, max_steps: int = 100
+    linear: LinearMap,
+    y: NDArray[np.int64],
+    w: FloatArray,
+    centre: FloatArray,
+    ridge: FloatArray,
+    max_steps: int = 100,
+    *,
+    start: FloatArray | None = None,
 ) -> Regression:
     r"""
-    Minimise the mean log loss and a ridge around the start.
+    Minimise the mean log loss and a ridge.
 
     Parameters
     ----------
@@ -151,12 +171,15 @@ def multinomial_regression(
         Classes that came true.
     w : array of shape (n,)
         Weights above 0.
-    start : array
-        Parameters that the ridge pulls to, and where the search begins.
+    centre : array
+        Parameters that the ridge pulls to.
     ridge : array of the same shape
         Above 0, which makes the optimum unique: softmax does not notice a number added to all log-odds of a row.
     max_steps : int, default 100
         After so many steps of Newton's method the search ends as it stands.
+    start : array of the same shape, optional
+        Where the search begins; default: the centre. Where every row is certain of its class there is no curvature for
+        Newton's method to see.
 
     Returns
     -------
@@ -182,8 +205,8 @@ def multinomial_regression(
     array([0.333333])
     """
     w = w / w.sum()
-    at = _objective(linear, y, w, start, ridge)
-    state, converged, n_steps = at(start.astype(np.float64)), False, 0
+    at = _objective(linear, y, w, centre, ridge)
+    state, converged, n_steps = at(np.asarray(centre if start is None else start, np.float64)), False, 0
     while n_steps < max_steps and not converged:
         step = _newton_step(linear, w, ridge, state)
         descent = float(np.sum(state.gradient * step))

@@ -32,9 +32,7 @@ def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
     >>> ranks(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.9])).tolist()
     [0, 1, 2]
     """
-    assert edges.ndim == 1, "edges are a vector; the loop does not look"
-    kind = np.float32 if p.dtype == np.float32 else np.float64
-    status, found = _kernels.ranks(edges, np.require(p, dtype=kind, requirements=["C", "A"]))
+    status, found = _kernels.ranks(_vector(edges), _ready(p))
     assert status == 0, "scores were checked before"
     return found
 
@@ -61,7 +59,18 @@ def steps(edges: Floats, values: Floats, p: NDArray[Any]) -> Floats:
     >>> steps(np.array([0.5]), np.array([0.1, 0.8]), np.array([0.49, 0.5, 1.0])).tolist()
     [0.1, 0.8, 0.8]
     """
-    return values[ranks(edges, p)]
+    status, found = _kernels.steps(_vector(edges), values, _ready(p))
+    assert status == 0, "scores were checked before"
+    return found
+
+
+def _vector(edges: Floats) -> Floats:
+    assert edges.ndim == 1, "edges are a vector; the loop does not look"
+    return edges
+
+
+def _ready(p: NDArray[Any]) -> NDArray[Any]:
+    return np.require(p, dtype=np.float32 if p.dtype == np.float32 else np.float64, requirements=["C", "A"])
 
 
 def interpolated(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
@@ -119,7 +128,9 @@ def on_common_edges(edges: Sequence[Floats], values: Sequence[Floats]) -> tuple[
     >>> edges.tolist(), values.tolist()
     ([0.2, 0.5], [[1.0, 1.0, 2.0], [3.0, 4.0, 4.0]])
     """
-    every = np.unique(np.concatenate(edges))
+    # A stable sort merges what is sorted already.
+    every = np.sort(np.concatenate(edges), kind="stable")
+    every = every[np.diff(every, prepend=-1.0) > 0]
     found = np.empty((len(edges), every.size + 1))
     for row, own, levels in zip(found, edges, values, strict=True):
         row[0] = levels[0]

@@ -13,7 +13,7 @@ from trueness import _kernels
 from trueness._numerics.steps import on_common_edges
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["MOST_WEIGHT", "Pair", "venn_abers"]
+__all__ = ["MOST_WEIGHT", "Corners", "Pair", "corners", "venn_abers"]
 
 MOST_WEIGHT = 2.0**60
 """Weights must sum to less, so that weight 1, the weight of the new row, is not lost beside them."""
@@ -30,28 +30,68 @@ class Pair(NamedTuple):
     """Values if the row is an event, of shape (k + 1,); they never fall, and exceed p0."""
 
 
-def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
+class Corners(NamedTuple):
+    """The corners of the cumulative sum diagram, in whole numbers."""
+
+    weight: Ints
+    """Zero, and the weight up to and with each cell: of shape (m + 1,)."""
+    events: Ints
+    """The same of events."""
+    unit: int
+    """The weight of the new row, on the same scale."""
+
+
+def corners(weight: Numbers, events: Numbers) -> Corners:
+    """The diagram of cells in ascending order of score.
+
+    Parameters
+    ----------
+    weight, events : arrays of int64 or float64, shape (m,)
+        Their weights, and the weights of their events. The new row has weight 1.
+
+    Returns
+    -------
+    Corners
+        Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one.
+
+    Examples
+    --------
+    >>> found = corners(np.array([1, 2]), np.array([0, 1]))
+    >>> found.weight.tolist(), found.events.tolist(), found.unit
+    ([0, 1, 3], [0, 0, 1], 1)
+    """
+    if weight.dtype.kind == "i":
+        return Corners(_reached(weight), _reached(events), 1)
+    total = float(weight.sum()) + 1
+    assert total <= MOST_WEIGHT
+    shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+    # Rounded apart, so that no cell can have more events than weight.
+    others, happened = (_reached(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
+    return Corners(others + happened, happened, 1 << shift)
+
+
+def venn_abers(score: Floats, diagram: Corners) -> Pair:
     """Both values at every score.
 
     Parameters
     ----------
     score : array of shape (m,)
         The known scores in [0, 1], ascending strictly.
-    weight, events : arrays of int64 or float64, shape (m,)
-        Their weights, and the weights of their events. The new row has weight 1.
+    diagram : Corners
+        Of their cells.
 
     Returns
     -------
     Pair
-        Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one.
+        What the regression says.
 
     Examples
     --------
-    >>> found = venn_abers(np.array([0.3, 0.7]), np.array([1, 1]), np.array([0, 1]))
+    >>> found = venn_abers(np.array([0.3, 0.7]), corners(np.array([1, 1]), np.array([0, 1])))
     >>> found.p0.tolist(), found.p1.tolist()
     ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
     """
-    W, E, unit = _corners(weight, events)
+    W, E, unit = diagram
     with_event, without = _kernels.venn_abers(W, E, unit)
     first0, p0 = _without_event(W, E, unit, *without)
     first1, p1 = _with_event(W, E, unit, *with_event)
@@ -63,18 +103,6 @@ def venn_abers(score: Floats, weight: Numbers, events: Numbers) -> Pair:
     steps &= edges <= 1  # nothing is above a score of 1
     kept = np.append(True, steps)
     return Pair(edges[steps], low[kept], high[kept])
-
-
-def _corners(weight: Numbers, events: Numbers) -> tuple[Ints, Ints, int]:
-    """The corners of the cumulative sum diagram in whole numbers, and the weight of the new row in their unit."""
-    if weight.dtype.kind == "i":
-        return _reached(weight), _reached(events), 1
-    total = float(weight.sum()) + 1
-    assert total <= MOST_WEIGHT
-    shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
-    # Rounded apart, so that no cell can have more events than weight.
-    others, happened = (_reached(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
-    return others + happened, happened, 1 << shift
 
 
 def _reached(parts: Numbers) -> Ints:

@@ -14,7 +14,7 @@ from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth,
 from trueness.errors import InputError
 from trueness.typing import Floats
 
-__all__ = ["bins_of_rows", "cells_of_rows"]
+__all__ = ["bins_of_rows", "cells_of_rows", "events_of_rows"]
 
 _CHUNK = 1 << 16
 _SCORES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -70,6 +70,18 @@ def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
     inner = midpoints(high[kept][:-1], low[kept][1:])
     edges = np.concatenate([[0.0], inner, [1.0]])
     return Bins(edges, table[kept], moments=moments)
+
+
+def events_of_rows(sample: Sample) -> int:
+    """How many rows are events, whatever their weights; an error that explains itself if a score or label is bad."""
+    status, found = 0, 0
+    for p, y in _ready(sample.p, sample.y):
+        faults, events = _kernels.events(p, y)
+        status |= faults
+        found += events
+    if status:
+        _refuse(sample, status)
+    return found
 
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:

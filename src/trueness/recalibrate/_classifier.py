@@ -8,18 +8,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.weights import check_weights, row_weights
-from trueness.errors import InputError, TruenessWarning, warn
+from trueness.errors import InputError, TruenessWarning
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._classes import check_classifier, check_folds, rows_and_classes
 from trueness.recalibrate._inner import Sayings, copy_of, named_or_default
 from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.recalibrate._responses import as_probabilities, response
+from trueness.recalibrate._routing import of_rows, routed, router
 from trueness.typing import ArrayLike, Floats, Ints
 
 __all__ = ["CalibratedClassifier"]
@@ -41,8 +42,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         :class:`OneVsRest`. One that takes probabilities gets `predict_proba`, or `decision_function` read as log-odds
         where that is all there is; one that takes logits gets `decision_function`, or the logarithm of `predict_proba`.
     cv : int, splitter or iterable of (train, test), default 5
-        Folds; every row is in one test part. An int means stratified folds in the order of the rows. Groups:
-        ``list(GroupKFold(5).split(X, y, groups))``.
+        Folds; every row is in one test part. An int (None: 5) means stratified folds in the order of the rows. A
+        splitter that asks for groups, such as ``GroupKFold(5)``, gets them from `fit` if metadata routing is enabled;
+        otherwise ``list(GroupKFold(5).split(X, y, groups))``.
     ensemble : bool, default False
         False: the scores of all folds fit one calibrator, and the classifier is fitted again on all rows. True: each
         fold's classifier keeps a calibrator fitted on that fold alone, and probabilities are averaged over the pairs.
@@ -74,8 +76,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     A calibrator's guarantee is about the scores of one fixed classifier, and holds as stated with a frozen one.
     With folds the scores come from several, and the guarantee holds as far as they resemble the last one.
 
-    Weights go to the calibrator, and to the classifier if its `fit` takes them (under metadata routing: if it
-    requests them); a warning says so if not. Folds count rows, so that weight 2 is not quite the row twice.
+    Weights go to the calibrator, and to the classifier if its `fit` takes them; a warning says so if not. With
+    ``sklearn.set_config(enable_metadata_routing=True)`` this is a metadata router: the classifier gets what it
+    requests (``estimator.set_fit_request(sample_weight=True)``), the calibrator gets weights unless it was told
+    ``set_fit_request(sample_weight=False)``, and a splitter gets `groups`. Folds count rows, so that weight 2 is
+    not quite the row twice.
 
     Examples
     --------
@@ -110,7 +115,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.ensemble = ensemble
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit classifier and calibrator.
 
         Parameters
@@ -121,6 +126,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             Classes.
         sample_weight : array-like of shape (n,), optional
             Weights of rows.
+        **params
+            Further arguments of the classifier's `fit`; those with an entry per row are cut with the folds. If metadata
+            routing is enabled, what classifier and splitter request, such as `groups`.
 
         Returns
         -------
@@ -128,19 +136,29 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """
         estimator = self._estimator()
         X, y = self._checked(X, y, estimator)
-        w = _weights(sample_weight, y.size, estimator)
-        codes = self._codes(y)
-        folds = self._folds(X, codes)
-        scores = self._fold_scores(estimator, X, y, w, folds)
+        routes = routed(self, estimator, self.cv, _weights(sample_weight, y.size), params)
+        w, codes = routes.weights, self._codes(y)
+        folds = self._folds(X, codes, routes.splitter)
+        scores = self._fold_scores(estimator, X, y, routes.estimator, folds)
         self._fit_calibrators(scores, codes, w, folds)
         if not self.ensemble:
-            self.estimators_ = [_fitted(estimator, X, y, w)]
+            self.estimators_ = [clone(estimator).fit(X, y, **routes.estimator)]
         self.oof_uncalibrated_ = as_probabilities(scores, self._ready()._scale)
         self.oof_proba_ = self._cross_fitted(scores, codes, w, folds)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who takes part in `fit`, and what each of them requests.
+
+        Returns
+        -------
+        MetadataRouter
+            Of the classifier, the calibrator and the splitter.
+        """
+        return router(self, self._estimator(), named_or_default(self.calibrator, _DEFAULT), self.cv)
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities.
@@ -202,16 +220,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError(
                 "`ensemble` must be False for a FrozenEstimator: there is one classifier, not one per fold."
             )
-        if y is None:
-            raise InputError("`y` must be given: the classifier requires y to be passed, but the target y is None.")
-        X, y = indexable(X, y)
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        self.classes_ = np.unique(y)
+        check_classifier(estimator)
+        check_folds(self.cv)
+        X, y, self.classes_ = rows_and_classes(X, y)
         if self._frozen:
             self.classes_ = self._frozen_classes(estimator)
-        if not y.size:
-            raise InputError("`X` and `y` must have at least one row; both are empty.")
         if self.classes_.size < 2:
             raise InputError(f"`y` must have at least two classes; got one class, {self.classes_.tolist()[0]!r}.")
         calibrator = named_or_default(self.calibrator, _DEFAULT)
@@ -233,15 +246,23 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
         return np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
 
-    def _folds(self, X: Any, codes: Ints) -> list[Ints]:
+    def _folds(self, X: Any, codes: Ints, given: dict[str, Any]) -> list[Ints]:
         """The test parts: every row is in exactly one of them."""
         splitter = check_cv(self.cv, codes, classifier=True)
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so that a fold without some class does no harm
                 warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            folds = [np.asarray(test) for _, test in splitter.split(X, codes)]
-        if not np.array_equal(np.sort(np.concatenate(folds)), np.arange(codes.size)) or len(folds) < 2:
-            raise InputError("`cv` must have at least two folds and put every row into exactly one test part.")
+            try:
+                folds = [np.asarray(test) for _, test in splitter.split(X, codes, **given)]
+            except (TypeError, ValueError) as reason:
+                raise InputError(f"`cv` must cut the {codes.size:,} rows into folds; it cannot: {reason}") from reason
+        every = np.concatenate([np.ravel(test) for test in folds]) if folds else np.empty(0)
+        if len(folds) < 2 or not np.array_equal(np.sort(every), np.arange(codes.size)):
+            raise InputError(
+                "`cv` must have at least two folds and put every row into exactly one test part; its test parts "
+                f"number {len(folds):,} and hold {every.size:,} rows, {np.unique(every).size:,} of them different, of "
+                f"{codes.size:,}."
+            )
         return folds
 
     def _ready(self) -> Calibrator:
@@ -256,15 +277,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         matrix = calibrator._shape == "matrix" or self.classes_.size > 2
         return response(estimator, X, self.classes_, calibrator._scale, matrix=matrix)
 
-    def _fold_scores(self, estimator: Any, X: Any, y: Any, w: Floats | None, folds: list[Ints]) -> Floats:
+    def _fold_scores(self, estimator: Any, X: Any, y: NDArray[Any], given: dict[str, Any], folds: list[Ints]) -> Floats:
         """The scores of each row by a classifier that was not fitted on it."""
         if self._frozen:
             return self._response(estimator, X)
 
         def outside(test: Ints) -> tuple[Any, Floats]:
             train = np.setdiff1d(np.arange(y.size), test)
-            weights = None if w is None else w[train]
-            fitted = _fitted(estimator, _safe_indexing(X, train), y[train], weights)
+            fitted = clone(estimator).fit(_safe_indexing(X, train), y[train], **of_rows(given, train, y.size))
             return fitted, self._response(fitted, _safe_indexing(X, test))
 
         found = Parallel(n_jobs=self.n_jobs)(delayed(outside)(test) for test in folds)
@@ -306,27 +326,11 @@ def _probabilities(calibrator: Calibrator, scores: Floats) -> Floats:
     return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
 
-def _fitted(estimator: Any, X: Any, y: NDArray[Any], w: Floats | None) -> Any:
-    copy = clone(estimator)
-    return copy.fit(X, y) if w is None or not _takes_weights(estimator) else copy.fit(X, y, sample_weight=w)
-
-
-def _takes_weights(estimator: Any) -> bool:
-    if has_fit_parameter(estimator, "sample_weight"):
-        return True
-    return bool(get_routing_for_object(estimator).consumes("fit", ["sample_weight"]))
-
-
-def _weights(given: ArrayLike | None, n: int, estimator: Any) -> Floats | None:
+def _weights(given: ArrayLike | None, n: int) -> Floats | None:
     if given is None:
         return None
     w: Floats = row_weights(given, n).values
     if not w.any():
         raise InputError(f"`sample_weight` must have a weight above zero; all {n:,} are 0.")
     check_weights(w)
-    if not isinstance(estimator, FrozenEstimator) and not _takes_weights(estimator):
-        warn(
-            f"`sample_weight` goes to the calibrator only: {type(estimator).__name__} does not take it.",
-            TruenessWarning,
-        )
     return w

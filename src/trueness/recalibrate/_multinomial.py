@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
-from trueness._numerics.softmax import softmax
+from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._learnt import check_array, check_learnt_whole
@@ -16,6 +16,12 @@ from trueness.recalibrate._rows import Rows, Scale, Shape
 from trueness.typing import Floats
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "VectorScaling"]
+
+
+# With logits beyond this the identity map is certain of every row: the search begins at the best temperature.
+_BOLD = 1e3
+# Beyond this the log-odds that a map makes of logits are lost in their rounding.
+_LARGEST = 1e6
 
 
 class _Multinomial(Calibrator):
@@ -46,8 +52,9 @@ class _Multinomial(Calibrator):
 
     def _fit(self, rows: Rows) -> None:
         X = self._features(movable_logits(rows.p, self.input, self.eps))
-        linear, start, ridge = self._problem(X)
-        found = multinomial_regression(linear, rows.y, rows.weights, start, ridge, self.max_iter)
+        linear, identity, ridge = self._problem(X)
+        start = identity * inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _BOLD else identity
+        found = multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
         self.n_iter_ = found.n_steps
         self._keep(found.theta)
         if not found.converged:
@@ -62,7 +69,10 @@ class _Multinomial(Calibrator):
             warn(f"{why}: its size is decided by the penalty alone (l2 = {self.l2:g}).", SeparableWarning)
 
     def _features(self, logits: NDArray[Any]) -> Floats:
-        return logits.astype(np.float64)
+        found = logits.astype(np.float64)
+        if self.input == "logits":
+            _check_size(found)
+        return found
 
     @abstractmethod
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
@@ -72,6 +82,20 @@ class _Multinomial(Calibrator):
     def _keep(self, theta: Floats) -> None: ...
 
 
+def _check_size(logits: Floats) -> None:
+    if not logits.size:
+        return
+    size = np.abs(logits)
+    count = int((size > _LARGEST).sum())
+    if count:
+        at = np.unravel_index(int(np.argmax(size > _LARGEST)), size.shape)
+        raise InputError(
+            f"`y_prob` as logits must lie within ±{_LARGEST:g} for this calibrator; {count:,} of {logits.size:,} "
+            f"{'do' if count > 1 else 'does'} not, the first is {logits[at]:g} at row {at[0]}, column {at[1]}. "
+            "`TemperatureScaling` takes them."
+        )
+
+
 class VectorScaling(_Multinomial):
     r"""Give the logit of every class a factor and a shift of its own.
 
@@ -79,7 +103,7 @@ class VectorScaling(_Multinomial):
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
         What the scores are. Of probabilities the logarithm is taken; logits are used as they are, so that a number
-        added to all logits of a row matters.
+        added to all logits of a row matters. They must lie within ±10⁶.
     l2 : float, default 1e-6
         Ridge: half this, times the squared distance of the parameters from the identity map, is added to the mean log
         loss.
@@ -147,7 +171,7 @@ class VectorScaling(_Multinomial):
         self.scale_, self.intercept_ = np.ascontiguousarray(theta.T)
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        logits = logits_of(p, self.input).astype(np.float64)
+        logits = self._features(logits_of(p, self.input))
         never = np.isneginf(logits)
         logits[never] = 0.0
         logits = logits * self.scale_ + self.intercept_
@@ -167,7 +191,8 @@ class MatrixScaling(_Multinomial):
         As for :class:`VectorScaling`.
     l2 : float, default 0.01
         Ridge: half this, times the squared distance of the parameters from the identity map, is added to the mean log
-        loss. The published map has none, and fits noise when there are many classes and few rows.
+        loss. The published map has none, and fits noise when there are many classes and few rows. The default was
+        chosen by cross-validation (``benchmarks/regularisation.py``).
     odir : float, default 0
         As for :class:`DirichletCalibration`, for both matrix and shifts.
     eps : float, default 1e-12
@@ -265,9 +290,10 @@ class DirichletCalibration(MatrixScaling):
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
         What the scores are. Logits are turned into log-probabilities first.
-    odir : float, default 1
+    odir : float, default 100
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is added to the mean log
-        loss. The more rows, the smaller it should be; choose it by cross-validation where that matters.
+        loss. The more rows, the smaller it should be; choose it by cross-validation where that matters. The default was
+        chosen so, on many data sets at once (``benchmarks/regularisation.py``).
     odir_intercept : float, optional
         The same for the mean square of the shifts; `odir` if not given.
     l2 : float, default 1e-6
@@ -316,7 +342,7 @@ class DirichletCalibration(MatrixScaling):
         self,
         *,
         input: Scale = "probabilities",
-        odir: float = 1.0,
+        odir: float = 100.0,
         odir_intercept: float | None = None,
         l2: float = 1e-6,
         eps: float = 1e-12,

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import are, column, refuse_missing
-from trueness._input.labels import explain_labels, refuse_swapped
 from trueness._input.sample import accept, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
+from trueness._tally.rows import events_of_rows
 from trueness.errors import InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -22,6 +22,7 @@ Shape: TypeAlias = Literal["vector", "matrix", "any"]
 """What a calibrator works on: P(positive), a column per class, or either."""
 
 NAME = "y_prob"
+_LARGEST = 1e300  # temperatures, a million times as large at most, must be numbers too
 
 
 class Rows(NamedTuple):
@@ -60,19 +61,19 @@ def accepted_rows(
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         p = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
     sample = accept(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
-    if scale == "probabilities":
-        if sample.p.ndim == 1:
-            refuse_swapped(sample.y, sample.p)
+    events = None
+    if sample.p.ndim == 1:
+        events = events_of_rows(sample)
+    elif scale == "probabilities":  # codes of classes were checked beside the number of columns
         _check_probabilities(sample.p, sample.tolerance)
-    if sample.p.ndim == 1:  # codes of classes were checked beside the number of columns
-        explain_labels(sample.y, sample.p)
     found = _floats(sample.p) if scale == "probabilities" else logits
     _check_shape(found, shape)
     y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
     if w is not None and not w.all():
         kept = w > 0
         found, y, w = found[kept], y[kept], w[kept]
-    if (y == y[0]).all():
+    counted = events is not None and w is None
+    if events in (0, y.size) if counted else (y == y[0]).all():
         warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
     return Rows(found, y, w, sample.classes)
 
@@ -130,24 +131,32 @@ def _logits(given: ArrayLike) -> NDArray[Any]:
     values = _floats(found.values)
     if values.ndim not in (1, 2):
         raise InputError(f"`{NAME}` must have one or two dimensions; got {values.ndim} (shape {values.shape}).")
+    if values.itemsize == 8:
+        if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
+            _refuse_large(values)
+        return values
     # Their sum is finite only if each of them is, and needs no array of its own. If it overflows, we look closer.
     with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum(dtype=np.float32 if values.itemsize < 8 else np.float64)
+        total = values.sum(dtype=np.float32)
     if not np.isfinite(total):
-        _refuse_infinite(values)
+        _refuse_large(values)
     return values
 
 
-def _refuse_infinite(values: NDArray[Any]) -> None:
+def _refuse_large(values: NDArray[Any]) -> None:
     if np.isnan(values).any():
         refuse_nan(values, NAME)
     bad = ~np.isfinite(values)
+    if values.itemsize == 8:
+        bad |= np.abs(values) > _LARGEST
     count = int(bad.sum())
     if count:
-        at = [int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape)]
+        at = np.unravel_index(int(np.argmax(bad)), bad.shape)
         where = f"row {at[0]}" + (f", column {at[1]}" if len(at) == 2 else "")
+        demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
         raise InputError(
-            f"`{NAME}` as logits must be finite; {count:,} of {values.size:,} {are(count)} not, the first at {where}."
+            f"`{NAME}` as logits must be {demand}; {count:,} of {values.size:,} {are(count)} not, the first is "
+            f"{values[at]:g} at {where}."
         )
 
 

@@ -1,5 +1,6 @@
 """Validity over many splits into rows for the calibrator and rows for its test."""
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from trueness._tally.rules import BinsLike
 from trueness.errors import InputError
 from trueness.recalibrate._rows import Rows, accepted_rows
 from trueness.recalibrate._validity import validity_curve
+from trueness.recalibrate._words import own_words
 from trueness.results import ValidityCurve, ValidityRuns
 from trueness.typing import ArrayLike, Floats
 
@@ -81,7 +83,9 @@ def validity_runs(
     (1.0, 1.0)
     """
     report = reporter(progress)
-    rows = accepted_rows(y_prob, y_true, sample_weight)
+    _check_calibrator(calibrator)
+    with own_words(takes_logits=False, labels_first=True):
+        rows = accepted_rows(y_prob, y_true, sample_weight)
     n_test = _checked_sizes(rows.y.size, n_fit, n_test)
     runs = checked_whole(runs, "runs")
     curves = []
@@ -155,6 +159,25 @@ def _along(curve: ValidityCurve, jumps: Floats) -> Floats:
 def _free(runs: int) -> float:
     """What turns the deviation of the runs, around their own mean, into that of the mean; nan for one run."""
     return float(np.sqrt(runs - 1)) if runs > 1 else float("nan")
+
+
+def _check_calibrator(calibrator: Any) -> None:
+    """Raise unless it is None, or can be copied, fitted on a vector of probabilities and asked."""
+    demand = "`calibrator` must be a calibrator of a vector of probabilities such as `PlattScaling()`, or None"
+    if isinstance(calibrator, type):
+        raise InputError(f"{demand}; got the class {calibrator.__name__}. `{calibrator.__name__}()` makes one.")
+    if calibrator is None:
+        return
+    if not all(hasattr(calibrator, name) for name in ("fit", "predict", "get_params")):
+        raise InputError(f"{demand}; got {reprlib.repr(calibrator)}.")
+    if hasattr(calibrator, "predict_proba"):
+        raise InputError(f"{demand}; {type(calibrator).__name__} is a classifier, which takes rows of features.")
+    if getattr(calibrator, "_shape", "vector") == "matrix":
+        raise InputError(f"{demand}; {type(calibrator).__name__} takes a matrix.")
+    if getattr(calibrator, "_scale", "probabilities") == "logits":
+        raise InputError(
+            f"{demand}; this {type(calibrator).__name__} takes logits. `input='probabilities'` changes it."
+        )
 
 
 def _checked_sizes(rows: int, n_fit: Any, n_test: Any) -> int:

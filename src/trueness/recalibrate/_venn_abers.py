@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import check_seed
-from trueness._numerics.steps import on_common_edges, ranks
-from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, venn_abers
+from trueness._numerics.steps import on_common_edges, ranks, steps
+from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._cells import cells_of
@@ -33,7 +33,8 @@ class VennAbers(Calibrator):
 
     Isotonic regression is fitted twice with the new row among the others: once as no event and once as an event. Of
     the two probabilities that it then gives the row, one is calibrated, whatever the distribution; which one, only the
-    outcome tells. They are close together where rows are many. The merged probability is never 0 or 1.
+    outcome tells. They are close together where rows are many. The merged probability is never 0, and 1 only where the
+    rows weigh 10¹⁶ or more, beside which the new row, of weight 1, is lost in rounding.
 
     Parameters
     ----------
@@ -159,26 +160,39 @@ class VennAbers(Calibrator):
             raise InputError(f"`folds` must not be above the number of rows ({rows.y.size:,}); got {self.folds:,}.")
         else:
             pairs = [_pair(part) for part in parts(rows, self.folds, self.seed)]
-        edges = [pair.edges for pair in pairs]
-        self.edges_, both = on_common_edges(edges * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs])
-        p0, p1 = np.split(both, 2)
+        self.edges_, p0, p1 = _on_common_edges(pairs)
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        return self.merged_[ranks(self.edges_, p)]
+        return steps(self.edges_, self.merged_, p)
 
 
 def _pair(rows: Rows) -> Pair:
     cells = cells_of(rows)
-    return venn_abers(cells.score, cells.weight, cells.events)
+    score, diagram = cells.score, corners(cells.weight, cells.events)
+    del cells  # memory in use at once is what grows: the sweeps take less time than getting more of it from the system
+    return venn_abers(score, diagram)
+
+
+def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
+    """Edges, and both values of each pair, a row per pair."""
+    if len(pairs) == 1:
+        edges, p0, p1 = pairs[0]
+        return edges, p0[np.newaxis], p1[np.newaxis]
+    edges, both = on_common_edges(
+        [pair.edges for pair in pairs] * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
+    )
+    p0, p1 = np.split(both, 2)
+    return edges, p0, p1
 
 
 def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
-    """Along the first axis are folds. Neither p1 nor 1 − p0 can be 0."""
+    """Along the first axis are folds. Neither p1 nor 1 − p0 can be 0, though the latter may round to it."""
     if len(p0) == 1:
         return np.asarray(p1[0] / (1 - p0[0] + p1[0]))
-    happens, happens_not = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
+    with np.errstate(divide="ignore"):
+        happens, happens_not = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
     # Steps of p0 and p1 go up; only the rounding of logarithms may go down.
     return np.maximum.accumulate(happens / (happens_not + happens))
 

@@ -1,5 +1,15 @@
-/* How many of the sorted edges are not above a score. */
+/* How many of the sorted edges are not above a score, and what a step function with those edges is there. */
 #include "rows.h"
+
+/* With so few edges every score is compared with each of them, many scores at a time. */
+enum { FEW_EDGES = 16 };
+
+typedef struct {
+    const double *edges;
+    int64_t n;
+    const int64_t *guide;
+    int64_t cells;
+} scale;
 
 /* Edges not above the score, if there are at least `low` and at most `high`. */
 INLINE int64_t rank_between(const double *edges, int64_t low, int64_t high, double score)
@@ -14,18 +24,64 @@ INLINE int64_t rank_between(const double *edges, int64_t low, int64_t high, doub
     return low;
 }
 
-INLINE int fill(const array *scores, int is_float, const double *edges, const int64_t *guide, int64_t cells,
-                int64_t begin, int64_t end, int64_t *rank)
+INLINE int64_t rank_guided(const scale *s, double score)
 {
-    for (int64_t i = begin; i < end; i++) {
-        double score = is_float ? ((const float *)scores->data)[i] : ((const double *)scores->data)[i];
-        if (!(score >= 0 && score <= 1))
-            return BAD_SCORE;
-        int64_t cell = (int64_t)(score * (double)cells), low = guide[cell], high = guide[cell + 1];
-        rank[i] = low == high ? low : rank_between(edges, low, high, score);
+    int64_t cell = (int64_t)(score * (double)s->cells), low = s->guide[cell], high = s->guide[cell + 1];
+    return low == high ? low : rank_between(s->edges, low, high, score);
+}
+
+INLINE int rank_block_body(int level, const scale *s, const double *score, int m, int64_t *RESTRICT rank)
+{
+    if (level == 0 || s->n > FEW_EDGES) {
+        for (int i = 0; i < m; i++)
+            rank[i] = rank_guided(s, score[i]);
+        return 0;
+    }
+    memset(rank, 0, (size_t)m * sizeof *rank);
+    for (int64_t k = 0; k < s->n; k++) {
+        const double edge = s->edges[k];
+        for (int i = 0; i < m; i++)
+            rank[i] += score[i] >= edge;
     }
     return 0;
 }
+
+AT_EVERY_LEVEL(rank_block, (const scale *s, const double *score, int m, int64_t *RESTRICT rank), s, score, m, rank)
+
+/* value[k] holds from edge k - 1 on. Edges ascend, so the last one that is reached decides. */
+INLINE int step_block_body(int level, const scale *s, const double *value, const double *score, int m,
+                           double *RESTRICT out)
+{
+    (void)level;
+    if (s->n > FEW_EDGES) {
+        for (int i = 0; i < m; i++)
+            out[i] = value[rank_guided(s, score[i])];
+        return 0;
+    }
+    for (int i = 0; i < m; i++)
+        out[i] = value[0];
+    int64_t k = 0;
+    for (; k + 3 <= s->n; k += 3) { /* three at a time: what was found so far is read and written less often */
+        const double a = s->edges[k], b = s->edges[k + 1], c = s->edges[k + 2];
+        const double at_a = value[k + 1], at_b = value[k + 2], at_c = value[k + 3];
+        for (int i = 0; i < m; i++) {
+            double found = out[i];
+            found = score[i] >= a ? at_a : found;
+            found = score[i] >= b ? at_b : found;
+            out[i] = score[i] >= c ? at_c : found;
+        }
+    }
+    for (; k < s->n; k++) {
+        const double edge = s->edges[k], from_here = value[k + 1];
+        for (int i = 0; i < m; i++)
+            out[i] = score[i] >= edge ? from_here : out[i];
+    }
+    return 0;
+}
+
+AT_EVERY_LEVEL(step_block,
+               (const scale *s, const double *value, const double *score, int m, double *RESTRICT out), s, value,
+               score, m, out)
 
 /* guide has a power of two of cells, and two entries more: the rank at the left end of each cell, then of 1 and of all.
  * The product of a score and a power of two is exact, so a score's rank lies between those of its cell's ends. */
@@ -53,10 +109,34 @@ EXPORT int make_ranks_guide(const array *edges, const array *guide)
 EXPORT int ranks(const array *edges, const array *scores, const array *guide, const array *rank, int64_t begin,
                  int64_t end)
 {
-    const int64_t n = rank->shape[0], cells = guide->shape[0] - 2;
+    const int64_t n = rank->shape[0];
     if (!is_array(edges, 'f', 8, edges->shape[0]) || !are_scores(scores, n) || !is_array(rank, 'i', 8, n))
         return WRONG_ARRAY;
-    if (scores->itemsize == 4)
-        return fill(scores, 1, edges->data, guide->data, cells, begin, end, rank->data);
-    return fill(scores, 0, edges->data, guide->data, cells, begin, end, rank->data);
+    const scale s = {edges->data, edges->shape[0], guide->data, guide->shape[0] - 2};
+    rows block;
+    for (int64_t start = begin; start < end; start += BLOCK) {
+        int m = (int)smaller(BLOCK, end - start);
+        if (load_scores(&block, scores, start, m))
+            return BAD_SCORE;
+        rank_block(&s, block.score, m, (int64_t *)rank->data + start);
+    }
+    return 0;
+}
+
+EXPORT int steps(const array *edges, const array *values, const array *scores, const array *guide, const array *out,
+                 int64_t begin, int64_t end)
+{
+    const int64_t n = out->shape[0];
+    if (!is_array(edges, 'f', 8, edges->shape[0]) || !is_array(values, 'f', 8, edges->shape[0] + 1) ||
+        !are_scores(scores, n) || !is_array(out, 'f', 8, n))
+        return WRONG_ARRAY;
+    const scale s = {edges->data, edges->shape[0], guide->data, guide->shape[0] - 2};
+    rows block;
+    for (int64_t start = begin; start < end; start += BLOCK) {
+        int m = (int)smaller(BLOCK, end - start);
+        if (load_scores(&block, scores, start, m))
+            return BAD_SCORE;
+        step_block(&s, values->data, block.score, m, (double *)out->data + start);
+    }
+    return 0;
 }

@@ -80,3 +80,22 @@ INLINE int load_labels_body(int level, rows *block, const array *y, int64_t star
 }
 
 AT_EVERY_LEVEL(load_labels, (rows *block, const array *y, int64_t start, int m), block, y, start, m)
+
+/* How many labels are 1; scores and labels are checked on the way. */
+EXPORT int count_events(const array *p, const array *y, int64_t start, int64_t stop, int64_t *events)
+{
+    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]))
+        return WRONG_ARRAY;
+    rows block;
+    int status = 0;
+    int64_t total = 0;
+    for (; start < stop; start += BLOCK) {
+        int m = (int)smaller(BLOCK, stop - start), ones = 0;
+        status |= load_rows(&block, p, y, start, m);
+        for (int i = 0; i < m; i++)
+            ones += block.label[i];
+        total += ones;
+    }
+    *events = total;
+    return status;
+}

@@ -16,39 +16,43 @@ typedef struct {
     const int64_t *W, *E;
     int64_t m, unit;
     int mirrored; /* corners are counted from the other end, and what is no event is counted for events */
+    int small;    /* products of two numbers fit 64 bits */
 } diagram;
 
-/* Weight, and events, from corner a to corner b. */
-INLINE int64_t run(const diagram *d, int64_t a, int64_t b)
+typedef struct {
+    int64_t run, rise; /* weight, and events, from one corner to another */
+} way;
+
+INLINE way way_between(const diagram *d, int64_t a, int64_t b)
 {
-    return d->mirrored ? d->W[d->m - a] - d->W[d->m - b] : d->W[b] - d->W[a];
+    const int64_t from = d->mirrored ? d->m - b : a, to = d->mirrored ? d->m - a : b;
+    const int64_t run = d->W[to] - d->W[from], events = d->E[to] - d->E[from];
+    return (way){run, d->mirrored ? run - events : events};
 }
 
-INLINE int64_t rise(const diagram *d, int64_t a, int64_t b)
+/* The way from Q_a to P_b, if a row joins in between. */
+INLINE way bridge_between(const diagram *d, int64_t a, int64_t b)
 {
-    return d->mirrored ? run(d, a, b) - (d->E[d->m - a] - d->E[d->m - b]) : d->E[b] - d->E[a];
+    way found = way_between(d, a, b);
+    return (way){found.run + d->unit, found.rise + d->unit};
 }
 
-/* Whether the way from Q_a to P_b is not flatter than from P_b to P_c. */
-INLINE int no_left_turn(const diagram *d, int64_t a, int64_t b, int64_t c)
+/* Whether x is not flatter than y. */
+INLINE int not_flatter(const diagram *d, way x, way y)
 {
-    return product_not_below(rise(d, a, b) + d->unit, run(d, b, c), rise(d, b, c), run(d, a, b) + d->unit);
-}
-
-/* Whether Q_j is below the line from Q_a to P_b. */
-INLINE int below(const diagram *d, int64_t j, int64_t a, int64_t b)
-{
-    return !product_not_below(rise(d, a, j), run(d, a, b) + d->unit, rise(d, a, b) + d->unit, run(d, a, j));
+    if (d->small)
+        return x.rise * y.run >= y.rise * x.run;
+    return product_not_below(x.rise, y.run, y.rise, x.run);
 }
 
 /* The lower hull of P_0 .. P_m; returns how many corners it has. */
-static int64_t lower_hull(const int64_t *W, const int64_t *E, int64_t m, int64_t *hull)
+INLINE int64_t lower_hull(const diagram *d, int64_t *hull)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i <= m; i++) {
+    for (int64_t i = 0; i <= d->m; i++) {
         while (n > 1) {
             int64_t b = hull[n - 1], a = hull[n - 2];
-            if (!product_not_below(E[b] - E[a], W[i] - W[b], E[i] - E[b], W[b] - W[a]))
+            if (!not_flatter(d, way_between(d, a, b), way_between(d, b, i)))
                 break;
             n--;
         }
@@ -63,21 +67,35 @@ static int64_t lower_hull(const int64_t *W, const int64_t *E, int64_t m, int64_t
 INLINE int64_t sweep(const diagram *d, const int64_t *hull, int64_t n_hull, int64_t *bridges)
 {
     int64_t *first = bridges, *left = bridges + d->m, *right = bridges + 2 * d->m, n = 0, a = 0, h = 0, b = 0;
+    way bridge = {0, 0};
     for (int64_t j = 1; j <= d->m; j++) {
-        if (j > 1 && !below(d, j - 1, a, b))
+        if (j > 1 && not_flatter(d, way_between(d, a, j - 1), bridge))
             continue;
         a = j - 1;
+        bridge = bridge_between(d, a, b);
         for (; h + 1 < n_hull; h++) {
             int64_t c = d->mirrored ? d->m - hull[n_hull - 2 - h] : hull[h + 1];
-            if (!no_left_turn(d, a, b, c))
+            if (!not_flatter(d, bridge, way_between(d, b, c)))
                 break;
             b = c;
+            bridge = bridge_between(d, a, b);
         }
         first[n] = j;
         left[n] = a;
         right[n++] = b;
     }
     return n;
+}
+
+/* Called with constants, so that each kind of sweep is compiled for itself. */
+INLINE void sweep_both(const array *corner_weight, const array *corner_events, int64_t m, int64_t unit, int small,
+                       int64_t *hull, int64_t *with_event, int64_t *without, int64_t *n)
+{
+    const diagram d = {corner_weight->data, corner_events->data, m, unit, 0, small};
+    const diagram mirror = {corner_weight->data, corner_events->data, m, unit, 1, small};
+    const int64_t n_hull = lower_hull(&d, hull);
+    n[0] = sweep(&d, hull, n_hull, with_event);
+    n[1] = sweep(&mirror, hull, n_hull, without);
 }
 
 /* with_event and without hold three rows of m numbers each: first, left, right; counts says how many of them are used.
@@ -90,10 +108,9 @@ EXPORT int venn_abers(const array *corner_weight, const array *corner_events, co
         !is_array(with_event, 'i', 8, 3 * m) || !is_array(without, 'i', 8, 3 * m) || !is_array(counts, 'i', 8, 2) ||
         !is_array(hull, 'i', 8, m + 1))
         return WRONG_ARRAY;
-    diagram d = {corner_weight->data, corner_events->data, m, unit, 0};
-    int64_t *n = counts->data, n_hull = lower_hull(d.W, d.E, m, hull->data);
-    n[0] = sweep(&d, hull->data, n_hull, with_event->data);
-    d.mirrored = 1;
-    n[1] = sweep(&d, hull->data, n_hull, without->data);
+    if (((const int64_t *)corner_weight->data)[m] + unit <= INT32_MAX)
+        sweep_both(corner_weight, corner_events, m, unit, 1, hull->data, with_event->data, without->data, counts->data);
+    else
+        sweep_both(corner_weight, corner_events, m, unit, 0, hull->data, with_event->data, without->data, counts->data);
     return 0;
 }
