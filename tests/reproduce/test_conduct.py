@@ -96,3 +96,32 @@ def test_simulated_numbers_agree_within_their_limits():
     assert row.agrees(0.0) is False
     assert row.agrees(0.011) is True
     assert Row(("x",), 0.5).agrees(0.0) is None
+
+
+WIDE = Table(
+    "Two measures",
+    "Table 0",
+    ("n", "measure"),
+    (
+        Row(("10", "a"), 1.0, published=1.0),
+        Row(("10", "b"), 2.0, published=2.5, note="a slip"),
+        Row(("20", "a"), 3.0, low=2.0, high=4.0),
+        Row(("20", "b"), 4.0, printed="≈ 4"),
+    ),
+    digits=1,
+    across="measure",
+)
+
+
+def test_labels_become_columns_and_the_published_number_stands_where_it_differs():
+    assert WIDE.to_markdown().splitlines() == [
+        "| n | a | b | note |",
+        "|---|---:|---:|---|",
+        "| 10 | 1.0 | 2.0 [2.5] | a slip |",
+        "| 20 | 3.0 (2.0 – 4.0) | 4.0 [≈ 4] |  |",
+    ]
+    assert WIDE.agreement == (1, 2)
+
+
+def test_a_wide_table_reads_back():
+    assert Table.from_dict(json.loads(json.dumps(WIDE.to_dict()))) == WIDE
