@@ -1,5 +1,6 @@
 """Pieces are kept, an interrupted run goes on, and files are whole or not there."""
 
+import dataclasses
 import json
 
 import pytest
@@ -125,3 +126,13 @@ def test_labels_become_columns_and_the_published_number_stands_where_it_differs(
 
 def test_a_wide_table_reads_back():
     assert Table.from_dict(json.loads(json.dumps(WIDE.to_dict()))) == WIDE
+
+
+def test_a_table_without_published_numbers_claims_none(tmp_path):
+    table = Table("Ours alone", "", ("x",), (Row(("a",), 1.0, printed="≈ 1"),), digits=1)
+    bare = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((table,)))
+    conduct(bare, tmp_path, progress=False)
+    text = (tmp_path / "gupta-squares.md").read_text()
+    assert "**Ours alone**\n" in text
+    assert "| x | published | ours |\n" in text
+    assert "agree" not in text

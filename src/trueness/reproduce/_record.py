@@ -56,7 +56,8 @@ class Record:
         """A section: what was published, what was found, figures, remarks; `folder` is where the figures are."""
         lines = [f"{'#' * level} {experiment.covers}: {experiment.title}", "", self._how(experiment), ""]
         for table in self.tables:
-            lines += [f"**{table.title}** (published: {table.source})", "", table.to_markdown(), ""]
+            source = f" (published: {table.source})" if table.source else ""
+            lines += [f"**{table.title}**{source}", "", table.to_markdown(), ""]
             lines += [text + "\n" for text in (_agreed(table), table.note) if text]
         for file, caption in self.pictures:
             lines += [f"![{caption}]({folder}{file})", "", f"*{caption}*", ""]

@@ -56,7 +56,7 @@ class Table:
     ----------
     title : str
     source : str
-        Where the published numbers stand: "Table 5".
+        Where the published numbers stand: "Table 5"; empty where there are none.
     headings : tuple of str
         What the labels of the rows are.
     rows : tuple of Row
@@ -121,7 +121,7 @@ class Table:
         columns.append(("ours", True, [self._number(row.ours) for row in rows]))
         if any(row.low is not None for row in rows):
             columns.append(("from – to", True, [self._range(row) for row in rows]))
-        if known:
+        if any(row.published is not None for row in rows):
             columns.append(("difference", True, [self._number(row.difference, "+") for row in rows]))
         if any(row.note for row in rows):
             columns.append(("note", False, [row.note for row in rows]))
