@@ -1,6 +1,7 @@
 """Dogs among the pictures of ImageNet: two networks, six measures, and the time they take (Table 5, Figure 7)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -82,7 +83,9 @@ def plain_binomial(model: str, part: int, parts: int) -> dict[str, float]:
     begin, end = part * y.size // parts, (part + 1) * y.size // parts
     start = process_time()
     rejected = 0
-    for i, bin_of in zip(range(begin, end), np.searchsorted(first, np.arange(begin, end), side="right") - 1, strict=True):
+    for i, bin_of in zip(
+        range(begin, end), np.searchsorted(first, np.arange(begin, end), side="right") - 1, strict=True
+    ):
         size = int(last[bin_of] - first[bin_of])
         rejected += binomtest(int(events[bin_of]), size, float(p[i])).pvalue <= 0.05
     return {"rejected": int(rejected), "rows": end - begin, "seconds": process_time() - start}
@@ -160,7 +163,7 @@ def _remarks(results: Mapping[str, Any], plain: Sequence[Mapping[str, float]]) -
 
 def _pictures() -> tuple[Picture, ...]:
     return tuple(
-        Picture(model, f"{name}: test-based reliability diagram, as Figure 7.", lambda model=model: _diagram(model))
+        Picture(model, f"{name}: test-based reliability diagram, as Figure 7.", partial(_diagram, model))
         for model, name in _MODELS.items()
     )
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from trueness._numerics.binomial import rejected
 from trueness._numerics.student import rejected_t
-from trueness.errors import OneClassWarning
 from trueness._tally.rules import BlockIsotonic, EqualMass, Isotonic
+from trueness.errors import OneClassWarning
 from trueness.measure import ace, ece, estimation_error, mce, tce
 
 __all__ = [
@@ -160,9 +160,7 @@ def _blocks(labels: list[int], n_min: int, n_max: int) -> list[int]:
     sizes: list[int] = []
     for label in labels[: len(labels) - n_min]:
         e, n = label, 1
-        while sizes and (
-            sizes[-1] + n <= n_min or (sizes[-1] + n <= n_max and events[-1] / sizes[-1] >= e / n)
-        ):
+        while sizes and (sizes[-1] + n <= n_min or (sizes[-1] + n <= n_max and events[-1] / sizes[-1] >= e / n)):
             e, n = e + events.pop(), n + sizes.pop()
         events.append(e)
         sizes.append(n)

@@ -19,50 +19,51 @@ from trueness.reproduce._matsubara_procedure import (
 from trueness.reproduce._matsubara_published import SUPPLEMENT, read
 from trueness.reproduce._paper import MATSUBARA
 
-__all__ = ["EXPERIMENTS", "prevalences", "sizes"]
+__all__ = ["EXPERIMENTS", "STUDIED"]
 
 Found = dict[str, dict[str, dict[str, float]]]
+Work = tuple[Callable[..., Found], dict[str, Any]]
 
 _TEST_PREVALENCE = {"A": 0.5, "B": 0.4}
 _USUAL = Limits(300, 1200)
 
 
 class Studied(NamedTuple):
-    """A published table: the authors' file, its number in the paper, what is varied, and how."""
+    """A published table: the authors' file, its number in the paper, what is varied, and the work of a setting."""
 
     file: str
     number: int
     title: str
     varied: str
-    vary: Callable[..., Found]
+    vary: Callable[[str, int, Size], Work]
 
 
 def _both(y: Any, p: Any, limits: Limits) -> dict[str, dict[str, float]]:
     return {"code": by_code(y, p, limits), "text": by_text(y, p, limits)}
 
 
-def bin_sizes(setting: str, seed: int, limits: dict[str, list[int]]) -> Found:
+def bin_sizes(setting: str, seed: int, limits: dict[str, list[int]], **fit: Any) -> Found:
     """Limits (N_min, N_max, bins) by label, on the same rows."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed)
+    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
     return {label: _both(data.y, data.p, Limits(*values)) for label, values in limits.items()}
 
 
-def noise(setting: str, seed: int, deviations: list[float]) -> Found:
+def noise(setting: str, seed: int, deviations: list[float], **fit: Any) -> Found:
     """Noise on the log-odds of the predictions."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed)
+    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
     scores = noisy(data, deviations)
     return {str(s): _both(data.y, p, _USUAL) for s, p in zip(deviations, scores, strict=True)}
 
 
-def levels(setting: str, seed: int, alphas: list[float]) -> Found:
+def levels(setting: str, seed: int, alphas: list[float], **fit: Any) -> Found:
     """The level of the tests."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed)
+    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
     return {str(alpha): _both(data.y, data.p, _USUAL._replace(alpha=alpha)) for alpha in alphas}
 
 
-def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]]) -> Found:
+def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]], **fit: Any) -> Found:
     """Binomial test and t test."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed)
+    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
     found = {}
     for label, values in limits.items():
         asked = Limits(*values)
@@ -82,7 +83,7 @@ def sizes(setting: str, seed: int, tests: list[int]) -> Found:
     return found
 
 
-def prevalences(setting: str, seed: int, shares: list[list[float]]) -> Found:
+def prevalences(seed: int, shares: list[list[float]]) -> Found:
     """Prevalence in training and in test."""
     found = {}
     for train, test in shares:
@@ -99,17 +100,17 @@ _TESTED = {str(n): [n, 4 * n, 3000 // n] for n in (6, 30, 60, 300, 600)}
 _SHARES = (0.5, 0.4, 0.3, 0.2, 0.1, 0.08, 0.06, 0.04, 0.02, 0.0)
 
 
-def _sizes(setting: str, seed: int, size: Size) -> tuple[Callable[..., Found], dict[str, Any]]:
+def _sizes(setting: str, seed: int, size: Size) -> Work:
     tests = [30, 60, 300, 600, 3000, 6000] + ([30_000, 60_000] if size == "full" else [])
     return sizes, {"setting": setting, "seed": seed, "tests": tests}
 
 
-def _prevalences(setting: str, seed: int, size: Size) -> tuple[Callable[..., Found], dict[str, Any]]:  # noqa: ARG001
+def _prevalences(setting: str, seed: int, size: Size) -> Work:  # noqa: ARG001
     lower = _SHARES[:-1] if setting == "A" else _SHARES[1:]
-    return prevalences, {"setting": setting, "seed": seed, "shares": list(map(list, zip(_SHARES, lower, strict=False)))}
+    return prevalences, {"seed": seed, "shares": list(map(list, zip(_SHARES, lower, strict=False)))}
 
 
-def _fixed(function: Callable[..., Found], setting: str, seed: int, size: Size, **options: Any) -> Any:  # noqa: ARG001
+def _fixed(function: Callable[..., Found], setting: str, seed: int, size: Size, **options: Any) -> Work:  # noqa: ARG001
     return function, {"setting": setting, "seed": seed, **options}
 
 
@@ -139,7 +140,7 @@ STUDIED = (
 _NOTES = {
     "minbinsize": "N_max is 6,000. The other bins are 3,000 / N_min in number, at most 1,000.",
     "maxbinsize": "N_min is 1. The numbers of the other bins are those of Table 6, line by line.",
-    "twobinsize": "N_min is 3,000 / bins and N_max four times as much; TCE(Q), ECE, ACE, MCE and MCE(Q) have `bins` bins.",
+    "twobinsize": "N_min is 3,000 / bins and N_max four times as much.",
     "testtype": "B is the binomial test, T the t test; N_max is four times N_min.",
     "differentp": "Where the test prevalence is 0 there are no events.",
 }

@@ -1,6 +1,7 @@
 """A logistic regression where prevalence changes between training and test (Table 2)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,9 @@ def _spread(results: Mapping[str, Any], published: Mapping[str, Mapping[str, flo
         for measure in SIX:
             values = np.concatenate([results[f"sets-{name}-{part}"][measure] for part in range(parts)])
             low, high = np.quantile(values, [0.025, 0.975])
-            row = Row((*_shares(shares), measure), float(values.mean()), published[name][measure], float(low), float(high))
+            row = Row(
+                (*_shares(shares), measure), float(values.mean()), published[name][measure], float(low), float(high)
+            )
             rows.append(row)
     return Table(
         f"The mean over {parts * runs:,} other data sets, and what 95 % of them show",
@@ -112,7 +115,7 @@ def _pictures() -> tuple[Picture, ...]:
         Picture(
             name,
             f"Test-based reliability diagram: prevalence {percent(train)} in training, {percent(test)} in test.",
-            lambda train=train, test=test: _drawn(train, test),
+            partial(_drawn, train, test),
         )
         for name, (train, test) in _SETTINGS.items()
         if name in ("50-50", "50-40")
