@@ -1,5 +1,7 @@
 """What must be said beside the tables: conventions, and the errors that were found."""
 
+from trueness.reproduce._matsubara_findings import TEXT as MATSUBARA
+
 __all__ = ["FINDINGS", "OPENING"]
 
 OPENING = """\
@@ -13,7 +15,7 @@ than the rounding of the printed number or, where ours was simulated, when the p
 """
 
 FINDINGS = {
-    "matsubara": "",
+    "matsubara": MATSUBARA,
     "sun": "",
     "gupta": "",
 }

@@ -19,7 +19,7 @@ from trueness.reproduce._matsubara_procedure import (
 from trueness.reproduce._matsubara_published import SUPPLEMENT, read
 from trueness.reproduce._paper import MATSUBARA
 
-__all__ = ["EXPERIMENTS", "STUDIED"]
+__all__ = ["EXPERIMENTS", "STUDIED", "sizes"]
 
 Found = dict[str, dict[str, dict[str, float]]]
 Work = tuple[Callable[..., Found], dict[str, Any]]
@@ -74,11 +74,11 @@ def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]], **fit: 
     return found
 
 
-def sizes(setting: str, seed: int, tests: list[int]) -> Found:
+def sizes(setting: str, seed: int, tests: list[int], **fit: Any) -> Found:
     """The number of test rows, with 7/3 as many for training."""
     found = {}
     for n in tests:
-        data = drawn(0.5, _TEST_PREVALENCE[setting], n_train=n * 7 // 3, n_test=n, seed=seed)
+        data = drawn(0.5, _TEST_PREVALENCE[setting], n_train=n * 7 // 3, n_test=n, seed=seed, **fit)
         found[str(n)] = _both(data.y, data.p, Limits(n // 20, n // 5))
     return found
 

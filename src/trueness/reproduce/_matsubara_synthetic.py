@@ -136,5 +136,5 @@ TABLE_TWO = Experiment(
     title="six measures of a logistic regression where prevalence changes",
     pieces=_pieces,
     assemble=_assemble,
-    minutes=5,
+    minutes=3,
 )
