@@ -22,7 +22,7 @@ in four points. Every table below is therefore given twice.
    most N_max rows. The code asks whether 2 N_min ≤ N_max instead, whatever the block has, so that a bin can exceed
    N_max (`matsubara-scale` counts how often). No published number that we could recompute depends on it.
 3. *Equal scores.* The text is silent; the code splits them by the order of the rows, so that TCE is not a function
-   of the data: 50 orders of the same 1,000 rows give dozens of values, many points apart (`matsubara-scale`). This
+   of the data: 50 orders of the same 1,000 rows give 47 values between 1.3 and 25.4 % (`matsubara-scale`). This
    library pools equal scores first. On the two ImageNet models, which have ties, both give the published values.
 4. *The t test* of Table 11 divides by the variance k/N (1 − k/N) where the standard deviation belongs (and rejects
    every prediction of a bin whose labels are all equal). The published TCE(P)-T for calibrated data is 37.8000; the
