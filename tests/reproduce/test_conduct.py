@@ -124,6 +124,15 @@ def test_labels_become_columns_and_the_published_number_stands_where_it_differs(
     assert WIDE.agreement == (1, 2)
 
 
+def test_a_wide_table_says_what_brackets_mean(tmp_path):
+    wide = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((WIDE,)))
+    conduct(wide, tmp_path, progress=False)
+    assert (
+        "1 of 2 numbers agree with the published ones; the others stand in brackets."
+        in (tmp_path / "gupta-squares.md").read_text()
+    )
+
+
 def test_a_wide_table_reads_back():
     assert Table.from_dict(json.loads(json.dumps(WIDE.to_dict()))) == WIDE
 

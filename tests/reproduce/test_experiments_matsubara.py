@@ -40,16 +40,16 @@ def numbers(table):
     return {row.labels: row.ours for row in table.rows}
 
 
-# Table: agreement by the code and by the text.
+# By table: agreement by the code and by the text, once where the two give the same.
 AGREEMENT = {
     6: [(96, 98), (87, 98)],
     7: [(96, 98), (87, 98)],
     8: [(70, 70), (64, 70)],
-    9: [(84, 84), (84, 84)],
-    10: [(83, 84), (83, 84)],
+    9: [(84, 84)],
+    10: [(83, 84)],
     11: [(59, 60), (27, 60)],
-    12: [(84, 84), (84, 84)],
-    13: [(126, 126), (126, 126)],
+    12: [(84, 84)],
+    13: [(126, 126)],
 }
 
 
@@ -76,8 +76,9 @@ def test_table_11_is_an_artefact_of_the_variance(record):
 
 
 def test_table_2_by_both_procedures(record):
-    code, text, labelled, means, spread = record("matsubara-table-2").tables
-    assert code.agreement == text.agreement == (36, 36)
+    code, labelled, means, spread = record("matsubara-table-2").tables
+    assert code.agreement == (36, 36)
+    assert "code and of the text alike" in code.title
     # What is named 1 % was computed with 2 %.
     assert labelled.agreement == means.agreement == (0, 0)
     assert numbers(labelled)["1 %", "1 %", "TCE(P)"] == pytest.approx(3.4, abs=5e-5)
@@ -90,11 +91,10 @@ def test_table_2_by_both_procedures(record):
 
 
 def test_table_5(record):
-    code, text, seconds, fused = record("matsubara-table-5").tables
-    for table in (code, text):
-        wrong = [row for row in table.rows if not row.agrees(table.within)]
-        assert [row.labels for row in wrong] == [("ResNet152", "MCE(Q)")]
-        assert round(wrong[0].ours, 4) == 0.0101
+    table, seconds, fused = record("matsubara-table-5").tables
+    wrong = [row for row in table.rows if not row.agrees(table.within)]
+    assert [row.labels for row in wrong] == [("ResNet152", "MCE(Q)")]
+    assert round(wrong[0].ours, 4) == 0.0101
     assert all(0 < row.ours < 2 for row in seconds.rows)
     assert [row.labels for row in fused.rows if row.labels[1] == "Algorithm 3"] == [
         ("AlexNet", "Algorithm 3", "19,970"),
@@ -117,8 +117,8 @@ def test_the_plain_loop_rejects_the_same_predictions(data_folder):
 
 
 def test_bins_on_synthetic_data(record):
-    code, text = map(numbers, record("matsubara-bins").tables)
-    assert code == pytest.approx(text, abs=1e-12)
+    (table,) = record("matsubara-bins").tables
+    text = numbers(table)
     # PAVA has the least total that rising rates can have.
     for data in ("prevalence 50 %", "prevalence 2 %"):
         assert text[data, "total", "PAVA"] <= min(text[data, "total", rule] for rule in ("PAVA-BC", "quantiles"))
@@ -241,18 +241,18 @@ def test_every_model_predicts(benchmark, model):
 
 def test_the_benchmark_tables_on_made_up_files(benchmark):
     done = conduct(EXPERIMENTS["matsubara-tables-3-4-14"], benchmark / "out", size="quick", progress=False)
-    counted, code, text = done.tables
+    counted, code, *text = done.tables
     assert counted.agreement == (0, 6)
     assert {row.ours for row in counted.rows if row.labels[1] == "rows"} == {60}
     assert {row.labels[:2] for row in code.rows} == {
         (name, model) for name in ("abalone", "spambase", "mammography") for model in ("LR", "GB")
     }
-    assert [row.labels for row in code.rows] == [row.labels for row in text.rows]
+    assert all([row.labels for row in table.rows] == [row.labels for row in code.rows] for table in text)
 
 
 def test_table_1_on_made_up_files(benchmark):
     done = conduct(EXPERIMENTS["matsubara-table-1"], benchmark / "out", size="quick", progress=False)
-    assert [table.agreement[1] for table in done.tables] == [12, 12]
+    assert {table.agreement[1] for table in done.tables} == {12}
     assert len(done.pictures) == 2
 
 

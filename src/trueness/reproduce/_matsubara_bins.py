@@ -6,12 +6,11 @@ from typing import Any
 
 from trueness.reproduce._experiment import Experiment, Outcome, Picture, Piece, Size
 from trueness.reproduce._matsubara_benchmark import FILES, predictions, split
-from trueness.reproduce._matsubara_beside import PROCEDURES, ROUNDING
+from trueness.reproduce._matsubara_beside import by_both
 from trueness.reproduce._matsubara_data import drawn
 from trueness.reproduce._matsubara_procedure import RULES, errors_by_code, errors_by_text
 from trueness.reproduce._matsubara_published import TABLE_1, read
 from trueness.reproduce._paper import MATSUBARA
-from trueness.reproduce._table import Row, Table
 
 __all__ = ["BINS", "TABLE_ONE", "estimated"]
 
@@ -45,26 +44,21 @@ def _pieces(source: str, names: Sequence[str], size: Size, seed: int) -> Sequenc
 
 def _assemble(source: str, results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001
     published = {name: read(block, RULES) for name, block in TABLE_1.items()}
-    tables = []
-    for key, words in PROCEDURES.items():
-        rows = []
-        for name, found in results.items():
-            for i, error in enumerate(_ERRORS):
-                for rule in RULES:
-                    printed = published[name][error][rule] if name in published else None
-                    rows.append(Row((name, error, f"{rule}"), found[key][rule][i], printed))
-        where = "Table 1; the digits from the authors' S2_UCI.ipynb" if source == "forest" else ""
-        title = f"Variance of the labels within bins, over rows (total) and over bins (average), {words}"
-        headings = ("data", "variance", "bins")
-        tables.append(
-            Table(title, where, headings, tuple(rows), within=ROUNDING, note=_counts(results, key), across="bins")
-        )
+    lines = []
+    for name, found in results.items():
+        for i, error in enumerate(_ERRORS):
+            ours = {key: {rule: found[key][rule][i] for rule in RULES} for key in found}
+            lines.append(((name, error), ours, published.get(name, {}).get(error, {})))
+    source_of_numbers = "Table 1; the digits from the authors' S2_UCI.ipynb" if source == "forest" else ""
+    title = "Variance of the labels within bins, over rows (total) and over bins (average)"
+    tables = by_both(title, source_of_numbers, ("data", "variance"), lines, note=_counts(results))
     return Outcome(tuple(tables), _pictures(source, tuple(results)))
 
 
-def _counts(results: Mapping[str, Any], key: str) -> str:
+def _counts(results: Mapping[str, Any]) -> str:
     parts = [
-        f"{name} {', '.join(f'{rule} {found[key][rule][2]:g}' for rule in RULES)}" for name, found in results.items()
+        f"{name} " + ", ".join(f"{rule} {found['text'][rule][2]:g}" for rule in RULES)
+        for name, found in results.items()
     ]
     return f"Numbers of bins: {'; '.join(parts)}."
 

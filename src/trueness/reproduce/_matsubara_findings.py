@@ -13,7 +13,7 @@ one place the paper and the file are known to differ: Table 5 has MCE(Q) = 0.010
 the predictions 0.0101.
 
 **Text and code are two procedures.** The published numbers were computed by the code, which departs from the text
-in four points. Every table below is therefore given twice.
+in four points. Every table below is therefore given twice, unless both procedures give the same.
 
 1. *Quantile bins.* The text cuts N rows into B bins of equal size. The code cuts at `int(j / B * N)` in floating
    point, which moves some cuts by one row: 1740 becomes 1739 for N = 6,000 and B = 100. In Table 8 that changes

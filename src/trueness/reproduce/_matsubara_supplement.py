@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from trueness.reproduce._experiment import Experiment, Outcome, Piece, Size
-from trueness.reproduce._matsubara_beside import PROCEDURES, beside, percent
+from trueness.reproduce._matsubara_beside import by_both, percent
 from trueness.reproduce._matsubara_data import drawn, noisy
 from trueness.reproduce._matsubara_procedure import (
     MEASURES,
@@ -153,17 +153,14 @@ def _pieces(study: Studied, size: Size, seed: int) -> Sequence[Piece]:
 def _assemble(study: Studied, results: Mapping[str, Found], size: Size) -> Outcome:  # noqa: ARG001
     columns = TESTS if study.file == "testtype" else MEASURES
     published = {setting: read(SUPPLEMENT[f"{study.file}_{setting}"], columns) for setting in results}
-    tables = []
-    for key, words in PROCEDURES.items():
-        lines = [
-            ((_prevalence(study, setting, label), label), by[key], published[setting][label])
-            for setting, found in results.items()
-            for label, by in found.items()
-        ]
-        source = f"Table {study.number}; the digits from the authors' Supplement/{study.file}_*.csv"
-        title = f"Table {study.number}, {study.title}, {words}"
-        tables.append(beside(title, source, ("in test", study.varied), lines, note=_NOTES.get(study.file, "")))
-    return Outcome(tuple(tables))
+    lines = [
+        ((_prevalence(study, setting, label), label), by, published[setting][label])
+        for setting, found in results.items()
+        for label, by in found.items()
+    ]
+    source = f"Table {study.number}; the digits from the authors' Supplement/{study.file}_*.csv"
+    title, headings = f"Table {study.number}, {study.title}", ("in test", study.varied)
+    return Outcome(tuple(by_both(title, source, headings, lines, note=_NOTES.get(study.file, ""))))
 
 
 def _prevalence(study: Studied, setting: str, label: str) -> str:

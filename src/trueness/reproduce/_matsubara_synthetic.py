@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueness.reproduce._experiment import Experiment, Outcome, Picture, Piece, Size
-from trueness.reproduce._matsubara_beside import PROCEDURES, ROUNDING, beside, percent
+from trueness.reproduce._matsubara_beside import ROUNDING, beside, by_both, percent
 from trueness.reproduce._matsubara_data import drawn
 from trueness.reproduce._matsubara_procedure import Limits, by_code, by_text
 from trueness.reproduce._matsubara_published import SIX, TABLE_2, read
@@ -66,10 +66,9 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
     published = read(TABLE_2, SIX)
-    tables = []
-    for key, words in PROCEDURES.items():
-        lines = [(_shares(_SETTINGS[name]), _six(by[key]), published[name]) for name, by in results["code"].items()]
-        tables.append(beside(f"Table 2, {words}", _SOURCE, ("in training", "in test"), lines))
+    settings = results["code"].items()
+    both = [(_shares(_SETTINGS[name]), {k: _six(v) for k, v in by.items()}, published[name]) for name, by in settings]
+    tables = by_both("Table 2", _SOURCE, ("in training", "in test"), both)
     lines = [(_shares(_AS_LABELLED[n]), _six(by["code"]), published[n]) for n, by in results["labelled"].items()]
     note = "In brackets: the numbers stored for these labels. They are those of twice the prevalence."
     title = "What the prevalences of the file's labels (01-01, 01-00, 01-02) give"

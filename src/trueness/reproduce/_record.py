@@ -71,7 +71,8 @@ class Record:
 
 def _agreed(table: Table) -> str:
     agree, known = table.agreement
-    return f"{agree:,} of {known:,} numbers agree with the published ones." if known else ""
+    where = "; the others stand in brackets" if table.across and agree < known else ""
+    return f"{agree:,} of {known:,} numbers agree with the published ones{where}." if known else ""
 
 
 def duration(seconds: float) -> str:
