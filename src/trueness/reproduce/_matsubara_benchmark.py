@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from trueness.errors import InputError
 from trueness.reproduce._data import data_file
+from trueness.reproduce._matsubara_logistic import fitted_scores
 
 __all__ = ["FILES", "MODELS", "Split", "predictions", "split"]
 
@@ -87,6 +88,8 @@ def predictions(model: str, data: Split) -> Floats:
     """P(Y = 1) of the test rows, by one of the five models."""
     from warnings import catch_warnings, filterwarnings
 
+    if model == "LR":
+        return fitted_scores(data.x_train, data.y_train, data.x_test)
     with catch_warnings():
         # scikit-learn 1.9 announces the end of SVC's own probabilities, which are what the authors used.
         filterwarnings("ignore", message="The `probability` parameter was deprecated", category=FutureWarning)
@@ -96,12 +99,10 @@ def predictions(model: str, data: Split) -> Floats:
 
 def _model(name: str):  # type: ignore[no-untyped-def]  # scikit-learn has no types
     from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
     from sklearn.svm import SVC
 
     return {
-        "LR": LogisticRegression(max_iter=10_000),
         "SVM": SVC(kernel="rbf", probability=True, random_state=0),
         "RF": RandomForestClassifier(max_depth=10, random_state=0),
         "GB": GradientBoostingClassifier(random_state=0),

@@ -1,16 +1,13 @@
 """One feature, two classes: the data of Matsubara et al. 2023, drawn as their notebooks draw them."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Drawn", "drawn", "noisy"]
+from trueness.reproduce._matsubara_logistic import Ended, fitted_scores
 
-# The tables need a fit that has converged: with scikit-learn's own tolerance, 1e-4, the fit ends early by
-# an amount that differs between its versions, and half of the rows differ in a few predictions.
-_TOLERANCE = 1e-9
+__all__ = ["Drawn", "drawn", "noisy"]
 
 
 class Drawn(NamedTuple):
@@ -28,24 +25,18 @@ def drawn(
     n_train: int = 14_000,
     n_test: int = 6_000,
     centre: float = 0.5,
-    tolerance: float = _TOLERANCE,
-    moved: Sequence[float] = (0.0, 0.0),
+    ended: Ended = "then",
     seed: int = 0,
 ) -> Drawn:
     """A logistic regression fitted where P(Y = 1) is `train`, and its predictions where it is `test`.
 
     x | y ~ N(±centre, 2²). The generator is NumPy's legacy one, and labels of both parts come before the
-    features: with seed 0 these are the very rows of the authors. Intercept and slope of the fit are
-    `moved` by so much.
+    features: with seed 0 these are the very rows of the authors.
     """
-    from sklearn.linear_model import LogisticRegression
-
     rng = np.random.RandomState(seed)
     y_train, y_test = rng.binomial(1, train, n_train), rng.binomial(1, test, n_test)
     x_train, x_test = (centre * (2 * y - 1) + 2 * rng.standard_normal(y.size) for y in (y_train, y_test))
-    model = LogisticRegression(tol=tolerance, max_iter=10_000).fit(x_train[:, None], y_train)
-    model.intercept_, model.coef_ = model.intercept_ + moved[0], model.coef_ + moved[1]
-    return Drawn(y_test, model.predict_proba(x_test[:, None])[:, 1], rng)
+    return Drawn(y_test, fitted_scores(x_train[:, None], y_train, x_test[:, None], ended), rng)
 
 
 def noisy(data: Drawn, deviations: list[float]) -> list[NDArray[np.float64]]:

@@ -19,7 +19,7 @@ from trueness.reproduce._matsubara_procedure import (
 from trueness.reproduce._matsubara_published import SUPPLEMENT, read
 from trueness.reproduce._paper import MATSUBARA
 
-__all__ = ["EXPERIMENTS", "STUDIED", "sizes"]
+__all__ = ["EXPERIMENTS", "STUDIED"]
 
 Found = dict[str, dict[str, dict[str, float]]]
 Work = tuple[Callable[..., Found], dict[str, Any]]
@@ -83,11 +83,11 @@ def sizes(setting: str, seed: int, tests: list[int], **fit: Any) -> Found:
     return found
 
 
-def prevalences(seed: int, shares: list[list[float]]) -> Found:
+def prevalences(seed: int, shares: list[list[float]], **fit: Any) -> Found:
     """Prevalence in training and in test."""
     found = {}
     for train, test in shares:
-        data = drawn(train, test, seed=seed)
+        data = drawn(train, test, seed=seed, **fit)
         found[str(train)] = _both(data.y, data.p, _USUAL)
     return found
 
