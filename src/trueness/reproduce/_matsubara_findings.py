@@ -38,7 +38,7 @@ away from the optimum. At the optimum itself 723 of the 732 numbers come out; as
 
 **Errors in the description.**
 
-- *Prevalence.* The authors' file of Table 2 labels three rows 01-01, 01-00 and 01-02, as does the notebook. Their
+- *Prevalence.* The authors' file of Table 2 labels three rows 01-01, 01-00 and 01-02, and the notebook draws 1 %. Their
   numbers are those of a training prevalence of 2 % and test prevalences of 2 %, 0 % and 4 %, to every digit, and the
   first two stand again in Table 13 under 2 %; the prevalences of the labels give other numbers (TCE(P) 3.4 instead
   of 13.1 for the first).

@@ -177,7 +177,7 @@ def _experiment(study: Studied) -> Experiment:
         title=study.title,
         pieces=partial(_pieces, study),
         assemble=partial(_assemble, study),
-        minutes=0.2,
+        minutes=0.05,
     )
 
 
