@@ -1,5 +1,6 @@
 """Pieces are kept, an interrupted run goes on, and files are whole or not there."""
 
+import dataclasses
 import json
 
 import pytest
@@ -96,3 +97,51 @@ def test_simulated_numbers_agree_within_their_limits():
     assert row.agrees(0.0) is False
     assert row.agrees(0.011) is True
     assert Row(("x",), 0.5).agrees(0.0) is None
+
+
+WIDE = Table(
+    "Two measures",
+    "Table 0",
+    ("n", "measure"),
+    (
+        Row(("10", "a"), 1.0, published=1.0),
+        Row(("10", "b"), 2.0, published=2.5, note="a slip"),
+        Row(("20", "a"), 3.0, low=2.0, high=4.0),
+        Row(("20", "b"), 4.0, printed="≈ 4"),
+    ),
+    digits=1,
+    across="measure",
+)
+
+
+def test_labels_become_columns_and_the_published_number_stands_where_it_differs():
+    assert WIDE.to_markdown().splitlines() == [
+        "| n | a | b | note |",
+        "|---|---:|---:|---|",
+        "| 10 | 1.0 | 2.0 [2.5] | a slip |",
+        "| 20 | 3.0 (2.0 – 4.0) | 4.0 [≈ 4] |  |",
+    ]
+    assert WIDE.agreement == (1, 2)
+
+
+def test_a_wide_table_says_what_brackets_mean(tmp_path):
+    wide = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((WIDE,)))
+    conduct(wide, tmp_path, progress=False)
+    assert (
+        "1 of 2 numbers agree with the published ones; the others stand in brackets."
+        in (tmp_path / "gupta-squares.md").read_text()
+    )
+
+
+def test_a_wide_table_reads_back():
+    assert Table.from_dict(json.loads(json.dumps(WIDE.to_dict()))) == WIDE
+
+
+def test_a_table_without_published_numbers_claims_none(tmp_path):
+    table = Table("Ours alone", "", ("x",), (Row(("a",), 1.0, printed="≈ 1"),), digits=1)
+    bare = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((table,)))
+    conduct(bare, tmp_path, progress=False)
+    text = (tmp_path / "gupta-squares.md").read_text()
+    assert "**Ours alone**\n" in text
+    assert "| x | published | ours |\n" in text
+    assert "agree" not in text

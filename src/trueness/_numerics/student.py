@@ -37,8 +37,9 @@ def rejected_t(
     alpha : float
         Level of the test, between 0 and 1.
     deviation : {'standard', 'variance'}, default 'standard'
-        What the difference is divided by. 'variance' repeats a slip of the code published with the
-        test-based calibration error, to reproduce its tables; it is no test of level ``alpha``.
+        What the difference is divided by. 'variance' is what the code published with the test-based
+        calibration error does, to reproduce its tables; it is no test of level ``alpha``: it takes
+        :math:`r (1 - r)` for :math:`s`, and rejects everything where that is 0.
 
     Returns
     -------
@@ -58,18 +59,28 @@ def rejected_t(
     [False, False, True]
     """
     scores = np.asarray(scores, np.float64)
-    rate, reach = _accepted(np.asarray(k, np.float64), np.asarray(n, np.float64), alpha, deviation)
+    k, n = np.asarray(k, np.float64), np.asarray(n, np.float64)
+    rate, reach = _accepted(k, n, alpha) if deviation == "standard" else _accepted_by_code(k, n, alpha)
     sizes = np.diff(np.append(np.asarray(starts, np.int64), scores.size))
     distance = np.abs(np.repeat(rate, sizes) - scores)
-    return np.asarray((distance >= np.repeat(reach, sizes)) & (distance > 0))
+    rejected = distance >= np.repeat(reach, sizes)
+    return np.asarray(rejected & (distance > 0) if deviation == "standard" else rejected)
 
 
-def _accepted(k: FloatArray, n: FloatArray, alpha: float, deviation: str) -> tuple[FloatArray, FloatArray]:
+def _accepted(k: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Rate of each bin, and the distance from it at which rejection begins."""
     testable = n > 1
     n = np.where(testable, n, 2.0)
     rate = k / n
-    variance = rate * (1 - rate) * n / (n - 1)
-    spread = variance if deviation == "variance" else np.sqrt(variance)
+    spread = np.sqrt(rate * (1 - rate) * n / (n - 1))
     reach = -stdtrit(n - 1, alpha / 2) * spread / np.sqrt(n)
     return np.where(testable, rate, 0.5), np.where(testable, reach, np.inf)
+
+
+def _accepted_by_code(k: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+    n = np.maximum(n, 1.0)
+    rate = k / n
+    spread = rate * (1 - rate)
+    # Of one row, and of equal labels, the code rejects even the rate itself.
+    reach = -stdtrit(np.maximum(n - 1, 1.0), alpha / 2) * spread / np.sqrt(n)
+    return rate, reach

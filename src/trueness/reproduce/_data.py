@@ -13,6 +13,22 @@ _WHAT = {
     "imagenet_dogs.npz": "`y_true` (dog or not, ImageNet validation) and the P(dog) of `alexnet` and `resnet152`",
     "top1_confidence.npz": "top-1 confidence and correctness of CIFAR-10 and ImageNet models",
     "cifar10_resnet50_logits.npz": "logits and labels of CIFAR-10 by a ResNet-50, validation and test",
+    "spambase.data": "spambase, number 94 at the UCI machine learning repository, as it is there",
+    **{
+        f"x{number}data.npz": f"{name} of imbalanced-learn's benchmark, a file of the archive that its "
+        "`fetch_datasets` unpacks into scikit_learn_data/zenodo"
+        for number, name in (
+            (2, "optical_digits"),
+            (3, "satimage"),
+            (4, "pen_digits"),
+            (5, "abalone"),
+            (9, "isolet"),
+            (15, "coil_2000"),
+            (21, "letter_img"),
+            (23, "webpage"),
+            (25, "mammography"),
+        )
+    },
 }
 
 

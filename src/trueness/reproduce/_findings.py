@@ -1,5 +1,7 @@
 """What must be said beside the tables: conventions, and the errors that were found."""
 
+from trueness.reproduce._matsubara_findings import TEXT as MATSUBARA
+
 __all__ = ["FINDINGS", "OPENING"]
 
 OPENING = """\
@@ -32,7 +34,7 @@ of the paper must know:
 """
 
 FINDINGS = {
-    "matsubara": "",
+    "matsubara": MATSUBARA,
     "sun": "",
     "gupta": _GUPTA,
 }

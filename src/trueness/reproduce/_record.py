@@ -56,7 +56,8 @@ class Record:
         """A section: what was published, what was found, figures, remarks; `folder` is where the figures are."""
         lines = [f"{'#' * level} {experiment.covers}: {experiment.title}", "", self._how(experiment), ""]
         for table in self.tables:
-            lines += [f"**{table.title}** (published: {table.source})", "", table.to_markdown(), ""]
+            source = f" (published: {table.source})" if table.source else ""
+            lines += [f"**{table.title}**{source}", "", table.to_markdown(), ""]
             lines += [text + "\n" for text in (_agreed(table), table.note) if text]
         for file, caption in self.pictures:
             lines += [f"![{caption}]({folder}{file})", "", f"*{caption}*", ""]
@@ -70,7 +71,8 @@ class Record:
 
 def _agreed(table: Table) -> str:
     agree, known = table.agreement
-    return f"{agree:,} of {known:,} numbers agree with the published ones." if known else ""
+    where = "; the others stand in brackets" if table.across and agree < known else ""
+    return f"{agree:,} of {known:,} numbers agree with the published ones{where}." if known else ""
 
 
 def duration(seconds: float) -> str:
