@@ -54,10 +54,7 @@ def subsamples(outcomes: Outcomes, size: int, resamples: int, rng: np.random.Gen
     step = max(1, _BATCH // max(size, outcomes.first.size))
     for begin in range(0, resamples, step):
         batch = min(step, resamples - begin)
-        if replace:
-            rows = rng.integers(0, n, (batch, size))
-        else:
-            rows = _different(n, size, batch, rng)
+        rows = rng.integers(0, n, (batch, size)) if replace else _different(n, size, batch, rng)
         batches.append(outcomes.of_rows(rows))
     return np.concatenate(batches)
 
