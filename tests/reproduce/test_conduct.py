@@ -96,3 +96,25 @@ def test_simulated_numbers_agree_within_their_limits():
     assert row.agrees(0.0) is False
     assert row.agrees(0.011) is True
     assert Row(("x",), 0.5).agrees(0.0) is None
+
+
+def test_a_wide_table_has_a_column_for_each_label():
+    rows = [Row((beta, method), 0.5 + i, low=0, high=9) for i, (beta, method) in enumerate(("0a", "0b", "1b"))]
+    table = Table("Coverage", "", ("β", "method"), tuple(rows), digits=1, across="method")
+    assert table.to_markdown().splitlines() == [
+        "| β | a | b |",
+        "|---|---:|---:|",
+        "| 0 | 0.5 | 1.5 |",
+        "| 1 | – | 2.5 |",
+    ]
+    assert Table.from_dict(json.loads(json.dumps(table.to_dict()))) == table
+
+
+def test_a_reference_that_is_not_in_print_is_not_called_published():
+    table = Table("T", "20,000 runs", ("x",), (Row(("a",), 1.0, published=1.0),), against="reference")
+    record = Record("gupta-squares", "full", 0, 1.0, "0", (table,), (), ())
+    text = record.to_markdown(EXPERIMENT)
+    assert "**T** (reference: 20,000 runs)" in text
+    assert "| x | reference | ours | difference |" in text
+    assert "1 of 1 numbers agree with the reference ones." in text
+    assert record.agreement == (0, 0)

@@ -33,8 +33,8 @@ class Record:
 
     @property
     def agreement(self) -> tuple[int, int]:
-        """Rows that agree with the published number, of those that have one."""
-        counts = [table.agreement for table in self.tables]
+        """Rows that agree with the published number, of those that have one; other references do not count."""
+        counts = [table.agreement for table in self.tables if table.against == "published"]
         return sum(agree for agree, _ in counts), sum(known for _, known in counts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +56,8 @@ class Record:
         """A section: what was published, what was found, figures, remarks; `folder` is where the figures are."""
         lines = [f"{'#' * level} {experiment.covers}: {experiment.title}", "", self._how(experiment), ""]
         for table in self.tables:
-            lines += [f"**{table.title}** (published: {table.source})", "", table.to_markdown(), ""]
+            beside = f" ({table.against}: {table.source})" if table.source else ""
+            lines += [f"**{table.title}**{beside}", "", table.to_markdown(), ""]
             lines += [text + "\n" for text in (_agreed(table), table.note) if text]
         for file, caption in self.pictures:
             lines += [f"![{caption}]({folder}{file})", "", f"*{caption}*", ""]
@@ -70,7 +71,7 @@ class Record:
 
 def _agreed(table: Table) -> str:
     agree, known = table.agreement
-    return f"{agree:,} of {known:,} numbers agree with the published ones." if known else ""
+    return f"{agree:,} of {known:,} numbers agree with the {table.against} ones." if known else ""
 
 
 def duration(seconds: float) -> str:

@@ -56,7 +56,7 @@ class Table:
     ----------
     title : str
     source : str
-        Where the published numbers stand: "Table 5".
+        Where the published numbers stand: "Table 5". Empty if none is in print.
     headings : tuple of str
         What the labels of the rows are.
     rows : tuple of Row
@@ -66,6 +66,11 @@ class Table:
         Digits after the point.
     note : str
         What holds for all rows.
+    against : str
+        What the other numbers are, where they are not in print: "reference".
+    across : str
+        The heading whose labels become columns, one number each: a wide table of ours alone. What is left out, the
+        limits of simulated numbers, is in the record.
     """
 
     title: str
@@ -75,8 +80,11 @@ class Table:
     within: float = 0.0
     digits: int = 4
     note: str = ""
+    against: str = "published"
+    across: str = ""
 
     def __post_init__(self) -> None:
+        assert not self.across or self.across in self.headings, f"{self.title}: no heading {self.across!r}"
         for row in self.rows:
             assert len(row.labels) == len(self.headings), f"{self.title}: {row.labels} under {self.headings}"
 
@@ -88,7 +96,7 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python, ready for JSON."""
-        fields = ("title", "source", "within", "digits", "note")
+        fields = ("title", "source", "within", "digits", "note", "against", "across")
         rows = [{**vars(row), "labels": list(row.labels)} for row in self.rows]
         return {**{name: getattr(self, name) for name in fields}, "headings": list(self.headings), "rows": rows}
 
@@ -100,7 +108,7 @@ class Table:
 
     def to_markdown(self) -> str:
         """A table with the columns that are needed: published, ours, where it may lie, difference, note."""
-        columns = self._columns()
+        columns = self._wide() if self.across else self._columns()
         head = "| " + " | ".join(name for name, _, _ in columns) + " |"
         rule = "|" + "|".join("---:" if right else "---" for _, right, _ in columns) + "|"
         cells = zip(*(values for _, _, values in columns), strict=True)
@@ -112,7 +120,7 @@ class Table:
         columns = [(name, False, [row.labels[i] for row in rows]) for i, name in enumerate(self.headings)]
         known = any(row.published is not None or row.printed for row in rows)
         if known:
-            columns.append(("published", True, [row.printed or self._number(row.published) for row in rows]))
+            columns.append((self.against, True, [row.printed or self._number(row.published) for row in rows]))
         columns.append(("ours", True, [self._number(row.ours) for row in rows]))
         if any(row.low is not None for row in rows):
             columns.append(("from – to", True, [self._range(row) for row in rows]))
@@ -121,6 +129,14 @@ class Table:
         if any(row.note for row in rows):
             columns.append(("note", False, [row.note for row in rows]))
         return columns
+
+    def _wide(self) -> list[tuple[str, bool, list[str]]]:
+        at = self.headings.index(self.across)
+        found = {(row.labels[:at] + row.labels[at + 1 :], row.labels[at]): self._number(row.ours) for row in self.rows}
+        lines, names = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1))
+        rest = self.headings[:at] + self.headings[at + 1 :]
+        columns = [(name, False, [str(line[i]) for line in lines]) for i, name in enumerate(rest)]
+        return columns + [(str(name), True, [found.get((line, name), "–") for line in lines]) for name in names]
 
     def _range(self, row: Row) -> str:
         return "" if row.low is None else f"{self._number(row.low)} – {self._number(row.high)}"
