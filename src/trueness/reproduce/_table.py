@@ -133,10 +133,10 @@ class Table:
     def _wide(self) -> list[tuple[str, bool, list[str]]]:
         at = self.headings.index(self.across)
         found = {(row.labels[:at] + row.labels[at + 1 :], row.labels[at]): self._number(row.ours) for row in self.rows}
-        lines, names = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1))
+        lines, names = dict.fromkeys(line for line, _ in found), dict.fromkeys(name for _, name in found)
         rest = self.headings[:at] + self.headings[at + 1 :]
-        columns = [(name, False, [str(line[i]) for line in lines]) for i, name in enumerate(rest)]
-        return columns + [(str(name), True, [found.get((line, name), "–") for line in lines]) for name in names]
+        columns = [(name, False, [line[i] for line in lines]) for i, name in enumerate(rest)]
+        return columns + [(name, True, [found.get((line, name), "–") for line in lines]) for name in names]
 
     def _range(self, row: Row) -> str:
         return "" if row.low is None else f"{self._number(row.low)} – {self._number(row.high)}"
