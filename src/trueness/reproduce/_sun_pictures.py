@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from trueness.plot._canvas import GREY, axes_for, legend_of, style_of
 from trueness.reproduce._sun_methods import PUBLISHED, RIGHTED
 from trueness.reproduce._sun_settings import LEVEL, SETTINGS
+from trueness.reproduce._table import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Limits", "Point", "draw_coverage", "draw_length", "draw_power"]
+__all__ = ["Limits", "Point", "draw_bins", "draw_coverage", "draw_length", "draw_models", "draw_power"]
 
 
 class Point(NamedTuple):
@@ -70,7 +71,7 @@ def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
     for column, setting in enumerate(SETTINGS):
         own = [p for p in points if p.setting == setting and p.method != "analytic, reachable"]
         _lines(axes[0][column], own, "length", limits)
-        axes[0][column].set_yscale("log")
+        _plain_log(axes[0][column])
         published = {p.beta: p.length for p in own if p.method == "analytic"}
 
         def ratio(point: Point, what: str, by: dict[float, Any] = published) -> tuple[float, float, float]:
@@ -83,6 +84,14 @@ def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
         axes[1][column].yaxis.set_major_formatter("{x:g}")
     _finish(figure, axes, ("mean length", "length / length of analytic"))
     return figure
+
+
+def _plain_log(panel: "Axes") -> None:
+    panel.set_yscale("log")
+    panel.yaxis.set_major_formatter("{x:g}")
+    low, high = panel.get_ylim()
+    if high < 20 * low:  # few powers of ten, so that numbers between them are needed
+        panel.yaxis.set_minor_formatter("{x:g}")
 
 
 def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
@@ -128,3 +137,89 @@ def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...])
         panel.set_xlabel("l2 calibration error")
     place = {"loc": "outside lower center", "ncols": 5}
     legend_of(figure, list(seen.values()), list(seen), frameon=False, fontsize=9, **place)
+
+
+def draw_bins(rows: Sequence[Row]) -> "Figure":
+    """A row for each kind of error; a line for each number of rows, a ring at the bins of the rule."""
+    found: dict[str, dict[str, dict[int, Row]]] = {}
+    ruled = set()
+    for row in rows:
+        error, n, bins, what = row.labels
+        number = int(bins.split()[0])
+        if "rule" in bins:
+            ruled.add((n, number))
+        found.setdefault(error, {}).setdefault(f"{what}|{n}", {})[number] = row
+    shown = ("rms error / true", "coverage", "share without zero")
+    flat, _ = axes_for("CoverageDisplay", None, len(found) * len(shown), size=(3.9, 2.8), columns=len(shown))
+    sizes = list(dict.fromkeys(row.labels[1] for row in rows))
+    for i, (error, of) in enumerate(found.items()):
+        for j, what in enumerate(shown):
+            panel = flat[i * len(shown) + j]
+            for number, n in enumerate(sizes):
+                _bins_line(panel, of[f"{what}|{n}"], f"{n} rows", number, [b for m, b in ruled if m == n])
+            panel.set_title(error, fontsize=9)
+            panel.set_xscale("log")
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.set_xlabel("bins")
+            panel.set_ylabel(what)
+            panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+            if what == "coverage":
+                panel.axhline(LEVEL, color=GREY, linewidth=1)
+            elif what == shown[0]:
+                _plain_log(panel)
+    handles, names = flat[0].get_legend_handles_labels()
+    figure: Any = flat[0].figure
+    legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
+    return figure  # type: ignore[no-any-return]
+
+
+def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, ruled: Sequence[int]) -> None:
+    style = style_of(number)
+    bins = sorted(points)
+    values = [points[b].ours for b in bins]
+    low, high = (
+        [abs((getattr(points[b], end) or points[b].ours) - points[b].ours) for b in bins] for end in ("low", "high")
+    )
+    panel.errorbar(
+        bins,
+        values,
+        yerr=[low, high],
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.dashes,
+        markersize=4,
+        linewidth=1.2,
+        elinewidth=0.8,
+        label=label,
+    )
+    at = [b for b in bins if b in ruled]
+    panel.plot(at, [points[b].ours for b in at], "o", markersize=10, markerfacecolor="none", color=style.colour)
+
+
+def draw_models(rows: Sequence[Row]) -> "Figure":
+    """Intervals of each scaling, a panel for each k: a ring at zero if zero is in the set."""
+    sets: dict[tuple[str, str, str], dict[str, float]] = {}
+    for row in rows:
+        k, scaling, method, end = row.labels
+        sets.setdefault((k, scaling, method), {})[end] = row.ours
+    tops, scalings, methods = (list(dict.fromkeys(key[part] for key in sets)) for part in range(3))
+    flat, _ = axes_for("CoverageDisplay", None, len(tops), size=(4.2, 2.8), columns=len(tops))
+    for panel, k in zip(flat, tops, strict=True):
+        for j, method in enumerate(methods):
+            style = style_of(j)
+            for i, scaling in enumerate(scalings):
+                own = sets[k, scaling, method]
+                y = i + 0.15 * (2 * j - 1)
+                panel.plot([own["low"], own["high"]], [y, y], color=style.colour, linewidth=3, alpha=0.5)
+                panel.plot(own["estimate"], y, style.marker, color=style.colour, label=method if i == 0 else None)
+                if own["zero in the set (1: yes)"]:
+                    panel.plot(0, y, "o", markerfacecolor="none", color=style.colour)
+        panel.set_yticks(range(len(scalings)), scalings if k == tops[0] else [""] * len(scalings))
+        panel.invert_yaxis()
+        panel.set_title(f"k = {k}", fontsize=10)
+        panel.set_xlabel("l2 calibration error")
+        panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+    handles, names = flat[0].get_legend_handles_labels()
+    figure: Any = flat[0].figure
+    legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=2)
+    return figure  # type: ignore[no-any-return]
