@@ -58,8 +58,10 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
+        # There is no public way to end a piece of minutes at once, and after `shutdown` not even a private one.
+        working = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in list((pool._processes or {}).values()):  # no public way ends a piece of minutes at once
+        for process in working:
             process.terminate()
         raise
     pool.shutdown()
