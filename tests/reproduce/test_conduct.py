@@ -100,13 +100,10 @@ def test_simulated_numbers_agree_within_their_limits():
 
 def test_a_wide_table_has_a_column_for_each_label():
     rows = [Row((beta, method), 0.5 + i, low=0, high=9) for i, (beta, method) in enumerate(("0a", "0b", "1b"))]
+    rows.append(Row(("1", "c"), 1.0, note="yes"))
     table = Table("Coverage", "", ("β", "method"), tuple(rows), digits=1, across="method")
-    assert table.to_markdown().splitlines() == [
-        "| β | a | b |",
-        "|---|---:|---:|",
-        "| 0 | 0.5 | 1.5 |",
-        "| 1 | – | 2.5 |",
-    ]
+    text = ["| β | a | b | c |", "|---|---:|---:|---:|", "| 0 | 0.5 | 1.5 | – |", "| 1 | – | 2.5 | yes |"]
+    assert table.to_markdown().splitlines() == text
     assert Table.from_dict(json.loads(json.dumps(table.to_dict()))) == table
 
 

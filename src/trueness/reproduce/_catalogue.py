@@ -6,12 +6,13 @@ from trueness.reproduce._sun_bias import REMARK_B8
 from trueness.reproduce._sun_bins import BIN_COUNT
 from trueness.reproduce._sun_coverage import FIGURES_3_4_5, FIGURES_8_9_10
 from trueness.reproduce._sun_models import TABLES_1_2
+from trueness.reproduce._sun_stored import STORED_CODE
 from trueness.reproduce._sun_zero import ZERO_RULE
 
 __all__ = ["EXPERIMENTS"]
 
 _ALL: tuple[Experiment, ...] = (
-    *(FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT),
+    *(FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE),
     SAMPLE_SIZE,
 )
 

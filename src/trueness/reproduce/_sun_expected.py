@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-__all__ = ["Expected", "expected"]
+__all__ = ["Expected", "expected", "true_with_intercept"]
 
 _SHAPES = {1: (1.0, 1.0), 2: (5.0, 0.5)}
 _NODES = 400
@@ -49,7 +49,16 @@ def expected(setting: int, beta: float, n: int, cells: int) -> Expected:
     )
 
 
-def _moments(setting: int, beta: float, low: float, high: float) -> tuple[float, float, float]:
+def true_with_intercept(setting: int, beta: float, intercept: float) -> float:
+    """The squared error of the larger score if the log-odds of the first class have this intercept.
+
+    The larger score is that of the first class in half of the rows, and of the second in the other half, where the
+    intercept counts the other way.
+    """
+    return _moments(setting, beta, 0.5, 1.0, intercept)[2]
+
+
+def _moments(setting: int, beta: float, low: float, high: float, intercept: float = 0.0) -> tuple[float, float, float]:
     """P(bin), E[(truth − score) 1{bin}] and E[(truth − score)² 1{bin}] of the larger score."""
     a, b = _SHAPES[setting]
     # With 1 − c = t² the density, which has a pole at 1, becomes smooth.
@@ -60,5 +69,6 @@ def _moments(setting: int, beta: float, low: float, high: float) -> tuple[float,
     constant = special.beta(a, b)
     density = (c ** (a - 1) * t ** (2 * b - 1) + t ** (2 * a - 1) * c ** (b - 1)) * 2 / constant
     mass = weight * (end - begin) / 2 * density
-    gap = special.expit(beta * (np.log(c) - 2 * np.log(t))) - c
+    odds = beta * (np.log(c) - 2 * np.log(t))
+    gap = (special.expit(odds + intercept) + special.expit(odds - intercept)) / 2 - c
     return float(mass.sum()), float(mass @ gap), float(mass @ gap**2)

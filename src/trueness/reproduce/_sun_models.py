@@ -14,7 +14,6 @@ from trueness._tally.top_k import default_cells
 from trueness.errors import TruenessWarning
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold
-from trueness.recalibrate import MatrixScaling, TemperatureScaling, VectorScaling
 from trueness.reproduce._data import data_file
 from trueness.reproduce._experiment import Experiment, Outcome, Picture, Piece, Size
 from trueness.reproduce._paper import SUN
@@ -97,7 +96,9 @@ def _scaled(scaling: str, logits: Floats, y: Ints, test: Floats) -> Floats:
     if scaling == "none":
         shifted = np.exp(test.astype(np.float64) - test.max(axis=1, keepdims=True))
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
-    maps = {
+    from trueness.recalibrate import MatrixScaling, TemperatureScaling, VectorScaling
+
+    maps: dict[str, Any] = {
         "temperature": TemperatureScaling(input="logits"),
         "vector": VectorScaling(input="logits"),
         "matrix": MatrixScaling(input="logits"),
@@ -111,9 +112,9 @@ def _told(found: Any) -> Told:
 
 
 def _rows(labels: tuple[str, ...], told: Told) -> list[Row]:
-    """Estimate and ends as columns; zero, where it is in the set and the set does not reach it, as a note."""
+    """Estimate, ends, and whether zero is in the set: an end at zero need not be, and zero may lie apart."""
     named = [Row((*labels, end), float(told[end])) for end in _ENDS]
-    return [*named, Row((*labels, "zero in the set (1: yes)"), float(bool(told["zero"])))]
+    return [*named, Row((*labels, "zero in the set"), float(bool(told["zero"])), note="yes" if told["zero"] else "no")]
 
 
 def _scaled_table(results: Mapping[str, Any]) -> Table:
@@ -160,7 +161,7 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         "Accuracy on the test rows: " + "; ".join(f"{name} {value:.4f}" for name, value in accuracy.items()) + ".",
         "Confidences equal to 1: " + "; ".join(f"{name} {count:,}" for name, count in ones.items()) + ". The published "
         "code leaves them out of every bin and keeps them in n; Algorithm 1, and this library, put them in the last.",
-        "The numbers of Tables 1 and 2 are not quoted: they belong to other models' logits, which are not at hand.",
+        "The printed numbers of Tables 1 and 2 are not quoted: nothing says that they are of these files.",
     )
     picture = Picture("scaled", "Intervals before and after scaling.", lambda: draw_models(scaled.rows))
     return Outcome((scaled, confidences), (picture,), remarks)
@@ -169,7 +170,7 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
 TABLES_1_2 = Experiment(
     name="sun-tables-1-2",
     paper=SUN,
-    covers="the procedure of Tables 1 and 2",
+    covers="Tables 1 and 2 (procedure)",
     title="real models before and after scaling",
     pieces=_pieces,
     assemble=_assemble,

@@ -212,7 +212,7 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
                 y = i + 0.15 * (2 * j - 1)
                 panel.plot([own["low"], own["high"]], [y, y], color=style.colour, linewidth=3, alpha=0.5)
                 panel.plot(own["estimate"], y, style.marker, color=style.colour, label=method if i == 0 else None)
-                if own["zero in the set (1: yes)"]:
+                if own["zero in the set"]:
                     panel.plot(0, y, "o", markerfacecolor="none", color=style.colour)
         panel.set_yticks(range(len(scalings)), scalings if k == tops[0] else [""] * len(scalings))
         panel.invert_yaxis()

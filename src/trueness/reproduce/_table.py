@@ -69,8 +69,8 @@ class Table:
     against : str
         What the other numbers are, where they are not in print: "reference".
     across : str
-        The heading whose labels become columns, one number each: a wide table of ours alone. What is left out, the
-        limits of simulated numbers, is in the record.
+        The heading whose labels become columns, one number each: a wide table of ours alone, in which a note takes
+        the place of its number. What is left out, the limits of simulated numbers, is in the record.
     """
 
     title: str
@@ -132,7 +132,10 @@ class Table:
 
     def _wide(self) -> list[tuple[str, bool, list[str]]]:
         at = self.headings.index(self.across)
-        found = {(row.labels[:at] + row.labels[at + 1 :], row.labels[at]): self._number(row.ours) for row in self.rows}
+        found = {
+            (row.labels[:at] + row.labels[at + 1 :], row.labels[at]): row.note or self._number(row.ours)
+            for row in self.rows
+        }
         lines, names = dict.fromkeys(line for line, _ in found), dict.fromkeys(name for _, name in found)
         rest = self.headings[:at] + self.headings[at + 1 :]
         columns = [(name, False, [line[i] for line in lines]) for i, name in enumerate(rest)]
