@@ -23,7 +23,7 @@ _METHODS = (*_ORDER, "adaptive HulC", "HulC", "T-Cal")
 assert set(_METHODS) == {*PUBLISHED, *RIGHTED}
 
 _RUNS: dict[int, dict[Size, tuple[int, int]]] = {
-    100: {"full": (1000, 1000), "quick": (60, 60)},
+    100: {"full": (1000, 1000), "quick": (50, 50)},
     1000: {"full": (1000, 300), "quick": (30, 10)},
 }
 """Data sets of each β, and how many of them are bootstrapped, by rows and size."""
