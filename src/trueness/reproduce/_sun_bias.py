@@ -24,7 +24,7 @@ _INDICES = {1: (0, 5, 10, 15), 2: (0, 5, 10, 15), 3: (8, 20)}
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
-    runs = {100: 20_000, 1000: 8000} if size == "full" else {100: 400, 1000: 120}
+    runs = {100: 10_000, 1000: 5000} if size == "full" else {100: 400, 1000: 120}
     return [
         Piece(
             f"setting-{setting}-n-{n}-beta-{index:02d}",

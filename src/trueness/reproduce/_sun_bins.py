@@ -83,7 +83,9 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
     )
     table = Table("Numbers of bins", "", headings, tuple(rows), digits=3, note=note, across=headings[-1])
     picture = Picture(
-        "error", "Root mean square error of T, coverage and power against bins.", lambda: draw_bins(table.rows)
+        "error",
+        "Root mean square error of T, coverage and power against bins; rings: the rule's number.",
+        lambda: draw_bins(table.rows),
     )
     return Outcome((table,), (picture,), (*(f"{line}." for line in best), _PAPER))
 
@@ -108,5 +110,5 @@ BIN_COUNT = Experiment(
     title="n^{2/(4s + d)} against fewer and more bins",
     pieces=_pieces,
     assemble=_assemble,
-    minutes=2,
+    minutes=0.5,
 )

@@ -24,7 +24,7 @@ assert set(_METHODS) == {*PUBLISHED, *RIGHTED}
 
 _RUNS: dict[int, dict[Size, tuple[int, int]]] = {
     100: {"full": (1000, 1000), "quick": (50, 50)},
-    1000: {"full": (1000, 300), "quick": (30, 10)},
+    1000: {"full": (1000, 200), "quick": (30, 10)},
 }
 """Data sets of each β, and how many of them are bootstrapped, by rows and size."""
 _QUICK: dict[int, dict[int, tuple[int, ...]]] = {
@@ -247,5 +247,5 @@ def _figures(n: int, figures: tuple[int, int, int], minutes: float) -> Experimen
     )
 
 
-FIGURES_3_4_5 = _figures(100, (3, 4, 5), 7)
-FIGURES_8_9_10 = _figures(1000, (8, 9, 10), 19)
+FIGURES_3_4_5 = _figures(100, (3, 4, 5), 8)
+FIGURES_8_9_10 = _figures(1000, (8, 9, 10), 21)

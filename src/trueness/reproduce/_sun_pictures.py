@@ -36,7 +36,6 @@ class Point(NamedTuple):
 Limits: TypeAlias = Callable[[Point, str], tuple[float, float, float]]
 
 _NAMES = (*PUBLISHED, *RIGHTED)
-_TITLES = {"coverage": "coverage", "length": "mean length", "power": "share without zero"}
 
 
 def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
@@ -87,11 +86,13 @@ def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
 
 
 def _plain_log(panel: "Axes") -> None:
+    """A logarithmic axis with the numbers 1, 2 and 5, written out."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panel.yaxis.set_major_formatter("{x:g}")
-    low, high = panel.get_ylim()
-    if high < 20 * low:  # few powers of ten, so that numbers between them are needed
-        panel.yaxis.set_minor_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
@@ -119,7 +120,7 @@ def _lines(panel: "Axes", points: Sequence[Point], what: str, limits: Limits) ->
             marker=style.marker,
             linestyle=style.dashes,
             markersize=3,
-            linewidth=1,
+            linewidth=2 if name in ("analytic", "score") else 1,
             elinewidth=0.7,
             label=name,
         )
@@ -216,6 +217,8 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
                     panel.plot(0, y, "o", markerfacecolor="none", color=style.colour)
         panel.set_yticks(range(len(scalings)), scalings if k == tops[0] else [""] * len(scalings))
         panel.invert_yaxis()
+        panel.set_xlim(left=min(0.0, *panel.get_xlim()))
+        panel.locator_params(axis="x", nbins=5)
         panel.set_title(f"k = {k}", fontsize=10)
         panel.set_xlabel("l2 calibration error")
         panel.grid(color=GREY, alpha=0.2, linewidth=0.6)

@@ -9,9 +9,11 @@ import numpy as np
 
 from trueness._numerics.null_spread import null_variance
 from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.accept import as_binned
+from trueness._tally.rules import EqualWidth
 from trueness.errors import TruenessWarning
 from trueness.infer import calibration_test
-from trueness.infer._analytic import zero_threshold
+from trueness.infer._analytic import sums_of_bins, zero_threshold
 from trueness.measure import squared_ece
 from trueness.reproduce._experiment import Experiment, Outcome, Piece, Size
 from trueness.reproduce._paper import SUN
@@ -57,7 +59,7 @@ def level_of_zero(
 ) -> dict[str, float]:
     """How often a calibrated P(positive) is refuted, by the published rule and by the exact test in the same bins."""
     rng = np.random.default_rng(seed)
-    statistics, refuted = np.empty(runs), 0
+    statistics, refuted, away = np.empty(runs), 0, 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # rare events: all labels of a data set may be equal
         for run in range(runs):
@@ -66,13 +68,16 @@ def level_of_zero(
             if run < exact_runs:
                 found = calibration_test(y, p, method="exact", bins=bins, resamples=199, seed=rng)
                 refuted += found.pvalue <= _ALPHA + 1e-9
-    threshold = zero_threshold(n, _ALPHA, bins, None) * n / math.sqrt(bins * null_variance(None))
+                away += sums_of_bins(as_binned(y, p, EqualWidth(bins), {}, moments=True).parts[0]).variance
+    unit = math.sqrt(bins * null_variance(None)) / n  # of the statistic, which is T by its supposed spread
+    threshold = zero_threshold(n, _ALPHA, bins, None) / unit
     return {
         "published": int((statistics >= threshold).sum()),
         "runs": runs,
         "exact": int(refuted),
         "exact runs": exact_runs,
         "spread": float(statistics.std()),
+        "away": away / exact_runs / (n * unit**2 * float(statistics.var())),
     }
 
 
@@ -108,9 +113,11 @@ def _levels(results: Mapping[str, Any]) -> Table:
             labels = (law, f"{n:,}", str(bins), name)
             rows.append(Row(labels, found[hits] / found[runs], low=float(low), high=float(high)))
         rows.append(Row((law, f"{n:,}", str(bins), "sd / σ₀"), found["spread"]))
+        rows.append(Row((law, f"{n:,}", str(bins), "mean σ̂₁² / variance"), found["away"]))
     note = (
         "Labels are drawn from the scores, P(positive) in bins of equal width. The exact test decides on zero in the "
-        "score interval; σ₀ is the spread that the published rule assumes."
+        "score interval; σ₀ is the spread that the published rule assumes. σ̂₁² of (7) is meant for scores that err: "
+        "its mean by the variance of √n T shows how far off it is where they do not."
     )
     headings = ("scores", "rows", "bins", "share refuted at 0.1")
     title = "Calibrated scores: how often zero is left out"
