@@ -19,8 +19,8 @@ figures; hardly a number of them is in print. Where a table below has a column "
 another implementation of the published procedure with 20,000 data sets of each β: they are not the paper's. All methods
 see the same data sets. β = 1 is calibrated in settings 1 and 2, β = 0 in setting 3.
 
-**What holds.** The published interval (`analytic`) covers within a few hundredths of what it says over most of the three
-settings, and is the shortest of the published ones.
+**What holds.** The published interval (`analytic`) covers within a few hundredths of what it says over most of the
+three settings, and is the shortest of the published ones.
 
 **Where it does not.**
 
