@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trueness import __version__
 from trueness._tally.atomic import replace_file
 from trueness.reproduce._experiment import Piece
 
@@ -82,8 +83,9 @@ def _path(folder: Path, piece: Piece) -> Path:
 
 
 def _asked(piece: Piece) -> dict[str, Any]:
-    """What the piece was: a kept one with other arguments is another one."""
-    asked: dict[str, Any] = json.loads(json.dumps({"function": piece.function.__qualname__, "with": piece.arguments}))
+    """What the piece was: a kept one with other arguments, or of another version, is another one."""
+    what = {"function": piece.function.__qualname__, "with": piece.arguments, "version": __version__}
+    asked: dict[str, Any] = json.loads(json.dumps(what))
     return asked
 
 
