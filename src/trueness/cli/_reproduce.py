@@ -120,9 +120,10 @@ def _chosen(names: tuple[str, ...]) -> list["Experiment"]:
 def _tell(record: "Record", out: Path) -> None:
     from trueness.reproduce._record import duration
 
-    agree, known = record.agreement
+    (agree, known), (near, others) = record.agreement, record.beside
     beside = f"{agree:,} of {known:,} published numbers agree" if known else "no number is in print"
-    click.echo(f"{record.name}: {beside}; {duration(record.seconds)} of computing; {out / record.name}.md")
+    more = f", {near:,} of {others:,} references that are not agree" if others else ""
+    click.echo(f"{record.name}: {beside}{more}; {duration(record.seconds)} of computing; {out / record.name}.md")
 
 
 def _write_page(out: str, to: str) -> None:

@@ -11,9 +11,8 @@ from trueness.reproduce._sun_zero import ZERO_RULE
 
 __all__ = ["EXPERIMENTS"]
 
-_ALL: tuple[Experiment, ...] = (
-    *(FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE),
-    SAMPLE_SIZE,
-)
+_SUN = (FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE)
+
+_ALL: tuple[Experiment, ...] = (*_SUN, SAMPLE_SIZE)
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

@@ -33,8 +33,16 @@ class Record:
 
     @property
     def agreement(self) -> tuple[int, int]:
-        """Rows that agree with the published number, of those that have one; other references do not count."""
-        counts = [table.agreement for table in self.tables if table.against == "published"]
+        """Rows that agree with the published number, of those that have one."""
+        return self._agreement(in_print=True)
+
+    @property
+    def beside(self) -> tuple[int, int]:
+        """The same for numbers that are not in print: exact ones, or those of another implementation."""
+        return self._agreement(in_print=False)
+
+    def _agreement(self, *, in_print: bool) -> tuple[int, int]:
+        counts = [table.agreement for table in self.tables if (table.against == "published") is in_print]
         return sum(agree for agree, _ in counts), sum(known for _, known in counts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,8 +64,8 @@ class Record:
         """A section: what was published, what was found, figures, remarks; `folder` is where the figures are."""
         lines = [f"{'#' * level} {experiment.covers}: {experiment.title}", "", self._how(experiment), ""]
         for table in self.tables:
-            beside = f" ({table.against}: {table.source})" if table.source else ""
-            lines += [f"**{table.title}**{beside}", "", table.to_markdown(), ""]
+            source = f" ({table.against}: {table.source})" if table.source else ""
+            lines += [f"**{table.title}**{source}", "", table.to_markdown(), ""]
             lines += [text + "\n" for text in (_agreed(table), table.note) if text]
         for file, caption in self.pictures:
             lines += [f"![{caption}]({folder}{file})", "", f"*{caption}*", ""]
@@ -71,7 +79,8 @@ class Record:
 
 def _agreed(table: Table) -> str:
     agree, known = table.agreement
-    return f"{agree:,} of {known:,} numbers agree with the {table.against} ones." if known else ""
+    where = "; the others stand in brackets" if table.across and agree < known else ""
+    return f"{agree:,} of {known:,} numbers agree with the {table.against} ones{where}." if known else ""
 
 
 def duration(seconds: float) -> str:

@@ -132,8 +132,7 @@ def _wide(points: Sequence[Point], what: str, title: str, digits: int, note: str
     for point in points:
         if getattr(point, what) is not None:
             labels = (str(point.setting), f"{point.beta:g}", f"{point.error:.4f}", point.method)
-            value, low, high = limits(point, what)
-            rows.append(Row(labels, value, low=low, high=high))
+            rows.append(Row(labels, getattr(point, what)))  # the figures have the limits
     headings = ("setting", "β", "l2 error", "method")
     return Table(title, "", headings, tuple(rows), digits=digits, note=note, across="method")
 

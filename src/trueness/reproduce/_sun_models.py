@@ -17,7 +17,7 @@ from trueness.infer._analytic import analytic_region, sums_of_bins, zero_thresho
 from trueness.reproduce._data import data_file
 from trueness.reproduce._experiment import Experiment, Outcome, Picture, Piece, Size
 from trueness.reproduce._paper import SUN
-from trueness.reproduce._sun_pictures import draw_models
+from trueness.reproduce._sun_pictures import ZERO, draw_models
 from trueness.reproduce._sun_settings import LEVEL
 from trueness.reproduce._table import Row, Table
 from trueness.typing import Floats, Ints
@@ -112,9 +112,8 @@ def _told(found: Any) -> Told:
 
 
 def _rows(labels: tuple[str, ...], told: Told) -> list[Row]:
-    """Estimate, ends, and whether zero is in the set: an end at zero need not be, and zero may lie apart."""
-    named = [Row((*labels, end), float(told[end])) for end in _ENDS]
-    return [*named, Row((*labels, "zero in the set"), float(bool(told["zero"])), note="yes" if told["zero"] else "no")]
+    """Estimate and ends; a note says whether zero is in the set: an end at zero need not be, and zero may lie apart."""
+    return [Row((*labels, end), float(told[end]), note=ZERO if told["zero"] else "") for end in _ENDS]
 
 
 def _scaled_table(results: Mapping[str, Any]) -> Table:

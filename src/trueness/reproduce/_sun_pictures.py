@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Limits", "Point", "draw_bins", "draw_coverage", "draw_length", "draw_models", "draw_power"]
+__all__ = ["ZERO", "Limits", "Point", "draw_bins", "draw_coverage", "draw_length", "draw_models", "draw_power"]
 
 
 class Point(NamedTuple):
@@ -36,6 +36,7 @@ class Point(NamedTuple):
 Limits: TypeAlias = Callable[[Point, str], tuple[float, float, float]]
 
 _NAMES = (*PUBLISHED, *RIGHTED)
+ZERO = "zero is in the set"
 
 
 def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
@@ -203,6 +204,7 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
     for row in rows:
         k, scaling, method, end = row.labels
         sets.setdefault((k, scaling, method), {})[end] = row.ours
+    zero = {row.labels[:3] for row in rows if row.note == ZERO}
     tops, scalings, methods = (list(dict.fromkeys(key[part] for key in sets)) for part in range(3))
     flat, _ = axes_for("CoverageDisplay", None, len(tops), size=(4.2, 2.8), columns=len(tops))
     for panel, k in zip(flat, tops, strict=True):
@@ -213,7 +215,7 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
                 y = i + 0.15 * (2 * j - 1)
                 panel.plot([own["low"], own["high"]], [y, y], color=style.colour, linewidth=3, alpha=0.5)
                 panel.plot(own["estimate"], y, style.marker, color=style.colour, label=method if i == 0 else None)
-                if own["zero in the set"]:
+                if (k, scaling, method) in zero:
                     panel.plot(0, y, "o", markerfacecolor="none", color=style.colour)
         panel.set_yticks(range(len(scalings)), scalings if k == tops[0] else [""] * len(scalings))
         panel.invert_yaxis()

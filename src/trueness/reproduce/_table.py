@@ -56,7 +56,7 @@ class Table:
     ----------
     title : str
     source : str
-        Where the published numbers stand: "Table 5". Empty if none is in print.
+        Where the published numbers stand: "Table 5"; empty where there are none.
     headings : tuple of str
         What the labels of the rows are.
     rows : tuple of Row
@@ -66,11 +66,11 @@ class Table:
         Digits after the point.
     note : str
         What holds for all rows.
+    across : str
+        A heading whose labels become columns, for many numbers of one kind. A cell then has our
+        number, and the published one in brackets where the two differ.
     against : str
         What the other numbers are, where they are not in print: "reference".
-    across : str
-        The heading whose labels become columns, one number each: a wide table of ours alone, in which a note takes
-        the place of its number. What is left out, the limits of simulated numbers, is in the record.
     """
 
     title: str
@@ -80,11 +80,11 @@ class Table:
     within: float = 0.0
     digits: int = 4
     note: str = ""
-    against: str = "published"
     across: str = ""
+    against: str = "published"
 
     def __post_init__(self) -> None:
-        assert not self.across or self.across in self.headings, f"{self.title}: no heading {self.across!r}"
+        assert not self.across or self.across in self.headings, f"{self.title}: {self.across} of {self.headings}"
         for row in self.rows:
             assert len(row.labels) == len(self.headings), f"{self.title}: {row.labels} under {self.headings}"
 
@@ -96,7 +96,7 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python, ready for JSON."""
-        fields = ("title", "source", "within", "digits", "note", "against", "across")
+        fields = ("title", "source", "within", "digits", "note", "across", "against")
         rows = [{**vars(row), "labels": list(row.labels)} for row in self.rows]
         return {**{name: getattr(self, name) for name in fields}, "headings": list(self.headings), "rows": rows}
 
@@ -108,7 +108,7 @@ class Table:
 
     def to_markdown(self) -> str:
         """A table with the columns that are needed: published, ours, where it may lie, difference, note."""
-        columns = self._wide() if self.across else self._columns()
+        columns = self._wide_columns() if self.across else self._columns()
         head = "| " + " | ".join(name for name, _, _ in columns) + " |"
         rule = "|" + "|".join("---:" if right else "---" for _, right, _ in columns) + "|"
         cells = zip(*(values for _, _, values in columns), strict=True)
@@ -124,22 +124,33 @@ class Table:
         columns.append(("ours", True, [self._number(row.ours) for row in rows]))
         if any(row.low is not None for row in rows):
             columns.append(("from – to", True, [self._range(row) for row in rows]))
-        if known:
+        if any(row.published is not None for row in rows):
             columns.append(("difference", True, [self._number(row.difference, "+") for row in rows]))
         if any(row.note for row in rows):
             columns.append(("note", False, [row.note for row in rows]))
         return columns
 
-    def _wide(self) -> list[tuple[str, bool, list[str]]]:
+    def _wide_columns(self) -> list[tuple[str, bool, list[str]]]:
         at = self.headings.index(self.across)
-        found = {
-            (row.labels[:at] + row.labels[at + 1 :], row.labels[at]): row.note or self._number(row.ours)
-            for row in self.rows
-        }
-        lines, names = dict.fromkeys(line for line, _ in found), dict.fromkeys(name for _, name in found)
-        rest = self.headings[:at] + self.headings[at + 1 :]
-        columns = [(name, False, [line[i] for line in lines]) for i, name in enumerate(rest)]
-        return columns + [(name, True, [found.get((line, name), "–") for line in lines]) for name in names]
+        lines: dict[tuple[str, ...], dict[str, Row]] = {}
+        for row in self.rows:
+            line = lines.setdefault(row.labels[:at] + row.labels[at + 1 :], {})
+            assert row.labels[at] not in line, f"{self.title}: {row.labels} twice"
+            line[row.labels[at]] = row
+        others = self.headings[:at] + self.headings[at + 1 :]
+        columns = [(name, False, [labels[i] for labels in lines]) for i, name in enumerate(others)]
+        for name in dict.fromkeys(row.labels[at] for row in self.rows):
+            columns.append((name, True, [self._cell(line.get(name)) for line in lines.values()]))
+        notes = ["; ".join(dict.fromkeys(row.note for row in line.values() if row.note)) for line in lines.values()]
+        return [*columns, ("note", False, notes)] if any(notes) else columns
+
+    def _cell(self, row: Row | None) -> str:
+        if row is None:
+            return ""
+        published = row.printed or self._number(row.published)
+        differs = row.agrees(self.within) is False or (row.published is None and row.printed)
+        spread = f" ({self._range(row)})" if row.low is not None else ""
+        return f"{self._number(row.ours)}{spread}" + (f" [{published}]" if differs else "")
 
     def _range(self, row: Row) -> str:
         return "" if row.low is None else f"{self._number(row.low)} – {self._number(row.high)}"
