@@ -5,13 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from trueness.infer import ece_interval
 from trueness.reproduce import EXPERIMENTS, conduct
 from trueness.reproduce._data import absent
-from trueness.reproduce._sun_coverage import simulated
+from trueness.reproduce._sun_coverage import limits, simulated
 from trueness.reproduce._sun_expected import expected, true_with_intercept
 from trueness.reproduce._sun_methods import judged
+from trueness.reproduce._sun_pictures import Point, draw_coverage
 from trueness.reproduce._sun_settings import LEVEL, SETTINGS, drawn, generator, true_error
 from trueness.reproduce._sun_stored import as_stored
 from trueness.simulate import sun_setting
@@ -175,6 +177,19 @@ def test_every_run_has_data_of_its_own_whatever_else_is_drawn():
     assert few["score"]["runs"] == 2
     assert "bootstrap" not in few
     assert few["score"]["length"] < more["score"]["length"]
+
+
+def test_error_bars_are_exact_limits():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
+    points = [Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.001, 0.04) for s in SETTINGS]
+    figure = draw_coverage(points, limits, 100)
+    first = figure.axes[0]
+    (bar,) = (c for c in first.containers if c.get_label() == "analytic")
+    (segment,) = bar.lines[2][0].get_segments()
+    exact = binomtest(180, 200).proportion_ci(0.95, "exact")
+    assert segment[:, 1] == pytest.approx([exact.low, exact.high], abs=1e-9)
+    assert [panel.get_title().split(":")[0] for panel in figure.axes[:3]] == ["setting 1", "setting 2", "setting 3"]
+    plt.close(figure)
 
 
 def test_pieces_are_plain():
