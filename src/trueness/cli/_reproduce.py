@@ -122,7 +122,7 @@ def _tell(record: "Record", out: Path) -> None:
 
     (agree, known), (near, others) = record.agreement, record.beside
     beside = f"{agree:,} of {known:,} published numbers agree" if known else "no number is in print"
-    more = f", {near:,} of {others:,} references that are not agree" if others else ""
+    more = f", {near:,} of {others:,} other references agree" if others else ""
     click.echo(f"{record.name}: {beside}{more}; {duration(record.seconds)} of computing; {out / record.name}.md")
 
 

@@ -38,7 +38,7 @@ class Record:
 
     @property
     def beside(self) -> tuple[int, int]:
-        """The same for numbers that are not in print: exact ones, or those of another implementation."""
+        """The same for numbers that are not in print: exact ones, or those measured by other means."""
         return self._agreement(in_print=False)
 
     def _agreement(self, *, in_print: bool) -> tuple[int, int]:

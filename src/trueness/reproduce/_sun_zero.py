@@ -141,7 +141,7 @@ def _spreads(results: Mapping[str, Any]) -> Table:
             rows.append(Row(labels, ratio, known, ratio - error, ratio + error, note=level))
     headings = ("classes", "cells per axis", "rows", "support of σ₀")
     note = "Two of 3 or 10 uniform scores, k = 2. 1 would be right; σ₀ is a limit of many cells, each with many rows."
-    source = "not in print: another implementation, number of rows not recorded"
+    source = "not in print: measured beforehand, number of rows not recorded"
     title = "Standard deviation of T, calibrated, in units of the σ₀ of (10)"
     return Table(title, source, headings, tuple(rows), 0.006, 3, note, against="reference")
 
