@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import pair_sums
 from trueness._tally.accept import as_sample
 from trueness._tally.top_k import BinnedScores, of_matrix
@@ -81,9 +82,11 @@ def judged(
 def _analytic(scores: BinnedScores, cells: int, truth: float) -> Iterator[tuple[str, Judged]]:
     sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
     alpha = round(1 - LEVEL, 12)
-    supports = {"published": "analytic"} | ({"reachable": "analytic, reachable"} if scores.k > 1 else {})
+    supports: dict[Support, str] = {"published": "analytic"}
+    if scores.k > 1:
+        supports["reachable"] = "analytic, reachable"
     for support, name in supports.items():
-        threshold = zero_threshold(sums.total, alpha, cells, scores.classes, scores.k, support)  # type: ignore[arg-type]
+        threshold = zero_threshold(sums.total, alpha, cells, scores.classes, scores.k, support)
         region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, alpha)
         covers = region.includes_zero if truth == 0 else region.low <= truth <= region.high
         length = region.high - region.low

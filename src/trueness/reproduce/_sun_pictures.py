@@ -1,7 +1,7 @@
 """The figures of Sun et al. 2025: a column for each setting, error bars from the number of data sets."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from trueness.plot._canvas import GREY, axes_for, legend_of, style_of
 from trueness.reproduce._sun_methods import PUBLISHED, RIGHTED
@@ -86,6 +86,10 @@ def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
     return figure
 
 
+def _whole(panel: "Axes") -> "Figure":
+    return cast("Figure", panel.figure)
+
+
 def _plain_log(panel: "Axes") -> None:
     """A logarithmic axis with the numbers 1, 2 and 5, written out."""
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -101,8 +105,7 @@ def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
     axes = [flat[i * len(SETTINGS) : (i + 1) * len(SETTINGS)] for i in range(rows)]
     for panel, law in zip(axes[0], SETTINGS.values(), strict=True):
         panel.set_title(f"setting {law.number}: {law.law}\nn = {n:,}, {law.cells[n]} cells per axis", fontsize=9)
-    figure: Any = flat[0].figure
-    return axes, figure
+    return axes, _whole(flat[0])
 
 
 def _lines(panel: "Axes", points: Sequence[Point], what: str, limits: Limits) -> None:
@@ -170,9 +173,9 @@ def draw_bins(rows: Sequence[Row]) -> "Figure":
             elif what == shown[0]:
                 _plain_log(panel)
     handles, names = flat[0].get_legend_handles_labels()
-    figure: Any = flat[0].figure
+    figure = _whole(flat[0])
     legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
-    return figure  # type: ignore[no-any-return]
+    return figure
 
 
 def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, ruled: Sequence[int]) -> None:
@@ -225,6 +228,6 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
         panel.set_xlabel("l2 calibration error")
         panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
     handles, names = flat[0].get_legend_handles_labels()
-    figure: Any = flat[0].figure
+    figure = _whole(flat[0])
     legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=2)
-    return figure  # type: ignore[no-any-return]
+    return figure
