@@ -30,6 +30,15 @@ def test_a_quick_run_writes_tables_and_the_page(tmp_path):
     assert "trueness reproduce gupta-sample-size --quick" in (tmp_path / "page.md").read_text()
 
 
+def test_without_matplotlib_there_are_tables(tmp_path):
+    without = "import sys; sys.modules['matplotlib'] = None; from trueness.cli import main; main()"
+    command = [sys.executable, "-c", without, "reproduce", "sun-bin-count", "--quick", "--out", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Tables only, no figures" in done.stderr
+    assert sorted(path.suffix for path in (tmp_path / "out").glob("sun*")) == [".json", ".md"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
