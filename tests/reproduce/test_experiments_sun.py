@@ -57,11 +57,11 @@ def test_a_quick_run_has_tables_figures_and_whole_sentences(name, recorded):
 
 @pytest.mark.parametrize("name", ["sun-figures-3-4-5", "sun-remark-b8", "sun-zero-rule"])
 def test_references_lie_within_limits(name, recorded):
-    """Limits hold with 95 % each: of k numbers more than 3 + k / 6 outside have a chance below 0.01."""
+    """Limits hold with 95 % each, and the seed is fixed: a quarter of 19 or 20 outside has a chance below 0.003."""
     found = [row.agrees(table.within) for table in recorded(name).tables for row in table.rows]
     known = [one for one in found if one is not None]
     assert known
-    assert known.count(False) <= 3 + len(known) / 6
+    assert known.count(False) < max(1, len(known) / 4)
 
 
 def test_the_percentile_bootstrap_fails_where_the_intervals_do_not(recorded):
