@@ -35,8 +35,8 @@ from scipy import stats
 
 from trueness import simulate
 from trueness.infer import ece_interval
+from trueness.reproduce._sun_settings import LEVEL, SETTINGS
 
-LEVEL = 0.9
 ALIKE = 0.3  # correlation of the normal numbers behind the labels of a cluster
 GOOD = (0.88, 0.97)
 METHODS = ("score", "analytic")
@@ -79,17 +79,13 @@ class Outcome:
 def paper(step: int) -> list[Scenario]:
     """Settings 1 to 3, every `step`-th value of the grid of β."""
     found = []
-    for setting, betas, k, cells in (
-        (1, np.arange(0, 1.001, 0.05), 1, {100: 20, 1000: 50}),
-        (2, np.arange(0, 1.001, 0.05), 1, {100: 20, 1000: 50}),
-        (3, np.arange(0, 0.1001, 0.005), 2, {100: 10, 1000: 20}),
-    ):
+    for setting, law in SETTINGS.items():
         methods = METHODS + COMPETITORS
-        for n, m in cells.items():
+        for n, m in law.cells.items():
             bins = dict.fromkeys(methods[1:], m)
-            for beta in betas[::step].round(3).tolist():
+            for beta in law.betas[::step]:
                 make = partial(simulate.sun_setting, setting, n, beta=beta)
-                found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", k, bins, methods))
+                found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", law.k, bins, methods))
     return found
 
 

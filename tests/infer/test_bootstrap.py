@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ks_2samp
+from scipy.stats import chisquare, ks_2samp
 from strategies import arrays, rows
 
 import trueness as tn
@@ -24,7 +24,7 @@ from trueness.infer._bootstrap import (
     resampled_bins,
 )
 from trueness.infer._outcomes import Outcomes
-from trueness.infer._subsampling import politis_romano, subsamples, subsampling
+from trueness.infer._subsampling import _different, politis_romano, subsamples, subsampling
 
 METHODS = [percentile_bootstrap, basic_bootstrap, centred_bootstrap, subsampling, politis_romano]
 RULE = tn.EqualWidth(10)
@@ -141,6 +141,14 @@ def test_a_subsample_of_all_rows_without_replacement_is_the_sample():
     y, p = some(50)
     found = subsamples(outcomes_of(y, p), 50, 3, np.random.default_rng(1), replace=False)
     assert found == pytest.approx([tn.squared_ece(y, p, bins=10)] * 3)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])  # drawn at once up to about √n rows, one by one from more
+def test_every_set_of_rows_is_equally_likely_without_replacement(size):
+    drawn = np.sort(_different(6, size, 6_000, np.random.default_rng(3)), axis=1)
+    sets, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert [tuple(rows) for rows in sets] == list(itertools.combinations(range(6), size))
+    assert chisquare(counts).pvalue > 0.001
 
 
 def test_subsamples_are_draws_of_rows():

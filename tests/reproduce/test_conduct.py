@@ -6,7 +6,7 @@ import json
 import pytest
 
 from trueness.errors import InputError
-from trueness.reproduce import Experiment, Outcome, Piece, Record, Row, Table, conduct
+from trueness.reproduce import Experiment, Outcome, Picture, Piece, Record, Row, Table, conduct
 from trueness.reproduce._paper import GUPTA
 
 CALLS = []
@@ -59,6 +59,23 @@ def test_a_half_written_piece_is_done_again(tmp_path):
     assert CALLS == [0, 1, 2, 3, 4, 3]
 
 
+def test_a_piece_of_another_version_is_done_again(tmp_path, monkeypatch):
+    conduct(EXPERIMENT, tmp_path, size="quick", progress=False)
+    monkeypatch.setattr("trueness.reproduce._pieces.__version__", "0.0.1")
+    conduct(EXPERIMENT, tmp_path, size="quick", progress=False)
+    assert CALLS == [0, 1, 2, 0, 1, 2]
+
+
+def test_figures_are_forgotten_when_they_are_written(tmp_path):
+    plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
+    picture = Picture("one", "A figure.", plt.figure)
+    drawing = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((), (picture,)))
+    before = plt.get_fignums()
+    conduct(drawing, tmp_path, progress=False)
+    assert (tmp_path / "gupta-squares-one.png").is_file()
+    assert plt.get_fignums() == before
+
+
 def test_other_seeds_and_sizes_are_other_work(tmp_path):
     conduct(EXPERIMENT, tmp_path, size="quick", progress=False)
     conduct(EXPERIMENT, tmp_path, size="quick", seed=1, progress=False)
@@ -78,6 +95,17 @@ def test_the_section_has_published_ours_and_the_difference(tmp_path):
     assert "| 3 | 9.0 | 9.0 | +0.0 | a \\| b |" in text
     assert "5 of 5 numbers agree with the published ones." in text
     assert "- That is all." in text
+
+
+def test_a_reference_that_is_not_in_print_is_not_called_published():
+    table = Table("T", "20,000 runs", ("x",), (Row(("a",), 1.0, published=1.0),), against="reference")
+    record = Record("gupta-squares", "full", 0, 1.0, "0", (table,), (), ())
+    text = record.to_markdown(EXPERIMENT)
+    assert "**T** (reference: 20,000 runs)" in text
+    assert "| x | reference | ours | difference |" in text
+    assert "1 of 1 numbers agree with the reference ones." in text
+    assert (record.agreement, record.beside) == ((0, 0), (1, 1))
+    assert Record.from_dict(json.loads(json.dumps(record.to_dict()))) == record
 
 
 def test_progress_counts_pieces(tmp_path):

@@ -1,6 +1,7 @@
 """``trueness reproduce``."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,9 @@ def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | Non
 
     if jobs is None:
         jobs = 1 if quick else os.cpu_count() or 1
+    figures = find_spec("matplotlib") is not None
+    if not figures:
+        say("Tables only, no figures: these need matplotlib (`pip install 'trueness[plot]'`).")
     for experiment in _chosen(names):
         size = "at the small size" if quick else _time(experiment)
         say(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.")
@@ -90,6 +94,7 @@ def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | Non
                     seed=seed,
                     jobs=jobs,
                     fresh=fresh,
+                    pictures=figures,
                     progress=bar,
                 )
         except KeyboardInterrupt:
@@ -120,9 +125,10 @@ def _chosen(names: tuple[str, ...]) -> list["Experiment"]:
 def _tell(record: "Record", out: Path) -> None:
     from trueness.reproduce._record import duration
 
-    agree, known = record.agreement
+    (agree, known), (near, others) = record.agreement, record.beside
     beside = f"{agree:,} of {known:,} published numbers agree" if known else "no number is in print"
-    click.echo(f"{record.name}: {beside}; {duration(record.seconds)} of computing; {out / record.name}.md")
+    more = f", {near:,} of {others:,} other references agree" if others else ""
+    click.echo(f"{record.name}: {beside}{more}; {duration(record.seconds)} of computing; {out / record.name}.md")
 
 
 def _write_page(out: str, to: str) -> None:

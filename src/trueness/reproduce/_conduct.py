@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from trueness import __version__
 from trueness._progress import Progress, reporter
@@ -83,7 +84,15 @@ def _drawn(picture: Picture, name: str, folder: Path) -> tuple[str, str]:
     file = f"{name}-{picture.name}.png"
     figure = picture.draw()
     replace_file(folder / file, lambda target: figure.savefig(target, format="png", dpi=110))
+    _close(figure)
     return file, picture.caption
+
+
+def _close(figure: Any) -> None:
+    """Forget a figure: pyplot keeps every one that it made, and complains of the twenty-first."""
+    import matplotlib.pyplot as plt
+
+    plt.close(figure)
 
 
 def _write(path: Path, text: str) -> None:

@@ -61,6 +61,11 @@ def _summary(runs: dict[str, Record]) -> str:
 def _result(record: Record | None) -> str:
     if record is None:
         return "not run | "
-    agree, known = record.agreement
     size = " (small)" if record.size == "quick" else ""
-    return f"{f'{agree:,} of {known:,}' if known else 'none published'} | {duration(record.seconds)}{size}"
+    return f"{_agreed(record)} | {duration(record.seconds)}{size}"
+
+
+def _agreed(record: Record) -> str:
+    (agree, known), (near, others) = record.agreement, record.beside
+    words = [f"{agree:,} of {known:,}"] if known else ["none published"]
+    return "; ".join([*words, f"{near:,} of {others:,} not in print"] if others else words)

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trueness import __version__
 from trueness._tally.atomic import replace_file
 from trueness.reproduce._experiment import Piece
 
@@ -17,7 +18,7 @@ __all__ = ["Done", "do_pieces"]
 
 
 class Done(NamedTuple):
-    """What a piece gave, and the seconds it took."""
+    """What a piece gave, and the seconds of computing it took."""
 
     result: Any
     seconds: float
@@ -58,8 +59,10 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
+        # There is no public way to end a piece of minutes at once, and after `shutdown` not even a private one.
+        working = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in list((pool._processes or {}).values()):  # no public way ends a piece of minutes at once
+        for process in working:
             process.terminate()
         raise
     pool.shutdown()
@@ -70,9 +73,9 @@ def _deaf() -> None:
 
 
 def _timed(function: Callable[..., Any], arguments: dict[str, Any]) -> Done:
-    began = time.perf_counter()
+    began = time.process_time()  # not the clock, which other work on the machine moves
     result = function(**arguments)
-    return Done(result, time.perf_counter() - began)
+    return Done(result, time.process_time() - began)
 
 
 def _path(folder: Path, piece: Piece) -> Path:
@@ -80,8 +83,9 @@ def _path(folder: Path, piece: Piece) -> Path:
 
 
 def _asked(piece: Piece) -> dict[str, Any]:
-    """What the piece was: a kept one with other arguments is another one."""
-    asked: dict[str, Any] = json.loads(json.dumps({"function": piece.function.__qualname__, "with": piece.arguments}))
+    """What the piece was: a kept one with other arguments, or of another version, is another one."""
+    what = {"function": piece.function.__qualname__, "with": piece.arguments, "version": __version__}
+    asked: dict[str, Any] = json.loads(json.dumps(what))
     return asked
 
 

@@ -34,7 +34,15 @@ class Record:
     @property
     def agreement(self) -> tuple[int, int]:
         """Rows that agree with the published number, of those that have one."""
-        counts = [table.agreement for table in self.tables]
+        return self._agreement(in_print=True)
+
+    @property
+    def beside(self) -> tuple[int, int]:
+        """The same for numbers that are not in print: exact ones, or those measured by other means."""
+        return self._agreement(in_print=False)
+
+    def _agreement(self, *, in_print: bool) -> tuple[int, int]:
+        counts = [table.agreement for table in self.tables if (table.against == "published") is in_print]
         return sum(agree for agree, _ in counts), sum(known for _, known in counts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +64,7 @@ class Record:
         """A section: what was published, what was found, figures, remarks; `folder` is where the figures are."""
         lines = [f"{'#' * level} {experiment.covers}: {experiment.title}", "", self._how(experiment), ""]
         for table in self.tables:
-            source = f" (published: {table.source})" if table.source else ""
+            source = f" ({table.against}: {table.source})" if table.source else ""
             lines += [f"**{table.title}**{source}", "", table.to_markdown(), ""]
             lines += [text + "\n" for text in (_agreed(table), table.note) if text]
         for file, caption in self.pictures:
@@ -72,7 +80,7 @@ class Record:
 def _agreed(table: Table) -> str:
     agree, known = table.agreement
     where = "; the others stand in brackets" if table.across and agree < known else ""
-    return f"{agree:,} of {known:,} numbers agree with the published ones{where}." if known else ""
+    return f"{agree:,} of {known:,} numbers agree with the {table.against} ones{where}." if known else ""
 
 
 def duration(seconds: float) -> str:

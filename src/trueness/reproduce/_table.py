@@ -74,6 +74,8 @@ class Table:
     across : str
         A heading whose labels become columns, for many numbers of one kind. A cell then has our
         number, and the published one in brackets where the two differ.
+    against : str
+        What the other numbers are, where they are not in print: "reference".
     """
 
     title: str
@@ -84,6 +86,7 @@ class Table:
     digits: int = 4
     note: str = ""
     across: str = ""
+    against: str = "published"
 
     def __post_init__(self) -> None:
         assert not self.across or self.across in self.headings, f"{self.title}: {self.across} of {self.headings}"
@@ -98,7 +101,7 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python, ready for JSON."""
-        fields = ("title", "source", "within", "digits", "note", "across")
+        fields = ("title", "source", "within", "digits", "note", "across", "against")
         rows = [{**vars(row), "labels": list(row.labels)} for row in self.rows]
         return {**{name: getattr(self, name) for name in fields}, "headings": list(self.headings), "rows": rows}
 
@@ -122,7 +125,7 @@ class Table:
         columns = [(name, False, [row.labels[i] for row in rows]) for i, name in enumerate(self.headings)]
         known = any(row.published is not None or row.printed for row in rows)
         if known:
-            columns.append(("published", True, [row.printed or self._number(row.published) for row in rows]))
+            columns.append((self.against, True, [row.printed or self._number(row.published) for row in rows]))
         columns.append(("ours", True, [self._number(row.ours) for row in rows]))
         if any(row.low is not None for row in rows):
             columns.append(("from – to", True, [self._range(row) for row in rows]))
