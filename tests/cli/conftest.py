@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from trueness.cli import main
+from trueness.cli._main import main
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from trueness import __version__
+from trueness.cli._interrupt import heeded
 from trueness.cli._say import refusing, say
 
 __all__ = ["main"]
@@ -56,7 +57,7 @@ class Verbs(click.Group):
 def _ended(debug: bool = False) -> Iterator[None]:
     """Ctrl-C ends with the code that shells give to it, a full disk in one line; neither with a traceback."""
     try:
-        with refusing(debug):
+        with heeded(), refusing(debug):
             yield
     except KeyboardInterrupt:
         say("Interrupted.")
