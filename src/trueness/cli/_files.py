@@ -1,6 +1,7 @@
 """Files of labels and scores: what a file is, and the columns of Parquet, npz and npy."""
 
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from trueness.errors import InputError, MissingLibraryError
 
 __all__ = ["opened"]
 
+STANDARD_INPUT = "standard input"
 _BATCH = 1 << 20
 _SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 _FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".npz": "npz", ".npy": "npy"}
@@ -38,7 +40,7 @@ def opened(path: str, separator: str | None = None, form: str | None = None) -> 
         copy = Path(folder, "input")
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield _source(copy, "standard input", separator, form)
+        yield _source(copy, STANDARD_INPUT, separator, form)
 
 
 def _source(path: Path, name: str, separator: str | None, form: str | None) -> Source:
@@ -65,10 +67,9 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         raise InputError(
             f"{name} is not CSV, TSV, JSON lines, Parquet, npz or npy: it has zero bytes. UTF-16 must become UTF-8."
         )
+    _refuse_json_array(name, start)
     if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return JsonLinesFile(path, name)
-    if re.match(rb"\[\s*\{", start.lstrip(b"\xef\xbb\xbf \t\r\n")):
-        raise InputError(f"{name} is a JSON array; write one object per line instead: `jq -c '.[]' {name}`.")
     return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
 
 
@@ -79,6 +80,7 @@ def _said(path: Path, name: str, separator: str | None, form: str, start: bytes)
     if wrong:
         raise InputError(f"`--input-format` says {form}, but {name} does not begin as such a file does.")
     if form == "jsonl":
+        _refuse_json_array(name, start)
         return JsonLinesFile(path, name)
     if form in ("csv", "tsv"):
         return TextFile(path, name, separator or {"csv": ",", "tsv": "\t"}[form])
@@ -88,6 +90,16 @@ def _said(path: Path, name: str, separator: str | None, form: str, start: bytes)
         "npy": ArrayFile,
     }
     return binary[form](path, name)
+
+
+def _refuse_json_array(name: str, start: bytes) -> None:
+    """All rows in one pair of brackets: read whole or not at all, which no line can tell."""
+    if re.match(rb"\[\s*(\{|$)", start.lstrip(b"\xef\xbb\xbf \t\r\n")):
+        what = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
+        raise InputError(
+            f"{name} is one JSON array; JSON lines have one object per line, without brackets and commas around them: "
+            f"`jq -c '.[]'{what} > lines.jsonl` writes them so."
+        )
 
 
 def _first_bytes(path: Path, name: str) -> bytes:
