@@ -65,7 +65,7 @@ def read(y_true: ArrayLike, y_prob: Any, rows: RowOptions) -> ReportRows:
         options["sample_weight"] = np.where(kept, 1.0 if given is None else row_weights(given, n).values, np.nan)
         samples = _samples(y_true, models, options)
         if given is None:
-            samples = {name: Sample(s.y, s.p, None, s.classes, s.tolerance) for name, s in samples.items()}
+            samples = {name: Sample(s.y, s.p, None, s.classes, s.tolerance, s.rows) for name, s in samples.items()}
     else:
         samples = _samples(y_true, models, options)
     dropped = n - int(kept.sum())
@@ -145,17 +145,14 @@ def _of_positive_weight(samples: dict[str, Sample], kept: Bools) -> tuple[dict[s
         raise InputError("`sample_weight` must be above 0 in at least one row; all weights are 0.")
     left = kept.copy()
     left[kept] = some
-    return {
-        name: Sample(s.y[some], s.p[some], None if s.w is None else s.w[some], s.classes, s.tolerance)
-        for name, s in samples.items()
-    }, left
+    return {name: s.at(some, None if s.w is None else s.w[some]) for name, s in samples.items()}, left
 
 
 def _plainly(sample: Sample) -> Sample:
     """Weights that are all 1 are no weights, and stand in the way of nothing that ties or ranks decide."""
     if sample.w is None or (sample.w != 1).any():
         return sample
-    return Sample(sample.y, sample.p, None, sample.classes, sample.tolerance)
+    return Sample(sample.y, sample.p, None, sample.classes, sample.tolerance, sample.rows)
 
 
 def _check_values(sample: Sample) -> None:

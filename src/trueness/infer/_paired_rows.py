@@ -191,10 +191,7 @@ def _repeated(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row:
     if w.sum() > _MOST_ROWS:
         raise InputError(f"`sample_weight` must sum to at most {_MOST_ROWS:,} rows; got {w.sum():,.0f}.")
     at = np.repeat(np.arange(w.size), w.astype(np.int64))
-    repeated = {
-        name: Sample(sample.y[at], sample.p[at], None, sample.classes, sample.tolerance)
-        for name, sample in samples.items()
-    }
+    repeated = {name: sample.at(at, None) for name, sample in samples.items()}
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
     return PairedRows(repeated, kind, codes, row[at])
 
@@ -205,10 +202,7 @@ def _weighed(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row: 
     if w is None or w.all():
         return PairedRows(samples, kind, cluster, row)
     at = np.flatnonzero(w)
-    left = {
-        name: Sample(sample.y[at], sample.p[at], w[at], sample.classes, sample.tolerance)
-        for name, sample in samples.items()
-    }
+    left = {name: sample.at(at, w[at]) for name, sample in samples.items()}
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
     return PairedRows(left, kind, codes, row[at])
 
