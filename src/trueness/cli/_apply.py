@@ -55,6 +55,7 @@ def command(file: str | None, debug: bool, **options: Any) -> None:
 def _apply(file: str, *, path: str, name: str | None, missing: str, output: str | None, **asked: Any) -> None:
     from trueness.cli._append import appended
     from trueness.cli._choice import choose_scores
+    from trueness.cli._packed import packed_into
     from trueness.cli._reading import Request, guessed, source_of
 
     check_writable(output, path)  # not the rows: they are all written again
@@ -68,7 +69,7 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
         scores = _calibrated(calibrator, source, models[0], missing)
         fill = appended(source, _named(scores, models[0], name, source))
         if output is not None and output != "-":
-            write_with(output, fill)
+            write_with(output, packed_into(output, fill))
             return
         stream = sys.stdout.buffer
         if sys.stdout.isatty() and source.binary:
@@ -79,14 +80,17 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
 
 def _check_name(source: "Source", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; any name will do for text."""
-    from pathlib import Path
-
     from trueness.cli._append import SUFFIXES
+    from trueness.cli._packed import inner_suffix, packing_named
 
     what, own = SUFFIXES[type(source)]
     others = {suffix for _, suffixes in SUFFIXES.values() for suffix in suffixes}
-    if output is not None and Path(output).suffix.lower() in others:
-        check_suffix(output, f"{what}, as {source.name} is", own)
+    if output is None or output == "-":
+        return
+    if source.binary and packing_named(output):
+        raise InputError(f"`--output` must end in {' or '.join(own)}: only text is compressed; got {output!r}.")
+    if inner_suffix(output) in others:
+        check_suffix(output, f"{what}, as {source.name} is", own, inner_suffix(output))
 
 
 def _loaded(path: str) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.cli._json_lines import JsonLinesFile
+from trueness.cli._packed import inner_suffix, packing_of, unpacking
 from trueness.cli._source import Columns, Source
 from trueness.cli._text import TextFile
 from trueness.errors import InputError, MissingLibraryError
@@ -27,7 +28,6 @@ _BATCH = 1 << 20
 _SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 _FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".npz": "npz", ".npy": "npy"}
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
-_PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
 @contextmanager
@@ -45,20 +45,18 @@ def opened(path: str, separator: str | None = None, form: str | None = None) -> 
 
 def _source(path: Path, name: str, separator: str | None, form: str | None) -> Source:
     start = _first_bytes(path, name)
+    packing = packing_of(start)
     suffix = path.suffix.lower()
+    if packing is not None:
+        start, suffix = _first_unpacked(path, name, packing), inner_suffix(name)
     if form is not None:
-        return _said(path, name, separator, form, start)
+        return _said(path, name, separator, form, start, packing)
     if start.startswith(b"PAR1"):
         return ParquetFile(path, name)
     if start.startswith(b"PK\x03\x04"):
         return ArraysFile(path, name)
     if start.startswith(b"\x93NUMPY"):
         return ArrayFile(path, name)
-    for magic, packed in _PACKED:
-        if start.startswith(magic):
-            raise InputError(
-                f"{name} is compressed with {packed}; unpack it first, or pipe the text: `… | trueness … -`."
-            )
     if suffix in _FORMATS:
         raise InputError(
             f"{name} does not begin as a file of type {_FORMATS[suffix]} does: damaged, or of another type."
@@ -69,11 +67,11 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         )
     _refuse_json_array(name, start)
     if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return JsonLinesFile(path, name)
-    return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
+        return JsonLinesFile(path, name, packing)
+    return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","), packing=packing)
 
 
-def _said(path: Path, name: str, separator: str | None, form: str, start: bytes) -> Source:
+def _said(path: Path, name: str, separator: str | None, form: str, start: bytes, packing: str | None) -> Source:
     """What `--input-format` says, unless the first bytes cannot be that."""
     magic = {"parquet": b"PAR1", "npz": b"PK\x03\x04", "npy": b"\x93NUMPY"}
     wrong = not start.startswith(magic[form]) if form in magic else start.startswith(tuple(magic.values()))
@@ -81,9 +79,9 @@ def _said(path: Path, name: str, separator: str | None, form: str, start: bytes)
         raise InputError(f"`--input-format` says {form}, but {name} does not begin as such a file does.")
     if form == "jsonl":
         _refuse_json_array(name, start)
-        return JsonLinesFile(path, name)
+        return JsonLinesFile(path, name, packing)
     if form in ("csv", "tsv"):
-        return TextFile(path, name, separator or {"csv": ",", "tsv": "\t"}[form])
+        return TextFile(path, name, separator or {"csv": ",", "tsv": "\t"}[form], packing=packing)
     binary: dict[str, type[ParquetFile | ArraysFile | ArrayFile]] = {
         "parquet": ParquetFile,
         "npz": ArraysFile,
@@ -116,6 +114,17 @@ def _first_bytes(path: Path, name: str) -> bytes:
         raise InputError(f"{name!r} cannot be read: {reason.strerror or reason}.") from reason
     if not start.strip():
         raise InputError(f"{name} is empty.")
+    return start
+
+
+def _first_unpacked(path: Path, name: str, packing: str) -> bytes:
+    """The first bytes of what a packed file holds, if it is text."""
+    with unpacking(path, name, packing) as (file, _):
+        start = file.read(4096)
+    if not start.strip():
+        raise InputError(f"{name} is empty once unpacked.")
+    if start.startswith((b"PAR1", b"PK\x03\x04", b"\x93NUMPY")) or packing_of(start):
+        raise InputError(f"{name} is {packing} of a file that is compressed by itself, or of arrays; unpack it first.")
     return start
 
 

@@ -14,6 +14,7 @@ from trueness.errors import InputError
 __all__ = ["Opened", "Request", "guessed", "opening", "read_rows", "source_of"]
 
 _LARGE = 256 * 1000 * 1000
+_UNPACKED = 4  # how much longer the text is than the packed file, about
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Opened:
     @property
     def large(self) -> bool:
         """Whether it is read by stream unless told otherwise."""
-        return self.source.size > _LARGE
+        return self.source.size * (1 if self.source.packing is None else _UNPACKED) > _LARGE
 
 
 @contextmanager

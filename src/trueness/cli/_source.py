@@ -44,6 +44,8 @@ class Source(ABC):
     size: int = 0
     """Bytes on the disk, where that says how long reading takes."""
 
+    packing: str | None = None
+    """What it is compressed with."""
     binary: bool = False
     """Whether a terminal cannot show it."""
 
