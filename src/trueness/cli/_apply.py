@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 
 @click.command("apply", no_args_is_help=True)
-@data_options(demo=False, label=False, by=False, rows=False)
+@data_options(several=True, demo=False, label=False, by=False, rows=False)
 @click.option(
     "--calibrator", "path", metavar="FILE", required=True, help="The map that `trueness fit` wrote: a JSON file."
 )
@@ -34,7 +34,7 @@ __all__ = ["command"]
     help="Rows that miss a score: an error, or kept without a calibrated one.",
 )
 @plain_output_options
-def command(file: str | None, debug: bool, **options: Any) -> None:
+def command(files: tuple[str, ...], debug: bool, **options: Any) -> None:
     """Add calibrated scores to a file.
 
     The rows of FILE are written with one more column, in the format of the input; the other columns stay as they are.
@@ -46,10 +46,14 @@ def command(file: str | None, debug: bool, **options: Any) -> None:
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    if file is None:
+    if not files:
         raise click.UsageError("Give a FILE to apply the map to.")
+    if len(files) > 1:
+        raise click.UsageError(
+            f"apply takes one FILE, whose rows it writes again; got {len(files)}. Run it once for each."
+        )
     with refusing(debug):
-        _apply(file, **options)
+        _apply(files[0], **options)
 
 
 def _apply(file: str, *, path: str, name: str | None, missing: str, output: str | None, **asked: Any) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,6 +64,8 @@ class Rows:
     """The number of the first row, if these are a piece of a file."""
     kept: NDArray[np.int64] | None = None
     """The numbers of the rows within the piece, if these are some of them."""
+    place: Callable[[int], str] = "row {:,}".format
+    """Where a row of the source is, in words."""
 
     @property
     def label(self) -> NDArray[Any]:
@@ -190,8 +192,7 @@ class Rows:
             }
             where = f", {group}" if group is not None and group.by is not None else ""
             said = in_options(str(reason), arguments)
-            if self.first or self.kept is not None:
-                said = re.sub(r"\brow ([\d,]+\d|\d)", self._placed, said)
+            said = re.sub(r"\brow ([\d,]+\d|\d)", self._placed, said)
             raise InputError(f"{self.source}{where}: {said}") from reason
 
     def _placed(self, found: re.Match[str]) -> str:
@@ -199,7 +200,7 @@ class Rows:
         row = int(found[1].replace(",", ""))
         if self.kept is not None:
             row = int(self.kept[row])
-        return f"row {row + self.first:,}"
+        return self.place(row + self.first)
 
 
 def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:
