@@ -9,6 +9,7 @@ import click
 from trueness.cli._options import (
     bins_option,
     check_input,
+    cluster_option,
     data_options,
     level_option,
     plain_output_options,
@@ -36,6 +37,7 @@ _SUFFIXES = {
 
 @click.command("report", no_args_is_help=True)
 @data_options(several=True)
+@cluster_option
 @bins_option("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
 @level_option(0.95, "Level of every interval, band and decision; more than 1/2.", least=0.5)
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
@@ -58,6 +60,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
     \b
       trueness report --demo
       trueness report predictions.csv --label churned --prob model_a --prob model_b --by region
+      trueness report answers.jsonl --label correct --prob confidence --cluster question
       trueness report scores.npz --label y --prob P -o dogs.html
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
@@ -111,6 +114,7 @@ def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
             first.y_true,
             {name: one.y_prob for name, one in given.items()},
             by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
+            cluster=rows.cluster,
             progress=tell,
             **settings,
             **first.rows,
