@@ -5,7 +5,7 @@ import numpy as np
 from trueness._input.sample import Sample
 from trueness._report.budget import Clustered, Notes, heard, tested, tests_by_drawing
 from trueness._report.records import ClassRow, TopK
-from trueness._report.rows import fractional
+from trueness._report.rows import fractional, weight_type
 from trueness._report.segments import adjusted
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
@@ -66,11 +66,11 @@ def _one(sample: Sample, k: int, cluster: Ints | None) -> Clustered | None:
 
 def top_k(sample: Sample, level: float, seed: int, notes: Notes, cluster: Ints | None = None) -> tuple[TopK, ...]:
     """The l2 error of the k largest scores together, for k from 1 to 5 or the number of classes."""
-    if fractional(sample):
-        notes.say("Weights are not whole numbers: the k largest scores are not looked at together.")
-        return ()
     n, classes = sample.p.shape
     most = min(_MOST_K, classes)
+    if fractional(sample):
+        notes.say("No confidence set of several scores together takes weights that are not whole numbers: k = 1 only.")
+        most = 1
     if cluster is not None:
         notes.say("No confidence set of several scores together allows for clusters: k = 1 only.")
         most = 1
@@ -99,5 +99,6 @@ def _interval(sample: Sample, k: int, level: float, seed: int, cluster: Ints | N
         level=level,
         seed=seed,
         sample_weight=sample.w,
+        weight_type=weight_type(sample),
         sum_tolerance=sample.tolerance,
     )

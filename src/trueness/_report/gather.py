@@ -26,7 +26,7 @@ from trueness._report.definitions import definitions
 from trueness._report.explorer import explorer, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Settings, Summary
 from trueness._report.remedies import remedies
-from trueness._report.rows import ReportRows, main_view
+from trueness._report.rows import ReportRows, main_view, weight_type
 from trueness._report.segments import SegmentColumn, segments
 from trueness._report.verdict import overall, verdict_of
 from trueness._report.words import percent
@@ -301,15 +301,19 @@ def _explorers(
 
 
 def _comparison(rows: ReportRows, level: float, notes: Notes) -> Comparison | None:
-    if rows.counts.weights == "fractional":
-        notes.say("Weights are not whole numbers: models are not compared.")
-        return None
     first = next(iter(rows.samples.values()))
     told: Any = {"sum_tolerance": first.tolerance} if rows.multiclass else {}
     scores = {name: sample.p for name, sample in rows.samples.items()}
     return notes.tried(
         "The comparison",
         lambda: compare(
-            first.y, scores, level=level, sample_weight=first.w, cluster=rows.cluster, progress=False, **told
+            first.y,
+            scores,
+            level=level,
+            sample_weight=first.w,
+            weight_type=weight_type(first),
+            cluster=rows.cluster,
+            progress=False,
+            **told,
         ),
     )

@@ -12,7 +12,7 @@ from trueness import recalibrate
 from trueness._input.sample import Sample
 from trueness._report.budget import Notes, confidence_set, heard
 from trueness._report.records import Guarantee, Remedies, Remedy
-from trueness._report.rows import fractional, main_view
+from trueness._report.rows import fractional, main_view, weight_type
 from trueness._report.words import counted
 from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule
@@ -175,9 +175,6 @@ def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
 def _gain(after: Sample, task: _Task) -> dict[str, Any]:
     """By how much the Brier score falls, row by row, and how sure that is."""
     before, notes = task.rows, task.notes
-    if fractional(before):
-        notes.say("Weights are not whole numbers: how sure the gain of a calibrator is was not computed.")
-        return {}
     tolerance: Any = {"sum_tolerance": after.tolerance} if after.p.ndim == 2 else {}
     scores = {"before": before.p, "after": after.p}
     found = notes.tried(
@@ -188,6 +185,7 @@ def _gain(after: Sample, task: _Task) -> dict[str, Any]:
             measure="brier",
             level=task.level,
             sample_weight=before.w,
+            weight_type=weight_type(before),
             cluster=task.cluster,
             progress=False,
             **tolerance,

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from trueness.errors import DroppedRowsWarning, InputError
 from trueness.infer._clusters import cluster_codes, cluster_column
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
-__all__ = ["ReportRows", "about", "fractional", "main_view", "read"]
+__all__ = ["ReportRows", "about", "fractional", "main_view", "read", "weight_type"]
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,11 @@ def main_view(sample: Sample) -> Sample:
 def fractional(sample: Sample) -> bool:
     """Whether weights are not whole numbers, so that they say how much a row matters, not how often it came."""
     return sample.w is not None and bool((sample.w != np.floor(sample.w)).any())
+
+
+def weight_type(sample: Sample) -> Literal["frequency", "importance"]:
+    """The same as the library calls it."""
+    return "importance" if fractional(sample) else "frequency"
 
 
 def _counts(sample: Sample, n: int, dropped: int) -> RowCounts:

@@ -74,6 +74,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, measure: str, **asked: Any) -> None:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
+    from trueness.cli._rows import IMPORTANCE
 
     check_writable(output, *files)
     form = form_of(form, output)
@@ -90,6 +91,9 @@ def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, me
         raise InputError(f"`--prob` must name two models or more to compare; got {rows.choice.models[0].name!r} alone.")
     for line in rows.said_dropped:
         say(f"warning: {line}")
+    if rows.weight_type == "importance" and settings["method"] == "influence":
+        settings["weight_type"] = rows.weight_type
+        say(f"note: {IMPORTANCE}")
     deliver(_sheet(rows, list(_comparisons(rows, settings))), form, output)
 
 

@@ -135,10 +135,13 @@ def _together(settings: dict[str, Any], number: int) -> dict[str, Any]:
 
 def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
     import trueness as tn
-    from trueness.cli._rows import heard
+    from trueness.cli._rows import IMPORTANCE, heard
 
     for line in rows.said_dropped:
         say(f"warning: {line}")
+    if rows.weight_type == "importance":
+        settings = settings | {"weight_type": rows.weight_type}
+        say(f"note: {IMPORTANCE}")
     groups = rows.groups()
     settings = _together(settings, len(groups) * len(rows.choice.models))
     interval: Any = tn.ece_interval

@@ -16,7 +16,7 @@ from trueness.cli._words import in_options
 from trueness.errors import InputError, TruenessWarning
 from trueness.typing import RowOptions
 
-__all__ = ["Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
+__all__ = ["IMPORTANCE", "Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,14 @@ class Rows:
     def cluster(self) -> NDArray[Any] | None:
         """The cluster of each row, if there are clusters."""
         return None if self.choice.cluster is None else self.columns.groups[self.choice.cluster]
+
+    @property
+    def weight_type(self) -> str:
+        """What weights mean: how often a row came or, where they are not whole numbers, how much it matters."""
+        if self.choice.weight is None:
+            return "frequency"
+        w = self.columns.numbers[self.choice.weight]
+        return "importance" if w.dtype.kind == "f" and bool((w != np.floor(w))[np.isfinite(w)].any()) else "frequency"
 
     def is_matrix(self, model: Model) -> bool:
         """Whether the model has a score for each class."""
@@ -201,6 +209,9 @@ class Rows:
         if self.kept is not None:
             row = int(self.kept[row])
         return self.place(row + self.first)
+
+
+IMPORTANCE = "Weights are not whole numbers: they are taken to say how much a row matters, not how often it came."
 
 
 def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:
