@@ -168,3 +168,8 @@ def test_a_packed_file_is_read_in_bounded_memory(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert "\nn,400000\n" in done.stdout
     assert int(done.stderr.splitlines()[-1]) < 400_000  # kilobytes
+
+
+def test_a_file_that_is_there_but_packed_is_named(fails, plain, tmp_path):
+    packed(plain["csv"], "gz").rename(tmp_path / "rows.csv.gz")
+    assert fails("measure", "rows.csv") == "There is no file 'rows.csv'. There is 'rows.csv.gz' in that folder."

@@ -176,3 +176,14 @@ def test_many_files_have_a_short_name(call, grouped, tmp_path):
     names = written(tmp_path, "csv", parts(grouped, *range(50, 600, 50)))
     found = call("measure", *names, "--prob", "p")
     assert "Data: 0.csv, 1.csv and 10 more files, labels 'y'." in found.stdout
+
+
+def test_a_column_that_is_taken_for_a_file_is_called_that(fails, tmp_path):
+    (tmp_path / "a.csv").write_text("y,p,q\n0,0.5,0.5\n")
+    message = "There is no file 'q'. If it is a column: `--prob` and `--by` take one name, and are repeated for more."
+    assert fails("compare", "a.csv", "--prob", "p", "q") == message
+
+
+def test_a_folder_is_refused_with_a_pattern_of_its_files(fails, tmp_path):
+    (tmp_path / "days").mkdir()
+    assert fails("measure", "days") == "'days' is a folder; name files in it, as 'days/*.csv' does."

@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 
 @click.command("apply", no_args_is_help=True)
-@data_options(several=True, demo=False, label=False, by=False, rows=False)
+@data_options(several=True, shown="[FILE]", demo=False, label=False, by=False, rows=False)
 @click.option(
     "--calibrator", "path", metavar="FILE", required=True, help="The map that `trueness fit` wrote: a JSON file."
 )

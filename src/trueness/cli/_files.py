@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.cli._json_lines import JsonLinesFile
-from trueness.cli._packed import inner_suffix, packing_of, unpacking
+from trueness.cli._packed import inner_suffix, packing_named, packing_of, unpacking
 from trueness.cli._source import Columns, Source
 from trueness.cli._text import TextFile
 from trueness.errors import InputError, MissingLibraryError
@@ -105,16 +105,20 @@ def _first_bytes(path: Path, name: str) -> bytes:
         with path.open("rb") as file:
             start = file.read(4096)
     except FileNotFoundError:
-        near = [p.name for p in path.parent.glob("*") if p.name.lower() == path.name.lower()]
+        near = sorted(p.name for p in path.parent.glob("*") if _unpacked_name(p) == path.name.lower())
         hint = f" There is {near[0]!r} in that folder." if near else ""
         raise InputError(f"There is no file {name!r}.{hint}") from None
     except IsADirectoryError:
-        raise InputError(f"{name!r} is a folder; name one file in it.") from None
+        raise InputError(f"{name!r} is a folder; name files in it, as '{Path(name, '*.csv')}' does.") from None
     except OSError as reason:
         raise InputError(f"{name!r} cannot be read: {reason.strerror or reason}.") from reason
     if not start.strip():
         raise InputError(f"{name} is empty.")
     return start
+
+
+def _unpacked_name(path: Path) -> str:
+    return (path.stem if packing_named(path) else path.name).lower()
 
 
 def _first_unpacked(path: Path, name: str, packing: str) -> bytes:

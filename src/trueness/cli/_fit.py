@@ -108,7 +108,8 @@ def _learn(made: Any, rows: "Rows") -> None:
     if given.remark:
         say(f"note: {given.remark}")
     for message in warned:
-        say(f"warning: {message}")
+        told = message.replace("scheme='randomized' breaks", "`--set scheme=randomized` breaks")
+        say(f"warning: {told}")
 
 
 def _made(text: str) -> Any:

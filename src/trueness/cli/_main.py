@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -41,6 +42,13 @@ class Verbs(click.Group):
             return None
         command: click.Command = import_module(f"trueness.cli.{_VERBS[cmd_name]}").command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command, or say which one may be meant."""
+        near = get_close_matches(args[0].lower(), _VERBS, n=1)
+        if args[0] not in _VERBS and near and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the options; help and version are printed here."""

@@ -51,7 +51,6 @@ def stacked(*decorators: Decorator[Any]) -> Decorator[Any]:
 
 
 _file = click.argument("file", required=False)
-_files = click.argument("files", nargs=-1, metavar="[FILE]...")
 _demo = stacked(
     click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file."),
     click.option(
@@ -124,11 +123,17 @@ stream_option = click.option(
 
 
 def data_options(
-    *, several: bool = False, demo: bool = True, label: bool = True, by: bool = True, rows: bool = True
+    *,
+    several: bool = False,
+    shown: str = "[FILE]...",
+    demo: bool = True,
+    label: bool = True,
+    by: bool = True,
+    rows: bool = True,
 ) -> Decorator[Any]:
-    """Which file, or `several` of them, which columns, and what they mean."""
+    """Which file, or `several` of them (`shown` by help), which columns, and what they mean."""
     return stacked(
-        _files if several else _file,
+        click.argument("files", nargs=-1, metavar=shown) if several else _file,
         *([_demo] if demo else []),
         *([_label] if label else []),
         _scores,

@@ -30,6 +30,12 @@ def named_files(asked: Sequence[str]) -> tuple[str, ...]:
         if not fits:
             raise InputError(f"No file fits the pattern {name!r}.")
         found += fits
+    for name in found:
+        if len(found) > 1 and name != "-" and not Path(name).suffix and not Path(name).exists():
+            raise InputError(
+                f"There is no file {name!r}. If it is a column: `--prob` and `--by` take one name, and are repeated "
+                "for more."
+            )
     seen: dict[Path | str, str] = {}
     for name in found:
         which = name if name == "-" else Path(name).resolve()
