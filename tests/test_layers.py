@@ -43,6 +43,8 @@ LIBRARIES = {
     "matplotlib": {"plot", "reproduce"},
     "click": {"cli"},
     "rich": {"cli"},
+    "zstandard": {"cli"},
+    "compression": {"cli"},  # in Python itself from 3.14 on
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
     # Readers of files, until there is a package of engines.

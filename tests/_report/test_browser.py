@@ -334,3 +334,19 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser, binary, edges,
     assert shown_ece(browser) == tn.ace(*edges, bins=4)
     browser.switch_to.default_content()
     assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_page_about_clusters_shows_which_numbers_allow_for_them(opened, width):
+    rng = np.random.default_rng(0)
+    p = np.repeat(rng.random(80), 3)
+    y = np.repeat(rng.random(80) < p[::3], 3).astype(int)
+    page = opened(tn.report(y, p, cluster=np.arange(240) // 3, by=np.arange(240) % 2), width=width)
+    said = dict(zip(column(page, "summary", 0), column(page, "summary", 4), strict=True))
+    assert said["l2 calibration error"] == said["Test of calibration"] == "yes"
+    assert said["ECE"] == "not the noise floor"
+    assert "as if rows were independent" in one(page, "figcaption").text
+    choose(page, "mass", OFFERED[0])
+    assert shown_ece(page) == tn.ece(y, p, bins=tn.EqualMass(OFFERED[0]))
+    wide = page.execute_script("return document.documentElement.scrollWidth")
+    assert wide <= width

@@ -9,6 +9,7 @@ import pytest
 
 import trueness as tn
 from trueness._report.budget import draws_for
+from trueness._report.remedies import folds_of
 from trueness.errors import InputError, TruenessWarning
 
 
@@ -159,7 +160,7 @@ def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     assert summary["tce"] is None
     assert summary["ece"] == pytest.approx(tn.ece(d.y_true, d.y_prob, sample_weight=w))
     assert summary["test"]["method"] == "ks"
-    assert found["comparison"] is None
+    assert found["comparison"] is not None  # which weighs, and does not count
     assert found["models"][0]["blocks"] is None
     assert any("not whole numbers" in note for note in found["models"][0]["notes"])
 
@@ -356,3 +357,31 @@ def test_rows_in_another_order_are_refused():
     y, p = pandas.Series([0, 1, 1]), pandas.Series([0.2, 0.7, 0.9], index=[2, 1, 0])
     with pytest.raises(InputError, match="`y_true` and `y_prob` have the same index in a different order"):
         tn.report(y, p)
+
+
+def test_fractional_weights_are_importance_in_gains_and_comparisons():
+    d = tn.simulate.demo(600)
+    w = np.random.default_rng(0).uniform(0.2, 3, 600)
+    models = {"a": d.y_prob, "b": d.truth}
+    found = tn.report(d.y_true, models, sample_weight=w).to_dict()
+    kinds = {"sample_weight": w, "weight_type": "importance", "level": 0.95}
+    assert found["comparison"] == tn.compare(d.y_true, models, **kinds).to_dict()
+    fold = folds_of(600, 0)
+    after = np.empty(600)
+    for i in range(5):
+        some = fold != i
+        fitted = tn.PlattScaling().fit(d.y_prob[some], d.y_true[some], sample_weight=w[some])
+        after[~some] = fitted.predict(d.y_prob[~some])
+    gain = tn.compare(d.y_true, {"before": d.y_prob, "after": after}, measure="brier", **kinds)["before", "after"]
+    platt = found["models"][0]["remedies"]["after"][0]
+    assert (platt["gain"], platt["gain_low"]) == (gain.difference, gain.low)
+
+
+def test_fractional_weights_leave_the_set_of_one_largest_score(classes):
+    y, P = classes
+    w = np.random.default_rng(0).uniform(0.2, 3, y.size)
+    model = tn.report(y, P, sample_weight=w).to_dict()["models"][0]
+    (top,) = model["top_k"]
+    expected = tn.ece_interval(y, P, sample_weight=w, weight_type="importance", level=0.95, seed=0)
+    assert (top["k"], top["interval"]["high"]) == (1, expected.high)
+    assert any("takes weights that are not whole numbers: k = 1 only." in note for note in model["notes"])

@@ -42,7 +42,8 @@ def there(multiclass):
     d = tn.simulate.demo(60)
     by = np.arange(60) // 30
     both = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, by=by).to_dict()
-    return set(keys_of(both)) | set(keys_of(multiclass.to_dict()))
+    clustered = tn.report(d.y_true, d.y_prob, cluster=np.arange(60) // 2).to_dict()
+    return set(keys_of(both)) | set(keys_of(multiclass.to_dict())) | set(keys_of(clustered))
 
 
 def test_every_key_is_documented(there, documented):

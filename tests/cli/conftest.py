@@ -4,36 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from trueness.cli import main
-
-
-def lacking(verb: str) -> str | None:
-    """What a verb needs that is not there, for tests to skip."""
-    import trueness as tn
-    from trueness import recalibrate
-
-    if verb in ("plan", "fit", "apply") and "HistogramBinning" not in recalibrate.__all__:
-        return "no calibrators"
-    if verb == "plot" and (find_spec("trueness.plot") is None or find_spec("matplotlib") is None):
-        return "no plots"
-    return "no report" if verb == "report" and not hasattr(tn, "report") else None
-
-
-@pytest.fixture
-def needs() -> Callable[[str], None]:
-    """Skip a test whose verb calls what is not there."""
-
-    def check(verb: str) -> None:
-        if reason := lacking(verb):
-            pytest.skip(f"{verb}: {reason}")
-
-    return check
+from trueness.cli._main import main
 
 
 @pytest.fixture

@@ -70,8 +70,8 @@ def test_every_column_of_numbers_is_read_once():
 
 
 ADVICE = {
-    "array": ("x.json", b'[{"y": 0, "p": 0.1}]', ["measure"], "x.json is a JSON array; write one object per line"),
-    "indented array": ("x.json", b'[\n {"y": 0}]', ["measure"], "is a JSON array; write one object per line"),
+    "array": ("x.json", b'[{"y": 0, "p": 0.1}]', ["measure"], "x.json is one JSON array; JSON lines have"),
+    "indented array": ("x.json", b'[\n {"y": 0}]', ["measure"], "is one JSON array; JSON lines have"),
     "latin-1": ("x.csv", b"y,p\n\xe4,0.1\n", ["measure"], "line 2: column 'y' is not UTF-8; convert the file"),
     "latin-1 name": ("x.csv", b"y,p,\xe4\n0,0.1,1\n", ["measure", "--by", "ä"], "names are not UTF-8; convert"),
     "semicolons": ("x.csv", b"Y;a\n0;0.1\n", ["measure", "--label", "q"], "column is 'Y;a'. If ';' separates columns"),

@@ -41,8 +41,7 @@ def tables(tmp_path_factory, grouped):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_command_says_the_same_of_every_format(call, needs, tables, verb):
-    needs(verb)
+def test_every_command_says_the_same_of_every_format(call, tables, verb):
     said = {}
     for kind in FORMATS:
         result = call(*asked(verb, tables / f"x.{kind}"))
@@ -55,16 +54,14 @@ def test_every_command_says_the_same_of_every_format(call, needs, tables, verb):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_command_runs_as_a_process_on_every_format(process, needs, tables, verb, kind):
-    needs(verb)
+def test_every_command_runs_as_a_process_on_every_format(process, tables, verb, kind):
     done = process(*asked(verb, tables / f"x.{kind}"))
     assert done.returncode == 0, done.stderr
     assert len(done.stdout) > 50
 
 
 @pytest.mark.parametrize(("verb", "kind"), list(zip(VERBS, [*FORMATS, "csv"], strict=True)))
-def test_every_command_runs_as_a_process(process, needs, tables, verb, kind):
-    needs(verb)
+def test_every_command_runs_as_a_process(process, tables, verb, kind):
     done = process(*asked(verb, tables / f"x.{kind}"))
     assert done.returncode == 0, done.stderr
     assert len(done.stdout) > 50
@@ -73,8 +70,7 @@ def test_every_command_runs_as_a_process(process, needs, tables, verb, kind):
 
 @pytest.mark.parametrize("case", BAD)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_bad_file_is_refused_by_every_command_and_leaves_no_output(fails, needs, tmp_path, verb, case):
-    needs(verb)
+def test_a_bad_file_is_refused_by_every_command_and_leaves_no_output(fails, tmp_path, verb, case):
     name, content, words = BAD[case]
     (tmp_path / name).write_bytes(content)
     where = "out.png" if verb == "plot" else "out.json"
@@ -119,7 +115,7 @@ def test_an_input_format_that_the_file_is_not_is_refused(fails, tables, said):
     assert message.startswith(f"`--input-format` says {said}, but ")
 
 
-def test_scores_of_several_classes_go_through_every_command(call, needs, multiclass, tmp_path):
+def test_scores_of_several_classes_go_through_every_command(call, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P, Q=P[:, ::-1])
     for verb, more in {
@@ -131,8 +127,6 @@ def test_scores_of_several_classes_go_through_every_command(call, needs, multicl
         "report": ["--prob", "P", "--format", "text"],
         "fit": ["--prob", "P", "--calibrator", "top-label:histogram-binning"],
     }.items():
-        if verb in ("plot", "report", "fit"):
-            needs(verb)
         result = call(verb, "x.npz", "--label", "y", *more)
         assert result.exit_code == 0, (verb, result.stderr)
         assert len(result.stdout) > 50
@@ -141,8 +135,7 @@ def test_scores_of_several_classes_go_through_every_command(call, needs, multicl
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("measure", "report")])
-def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call, fails, needs, grouped, tmp_path, verb):
-    needs(verb)
+def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call, fails, grouped, tmp_path, verb):
     p = grouped["p"].copy()
     p[5] = np.nan
     write_columns(tmp_path / "x.npz", grouped | {"p": p})
@@ -153,8 +146,7 @@ def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call,
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "plot"])
-def test_scores_out_of_range_are_refused_by_every_command(fails, needs, grouped, tmp_path, verb):
-    needs(verb)
+def test_scores_out_of_range_are_refused_by_every_command(fails, grouped, tmp_path, verb):
     p = grouped["p"].copy()
     p[500] = 55
     if verb != "report":  # it drops rows itself, to tell how many, and counts those that are left
@@ -202,8 +194,7 @@ def test_nor_over_rows_that_are_its_standard_input(process, tmp_path):
     assert rows.read_text().startswith("{")
 
 
-def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_path, needs):
-    needs("apply")
+def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_path):
     assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
     (tmp_path / "x.csv").write_text("p\n0.25\n")
     (tmp_path / "link.csv").symlink_to("map.json")
@@ -233,8 +224,7 @@ def test_measures_are_no_page_but_may_lie_under_a_name_without_an_ending(call, f
     assert call("measure", "--demo", "--rows", "200", "--format", "csv", "-o", "measures.data").exit_code == 0
 
 
-def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_path, needs):
-    needs("apply")
+def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_path):
     assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
     (tmp_path / "x.csv").write_text("p\n0.25\n")
     given = ["apply", "x.csv", "--calibrator", "map.json", "-o"]

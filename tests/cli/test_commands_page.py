@@ -33,7 +33,7 @@ def steps(blocks):
 
 
 @pytest.mark.parametrize("title", SECTIONS)
-def test_commands_print_what_the_page_shows(call, needs, tmp_path, title):
+def test_commands_print_what_the_page_shows(call, tmp_path, title):
     code = None
     verbs = set()
     for command, shown in steps([FILE, *SECTIONS[title]]):
@@ -43,7 +43,6 @@ def test_commands_print_what_the_page_shows(call, needs, tmp_path, title):
         elif program == "echo":
             assert shown == f"{code}\n"
         else:
-            needs(words[0])
             result = call(*words)
             code = result.exit_code
             verbs.add(words[0])
@@ -66,13 +65,11 @@ def test_options_that_the_page_names_exist(call):
     assert set(re.findall(r"--[a-z][a-z-]+", text)) <= known
 
 
-def test_json_has_the_keys_that_the_page_names(call, needs, grouped, tmp_path):
+def test_json_has_the_keys_that_the_page_names(call, grouped, tmp_path):
     write_columns(tmp_path / "x.npz", grouped)
     named = re.findall(r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(named) == 6
     for verb, by, keys in named:
-        if verb == "plan":
-            needs(verb)
         given = {"plan": ["--n", "500", "--bins", "2"], "gate": ["--max-ece", "0.9"]}.get(verb, [])
         given += [] if verb == "plan" else ["x.npz", "--prob", "p", "--prob", "q"]
         given += ["--by", "region"] if by else []

@@ -1,6 +1,5 @@
 """Every kind of file in, the same numbers out; and what is said of files that cannot be read."""
 
-import gzip
 import io
 from pathlib import Path
 
@@ -170,7 +169,6 @@ def test_a_truncated_npy_is_refused(fails, tmp_path):
         ("x.parquet", b"y,p\n0,0.1\n", "does not begin as a file of type Parquet does"),
         ("x.npz", b"y,p\n0,0.1\n", "does not begin as a file of type npz does"),
         ("x.csv", "y,p\n0,0.1\n".encode("utf-16"), "UTF-16 must become UTF-8"),
-        ("x.csv.gz", gzip.compress(b"y,p\n0,0.1\n", mtime=0), "is compressed with gzip"),
     ],
 )
 def test_what_a_file_is_not_is_said(fails, tmp_path, name, content, words):
@@ -196,7 +194,7 @@ def test_a_zip_of_something_else_is_refused(fails, tmp_path):
 
 def test_a_folder_and_a_file_that_is_not_there_are_refused(fails, tmp_path):
     (tmp_path / "Data.csv").write_text("y,p\n0,0.1\n")
-    assert fails("measure", str(tmp_path)) == f"{str(tmp_path)!r} is a folder; name one file in it."
+    assert fails("measure", str(tmp_path)).startswith(f"{str(tmp_path)!r} is a folder; name files in it")
     if not (tmp_path / "data.csv").exists():  # some file systems do not tell the two apart
         assert fails("measure", "data.csv") == "There is no file 'data.csv'. There is 'Data.csv' in that folder."
 

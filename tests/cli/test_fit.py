@@ -95,3 +95,15 @@ def test_scores_of_the_wrong_shape_are_refused(fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P)
     assert fails("fit", "x.npz", "--prob", "P").startswith("x.npz: Column 'P' must be a vector")
+
+
+def test_a_way_out_of_ties_is_said_as_an_option(call):
+    result = call("fit", "-", stdin="y,p\n" + "".join(f"{i % 2},0.{i % 7 + 1}\n" for i in range(200)))
+    assert "`--set scheme=randomized` breaks ties at random" in result.stderr
+
+
+def test_swapped_columns_are_called_by_their_options(fails):
+    rows = "a,b\n" + "".join(f"{i / 60},{i % 2}\n" for i in range(50))
+    assert fails("measure", "-", "--label", "a", "--prob", "b", stdin=rows).endswith(
+        "Column 'a' looks like scores and column 'b' like labels: `--label` and `--prob` seem swapped."
+    )

@@ -94,6 +94,84 @@ main(["gate", "--help"])
     assert "Traceback" not in done.stderr
 
 
+AT = """
+import os, signal, sys
+import trueness
+def at(event, arguments, seen=[0]):
+    if event == "import":
+        seen[0] += 1
+        if seen[0] == {number}:
+            os.kill(os.getpid(), signal.SIGINT)
+from trueness.cli import main
+sys.addaudithook(at)
+main({words}, prog_name="trueness")
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 20, 60, 100, 200])
+def test_ctrl_c_at_any_import_leaves_no_traceback(tmp_path, number):
+    code = AT.format(number=number, words=["measure", "--demo", "--rows", "50"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) in [(130, ""), (-signal.SIGINT, "")]
+    assert done.stderr in ("", "Interrupted.\n")
+
+
+LOADED = """
+import sys
+import trueness
+def at(event, arguments, seen=[0]):
+    if event == "import" and arguments[0] == "trueness.cli._main" and not seen[0]:
+        seen[0] = 1
+        print("begun", file=sys.stderr, flush=True)
+from trueness.cli import main
+sys.addaudithook(at)
+main(["report", "--demo", "--rows", "300"], prog_name="trueness")
+"""
+
+
+@pytest.mark.parametrize("delay", [0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.8])
+def test_ctrl_c_soon_after_the_start_leaves_no_traceback(tmp_path, delay):
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    with subprocess.Popen([sys.executable, "-c", LOADED], **options) as process:
+        assert process.stderr.readline() == "begun\n"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_a_process_that_ignores_ctrl_c_goes_on(process, tmp_path):
+    def deaf():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    code = AT.format(number=5, words=["--version"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=deaf)
+    assert done.returncode == 0
+    assert done.stdout.startswith("trueness ")
+
+
+def test_an_interrupt_that_meets_a_callback_is_not_lost(tmp_path):
+    code = """
+import signal, time, weakref
+from trueness.cli._interrupt import heeded, quietly
+class Thing: pass
+quietly()
+try:
+    with heeded():
+        one = Thing()
+        kept = weakref.ref(one, lambda _: signal.raise_signal(signal.SIGINT))
+        del one
+        time.sleep(5)
+        print("lost")
+except KeyboardInterrupt:
+    print("heard")
+print(signal.getsignal(signal.SIGINT) is signal.SIG_DFL)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("heard\nTrue\n", "")
+
+
 def test_ctrl_c_while_options_are_read_ends_with_code_130(call, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

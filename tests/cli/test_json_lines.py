@@ -85,3 +85,13 @@ def test_text_of_another_encoding_is_refused(tmp_path):
     (tmp_path / "x.jsonl").write_bytes('{"y": "é"}\n'.encode("latin-1"))
     with pytest.raises(InputError, match="line 1, must be UTF-8"):
         JsonLinesFile(tmp_path / "x.jsonl", "x.jsonl")
+
+
+@pytest.mark.parametrize("text", ['[{"y": 1, "p": 0.5}]', '[\n  {"y": 1,\n  "p": 0.5}\n]', "\ufeff[\n"])
+@pytest.mark.parametrize("more", [[], ["--input-format", "jsonl"]])
+def test_one_array_is_called_that_whatever_the_name_of_the_file(fails, tmp_path, text, more):
+    (tmp_path / "my rows.jsonl").write_text(text, encoding="utf-8")
+    message = fails("measure", "my rows.jsonl", *more)
+    assert message.startswith("my rows.jsonl is one JSON array; JSON lines have one object per line")
+    assert message.endswith("`jq -c '.[]' 'my rows.jsonl' > lines.jsonl` writes them so.")
+    assert fails("measure", "-", *more, stdin=text).endswith("`jq -c '.[]' > lines.jsonl` writes them so.")

@@ -243,3 +243,10 @@ def test_rows_that_do_not_fit_into_memory_are_a_paragraph(fails, monkeypatch):
 
     monkeypatch.setattr("trueness.cli._bins.bin_rule", full)
     assert fails("measure", "--demo").startswith("The rows do not fit into memory.")
+
+
+def test_a_verb_that_is_nearly_right_is_suggested(call):
+    result = call("mesure", "x.csv")
+    assert result.exit_code == 2
+    assert "Error: No such command 'mesure'. Did you mean 'measure'?" in result.stderr
+    assert "No such command 'xyz'" in call("xyz").stderr

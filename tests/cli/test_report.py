@@ -64,3 +64,19 @@ def test_a_failed_write_leaves_the_old_page(fails, tmp_path):
     assert "there is no folder 'none'" in fails("report", "--demo", "-o", "none/r.html")
     (tmp_path / "trueness-report.html").mkdir()
     assert "is a folder" in fails("report", "--demo")
+
+
+def test_clusters_are_passed_on_and_their_missing_names_dropped_or_refused(call, fails, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    asked = ["--prob", "p", "--cluster", "who", "--format", "json"]
+    found = json.loads(call("report", "x.csv", *asked).stdout)
+    expected = tn.report(grouped["y"], {"p": grouped["p"]}, cluster=grouped["who"]).to_dict()
+    assert found["clusters"]["number"] == 150
+    assert found["models"] == json.loads(json.dumps(expected))["models"]
+    lines = (tmp_path / "x.csv").read_text().splitlines()
+    lines[8] = lines[8].replace(f",{grouped['who'][7]},", ",,")
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    message = "x.csv: Column 'who' must not have missing values; 1 of 600 rows has one, the first is row 7."
+    assert fails("report", "x.csv", *asked).startswith(message)
+    found = json.loads(call("report", "x.csv", *asked, "--missing", "drop").stdout)
+    assert found["rows"]["dropped"] == 1

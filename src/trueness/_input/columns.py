@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.typing import Bools
+from trueness.typing import Bools, Ints
 
-__all__ = ["Column", "are", "by_row", "column", "is_missing", "numbers_of", "refuse_missing"]
+__all__ = ["Column", "are", "by_row", "column", "is_missing", "numbers_of", "refuse_missing", "row_number"]
 
 # Containers that narwhals reads; each is recognised by the packages its type derives from, so
 # that none of them is imported here.
@@ -226,6 +226,11 @@ def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
     hint = " Stack the rows into a matrix (`np.stack`)." if rows else ""
     what = f"{_a(type(entry).__name__)}, {reprlib.repr(entry)},"
     raise InputError(f"`{name}` must hold numbers; got {what} at {where}.{hint}")
+
+
+def row_number(at: Any, rows: Ints | None) -> int:
+    """The number that a row has for its user; `rows` are those of the rows that are left, if some were dropped."""
+    return int(at) if rows is None else int(rows[at])
 
 
 def are(count: int) -> str:

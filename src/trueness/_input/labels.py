@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, are, column, is_missing, refuse_missing
+from trueness._input.columns import Column, are, column, is_missing, refuse_missing, row_number
 from trueness._input.scores import shown
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
@@ -32,11 +32,13 @@ def labels_missing(given: Column) -> Bools | None:
     return found if missing is None else np.asarray(found | missing)
 
 
-def binary_labels(values: NDArray[Any], labels: Sequence[Any] | None, pos_label: Any) -> NDArray[Any]:
+def binary_labels(
+    values: NDArray[Any], labels: Sequence[Any] | None, pos_label: Any, rows: Ints | None = None
+) -> NDArray[Any]:
     """Labels as 0/1. Numbers pass unread when nothing was said about them: the pass over the rows checks them."""
     values = _plain(values)
     if labels is not None:
-        return _encoded(values, _two(labels, pos_label)).astype(np.uint8)
+        return _encoded(values, _two(labels, pos_label), rows).astype(np.uint8)
     if pos_label is not None:
         return _against(values, pos_label)
     if values.dtype.kind in "biuf":
@@ -86,7 +88,11 @@ def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
 
 
 def class_labels(
-    values: NDArray[Any], n_classes: int, labels: Sequence[Any] | None, names: tuple[Any, ...] | None
+    values: NDArray[Any],
+    n_classes: int,
+    labels: Sequence[Any] | None,
+    names: tuple[Any, ...] | None,
+    rows: Ints | None = None,
 ) -> tuple[Ints, tuple[Any, ...]]:
     """Labels as column indices, and the classes in column order."""
     values = _plain(values)
@@ -97,19 +103,19 @@ def class_labels(
                 f"`labels` must name the {n_classes} columns of `y_prob` in order; got {len(order)} names."
             )
         _refuse_contradiction(order, names)
-        return _encoded(values, order), tuple(order)
+        return _encoded(values, order, rows), tuple(order)
     if values.dtype.kind in "biuf":
         _refuse_permuted_codes(names)
-        return _codes(values, n_classes), tuple(range(n_classes))
+        return _codes(values, n_classes, rows), tuple(range(n_classes))
     found = _distinct(values)
     if names is not None and set(found) & set(names):
-        return _encoded(values, list(names), "the columns of `y_prob`"), names
+        return _encoded(values, list(names), rows, "the columns of `y_prob`"), names
     if len(found) != n_classes:
         raise InputError(
             f"`{NAME}` must have one distinct value per column of `y_prob`; got {len(found):,} "
             f"({_listed(found)}) for {n_classes} columns. `labels=` names the columns in order."
         )
-    return _encoded(values, found), tuple(found)
+    return _encoded(values, found, rows), tuple(found)
 
 
 def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> None:
@@ -132,7 +138,7 @@ def _refuse_permuted_codes(names: tuple[Any, ...] | None) -> None:
         )
 
 
-def _codes(values: NDArray[Any], n_classes: int) -> Ints:
+def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     bad = (values < 0) | (values >= n_classes)
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
@@ -142,14 +148,14 @@ def _codes(values: NDArray[Any], n_classes: int) -> Ints:
         hint = f"`labels=[{_listed(found)}]`" if len(found) == n_classes else "`labels=` with their names"
         raise InputError(
             f"`{NAME}` must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`; {count:,} of "
-            f"{values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} at row {at}. "
-            f"Other labels are named in column order: {hint}."
+            f"{values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} at row "
+            f"{row_number(at, rows)}. Other labels are named in column order: {hint}."
         )
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
 
 
-def explain_labels(y: NDArray[Any], p: NDArray[Any]) -> None:
-    """Raise the error that fits labels that are not 0/1; return if they are."""
+def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -> None:
+    """Raise the error that fits labels that are not 0/1, with the user's number of the row; return if they are."""
     if y.dtype.kind in "biu" and y.size and y.min() >= 0 and y.max() <= 1:
         return
     if y.dtype.kind == "f" and np.isnan(y).any():
@@ -170,7 +176,7 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any]) -> None:
         hint = "Several classes need a matrix of scores, one column per class."
     raise InputError(
         f"`{NAME}` must be 0 or 1; {count:,} of {y.size:,} labels {are(count)} not, "
-        f"the first is {_plainly(y[at])} at row {at}. {hint}"
+        f"the first is {_plainly(y[at])} at row {row_number(at, rows)}. {hint}"
     )
 
 
@@ -230,7 +236,7 @@ def _checked_order(labels: Sequence[Any]) -> list[Any]:
     return order
 
 
-def _encoded(values: NDArray[Any], order: list[Any], source: str = "`labels`") -> Ints:
+def _encoded(values: NDArray[Any], order: list[Any], rows: Ints | None, source: str = "`labels`") -> Ints:
     position = {name: i for i, name in enumerate(order)}
     if values.dtype.kind == "O":
         codes = np.fromiter((position.get(v, -1) for v in values), dtype=np.int64, count=values.size)
@@ -242,7 +248,7 @@ def _encoded(values: NDArray[Any], order: list[Any], source: str = "`labels`") -
         at, count = int(np.argmax(bad)), int(bad.sum())
         raise InputError(
             f"`{NAME}` must hold values named in {source} ({_listed(order)}); {count:,} of {values.size:,} labels "
-            f"{are(count)} not, the first is {_plainly(values[at])} at row {at}."
+            f"{are(count)} not, the first is {_plainly(values[at])} at row {row_number(at, rows)}."
         )
     return np.asarray(codes)
 

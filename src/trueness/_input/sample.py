@@ -18,7 +18,7 @@ from trueness._input.scores import (
 )
 from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Bools, Floats, Missing
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 __all__ = ["Sample", "accept"]
 
@@ -31,7 +31,7 @@ class Sample:
     calls :meth:`explain`, which looks again and says what is wrong and where.
     """
 
-    __slots__ = ("classes", "dropped", "p", "tolerance", "w", "y")
+    __slots__ = ("classes", "dropped", "p", "rows", "tolerance", "w", "y")
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class Sample:
         w: Floats | None = None,
         classes: tuple[Any, ...] | None = None,
         tolerance: float = 0.0,
+        rows: Ints | None = None,
         dropped: int = 0,
     ) -> None:
         self.y = y
@@ -52,17 +53,24 @@ class Sample:
         """Names of the columns; None for a vector of scores."""
         self.tolerance = tolerance
         """How far from one a row of a matrix may sum."""
+        self.rows = rows
+        """The numbers of the rows among those that were passed, for messages; None if no row was left out."""
         self.dropped = dropped
         """Rows left out because a value was missing."""
+
+    def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
+        """Some of the rows, or some of them several times, which keep their numbers, with other weights."""
+        rows = np.arange(self.y.size) if self.rows is None else self.rows
+        return Sample(self.y[some], self.p[some], w, self.classes, self.tolerance, rows[some])
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
         if self.p.ndim == 1:
             refuse_swapped(self.y, self.p)
-        explain_scores(self.p, "y_prob")
+        explain_scores(self.p, "y_prob", self.rows)
         if self.p.ndim == 2:
-            explain_sums(self.p, "y_prob", self.tolerance)
-        explain_labels(self.y, self.p)
+            explain_sums(self.p, "y_prob", self.tolerance, self.rows)
+        explain_labels(self.y, self.p, self.rows)
         raise AssertionError("a pass refused rows in which no bad value can be found")
 
 
@@ -95,30 +103,32 @@ def accept(
     given_p = numeric(given_p, "y_prob")
     given_w = None if sample_weight is None else row_weights(sample_weight, given_p.values.shape[0])
     read = told or given_p.values.ndim == 2  # labels that are read before the pass over the rows
-    given_y, given_p, given_w, dropped = _without_missing(given_y, given_p, given_w, missing, read)
+    n = given_p.values.shape[0]
+    given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read)
+    dropped = 0 if rows is None else n - rows.size
     w = None if given_w is None else given_w.values
     if w is not None:
-        check_weights(w)
+        check_weights(w, rows)
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
-    p = _probabilities(given_p.values, clip_tolerance, sum_tolerance, from_logits)
+    p = _probabilities(given_p.values, clip_tolerance, sum_tolerance, from_logits, rows)
     if p.ndim == 1:
-        return Sample(binary_labels(given_y.values, labels, pos_label), p, w, None, 0.0, dropped)
+        return Sample(binary_labels(given_y.values, labels, pos_label, rows), p, w, None, 0.0, rows, dropped)
     if pos_label is not None:
         raise InputError("`pos_label` is for a vector of scores; `y_prob` is a matrix, so use `labels=`.")
-    codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names)
-    return Sample(codes, p, w, classes, tolerance, dropped)
+    codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows)
+    return Sample(codes, p, w, classes, tolerance, rows, dropped)
 
 
 def _probabilities(
-    values: NDArray[Any], clip_tolerance: float, sum_tolerance: float | None, from_logits: bool
+    values: NDArray[Any], clip_tolerance: float, sum_tolerance: float | None, from_logits: bool, rows: Ints | None
 ) -> NDArray[Any]:
     if not from_logits:
         return clipped(values, clip_tolerance)
     if clip_tolerance or sum_tolerance is not None:
         name = "clip_tolerance" if clip_tolerance else "sum_tolerance"
         raise InputError(f"`{name}` is for probabilities; logits (`from_logits=True`) need none.")
-    return probabilities_of_logits(values, "y_prob")
+    return probabilities_of_logits(values, "y_prob", rows)
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
@@ -146,19 +156,20 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
 
 def _without_missing(
     y: Column, p: Column, w: Column | None, missing: Missing, read: bool
-) -> tuple[Column, Column, Column | None, int]:
+) -> tuple[Column, Column, Column | None, Ints | None]:
+    """The rows that are left, and their numbers where some are not."""
     known = read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
     y = y._replace(missing=labels_missing(y) if known else None)
     if missing == "raise":
         _refuse_known(y, p, w)
     gone = _to_drop(y, p, w) if missing == "drop" else None
     if gone is None:
-        return y, p, w, 0
+        return y, p, w, None
     if gone.all():
         raise InputError(f"`y_true` and `y_prob` must have at least one complete row; all {gone.size:,} miss a value.")
     keep = ~gone
     kept_w = None if w is None else Column(w.values[keep])
-    return Column(y.values[keep]), Column(p.values[keep], None, p.names), kept_w, int(gone.sum())
+    return Column(y.values[keep]), Column(p.values[keep], None, p.names), kept_w, np.flatnonzero(keep)
 
 
 def _refuse_known(y: Column, p: Column, w: Column | None) -> None:

@@ -5,9 +5,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, are, numbers_of
+from trueness._input.columns import Column, are, numbers_of, row_number
 from trueness.errors import InputError
-from trueness.typing import Floats
+from trueness.typing import Bools, Floats, Ints
 
 __all__ = [
     "clipped",
@@ -68,11 +68,11 @@ def clipped(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     return wide
 
 
-def probabilities_of_logits(logits: NDArray[Any], name: str) -> Floats:
+def probabilities_of_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) -> Floats:
     """Apply the logistic function to a vector, softmax to the rows of a matrix."""
     x = logits.astype(np.float64)
     if np.isnan(x).any():
-        refuse_nan(x, name)
+        refuse_nan(x, name, rows)
     if x.ndim == 1:
         small = np.exp(-np.abs(x))
         return np.where(x >= 0, 1.0, small) / (1.0 + small)
@@ -80,41 +80,42 @@ def probabilities_of_logits(logits: NDArray[Any], name: str) -> Floats:
     if bad.any():
         count = int(bad.sum())
         raise InputError(
-            f"`{name}` as logits must be below +inf; {count:,} of {x.size:,} {are(count)} not, the first {_where(bad)}."
+            f"`{name}` as logits must be below +inf; {count:,} of {x.size:,} {are(count)} not, "
+            f"the first {_where(bad, rows)}."
         )
     top = x.max(axis=1, keepdims=True)
     if np.isneginf(top).any():
-        row = int(np.flatnonzero(np.isneginf(top[:, 0]))[0])
+        row = row_number(np.flatnonzero(np.isneginf(top[:, 0]))[0], rows)
         raise InputError(f"`{name}` as logits must have a finite entry in every row; row {row} has none.")
     e = np.exp(x - top)
     return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
-def explain_scores(values: NDArray[Any], name: str) -> None:
-    """Raise the error that fits; return if every value lies in [0, 1]."""
+def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) -> None:
+    """Raise the error that fits, with the user's number of the row; return if every value lies in [0, 1]."""
     if values.dtype.kind == "f" and np.isnan(values).any():
-        refuse_nan(values, name)
+        refuse_nan(values, name, rows)
     outside = (values < 0) | (values > 1)
     if outside.any():
-        _refuse_range(values, outside, name)
+        _refuse_range(values, outside, name, rows)
 
 
-def refuse_nan(values: NDArray[Any], name: str) -> NoReturn:
+def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoReturn:
     """Raise for values of which some are nan."""
     bad = np.isnan(values)
     count = int(bad.sum())
     raise InputError(
         f"`{name}` must not have missing values; {count:,} of {values.size:,} {are(count)} nan, "
-        f'the first {_where(bad)}. `missing="drop"` leaves such rows out.'
+        f'the first {_where(bad, rows)}. `missing="drop"` leaves such rows out.'
     )
 
 
-def _refuse_range(values: NDArray[Any], outside: NDArray[np.bool_], name: str) -> NoReturn:
+def _refuse_range(values: NDArray[Any], outside: Bools, name: str, rows: Ints | None) -> NoReturn:
     first = values[np.unravel_index(int(np.argmax(outside)), values.shape)]
     count = int(outside.sum())
     raise InputError(
         f"`{name}` must lie in [0, 1]; {count:,} of {values.size:,} values {'do' if count > 1 else 'does'} not, "
-        f"the first is {shown(first)} {_where(outside)}.{_suggestion(values)}"
+        f"the first is {shown(first)} {_where(outside, rows)}.{_suggestion(values)}"
     )
 
 
@@ -146,7 +147,7 @@ def _round_up(excess: float) -> str:
     return f"{float(f'{int(digit) + 1}e{power}'):.0e}"
 
 
-def explain_sums(values: NDArray[Any], name: str, tolerance: float) -> NoReturn:
+def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints | None = None) -> NoReturn:
     """Raise for rows that a pass has found not to sum to one."""
     total = np.ascontiguousarray(values).sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
@@ -161,7 +162,8 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float) -> NoReturn:
     )
     raise InputError(
         f"Rows of `{name}` must sum to 1 within {tolerance:g}; {int(bad.sum()):,} of {bad.size:,} "
-        f"{'do' if bad.sum() > 1 else 'does'} not, the first is row {row}, which sums to {shown(total[row])}. {way_out}"
+        f"{'do' if bad.sum() > 1 else 'does'} not, the first is row {row_number(row, rows)}, "
+        f"which sums to {shown(total[row])}. {way_out}"
     )
 
 
@@ -171,6 +173,7 @@ def shown(value: Any) -> str:
     return text if float(text) == float(value) or not 0 <= float(text) <= 1 else repr(float(value))
 
 
-def _where(bad: NDArray[np.bool_]) -> str:
+def _where(bad: Bools, rows: Ints | None) -> str:
     at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    return f"at row {at[0]}" if len(at) == 1 else f"at row {at[0]}, column {at[1]}"
+    row = row_number(at[0], rows)
+    return f"at row {row}" if len(at) == 1 else f"at row {row}, column {at[1]}"

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.columns import Column, are, column
+from trueness._input.columns import Column, are, column, row_number
 from trueness._input.scores import numeric, refuse_nan, shown
 from trueness.errors import InputError
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 __all__ = ["check_weights", "row_weights"]
 
@@ -24,25 +24,26 @@ def row_weights(given: Any, n_rows: int) -> Column:
     return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
 
 
-def check_weights(w: Floats) -> None:
-    """Raise unless every weight is finite and at least 0, and some are above 0."""
+def check_weights(w: Floats, rows: Ints | None = None) -> None:
+    """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's numbers."""
     if w.size == 0:
         return
     high = w.max()
     if w.min() >= 0 and 1 / _LARGEST <= high <= _LARGEST:
         return
     if np.isnan(w).any():
-        refuse_nan(w, NAME)
+        refuse_nan(w, NAME, rows)
     bad = ~((w >= 0) & (w < np.inf))
     if bad.any():
         at, count = int(np.argmax(bad)), int(bad.sum())
         raise InputError(
             f"`{NAME}` must be finite and at least 0; {count:,} of {w.size:,} weights "
-            f"{are(count)} not, the first is {shown(w[at])} at row {at}."
+            f"{are(count)} not, the first is {shown(w[at])} at row {row_number(at, rows)}."
         )
     if high == 0:
         raise InputError(f"`{NAME}` must have a weight above 0; all {w.size:,} are 0.")
     raise InputError(
         f"`{NAME}` must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}; it is {shown(high)} "
-        f"at row {int(np.argmax(w))}. Multiply all weights by one number: calibration errors do not change."
+        f"at row {row_number(np.argmax(w), rows)}. Multiply all weights by one number: "
+        "calibration errors do not change."
     )

@@ -4,17 +4,36 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from trueness._input.sample import Sample
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.infer import calibration_test, ece_interval
 from trueness.results import Interval, Significance
+from trueness.typing import Ints
 
-__all__ = ["FEW_ROWS", "FLOOR_DRAWS", "Notes", "confidence_set", "draws_for", "heard", "tested", "tests_by_drawing"]
+__all__ = [
+    "FEW_ROWS",
+    "FLOOR_DRAWS",
+    "Clustered",
+    "Notes",
+    "confidence_set",
+    "draws_for",
+    "heard",
+    "tested",
+    "tests_by_drawing",
+]
 
 Found = TypeVar("Found")
+
+
+class Clustered(NamedTuple):
+    """Rows, and the cluster of each."""
+
+    view: Sample
+    cluster: Ints
+
 
 FLOOR_DRAWS = 999
 FEW_ROWS = 20
@@ -72,14 +91,23 @@ def tests_by_drawing(tallies: list[Tally], alpha: float) -> int | None:
     return draws if exact and cells * draws <= _TEST_LABELS else None
 
 
-def tested(tally: Tally, draws: int | None, seed: int) -> Significance:
-    """The exact test; where labels are too many to be redrawn, or weights not whole, the cumulative one."""
+def tested(tally: Tally, draws: int | None, seed: int, rows: Clustered | None) -> Significance:
+    """The exact test; where labels are too many to be redrawn, or weights not whole, the cumulative one.
+
+    With clusters it is always the exact one: all tests then draw, and it does so fastest.
+    """
+    if rows is not None:
+        view, cluster = rows
+        resamples = draws or FLOOR_DRAWS
+        return calibration_test(view.y, view.p, cluster=cluster, sample_weight=view.w, resamples=resamples, seed=seed)
     options: dict[str, Any] = {"method": "ks"} if draws is None else {"resamples": draws, "seed": seed}
     return calibration_test(tally, **options)
 
 
-def confidence_set(view: Sample, tally: Tally, level: float, seed: int) -> Interval:
-    """The set of the l2 error: from the tally of the rows, or from the rows where weights are not whole."""
-    if tally.parts[0].exact:
+def confidence_set(view: Sample, tally: Tally, level: float, seed: int, cluster: Ints | None = None) -> Interval:
+    """The set of the l2 error: from the tally of the rows, or from the rows where weights or clusters need them."""
+    exact = tally.parts[0].exact
+    if exact and cluster is None:
         return ece_interval(tally, level=level, seed=seed)
-    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type="importance", level=level, seed=seed)
+    kind: Literal["frequency", "importance"] = "frequency" if exact else "importance"
+    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type=kind, cluster=cluster, level=level, seed=seed)

@@ -1,15 +1,18 @@
 """A matrix of scores: every class against the rest, and the k largest scores together."""
 
+import numpy as np
+
 from trueness._input.sample import Sample
-from trueness._report.budget import Notes, heard, tested, tests_by_drawing
+from trueness._report.budget import Clustered, Notes, heard, tested, tests_by_drawing
 from trueness._report.records import ClassRow, TopK
-from trueness._report.rows import fractional
+from trueness._report.rows import fractional, weight_type
 from trueness._report.segments import adjusted
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
 from trueness.measure import ece
 from trueness.results import Interval
+from trueness.typing import Ints
 
 __all__ = ["class_rows", "top_k"]
 
@@ -17,13 +20,18 @@ _MOST_K = 5
 _MOST_ROWS = 200_000
 
 
-def class_rows(classwise: Tally, rule: BinRule, level: float, seed: int) -> tuple[ClassRow, ...]:
+def class_rows(
+    classwise: Tally, sample: Sample, rule: BinRule, level: float, seed: int, cluster: Ints | None = None
+) -> tuple[ClassRow, ...]:
     """One row per class, the one that does most damage first."""
     tallies = [Tally("binary", (part,)) for part in classwise.parts]
     draws = tests_by_drawing(tallies, 1 - level)
     with heard(Notes()):  # a class that never came is plain from its share
         errors = [ece(tally, bins=rule) for tally in tallies]
-        found = [Notes().tried("The test", lambda t=tally: tested(t, draws, seed)) for tally in tallies]  # type: ignore[misc]
+        found = [
+            Notes().tried("The test", lambda k=k, t=tally: tested(t, draws, seed, _one(sample, k, cluster)))  # type: ignore[misc]
+            for k, tally in enumerate(tallies)
+        ]
     pvalues = [None if one is None else one.pvalue for one in found]
     total = sum(errors)
     rows = []
@@ -47,34 +55,50 @@ def class_rows(classwise: Tally, rule: BinRule, level: float, seed: int) -> tupl
     return tuple(sorted(rows, key=lambda row: -row.ece))
 
 
-def top_k(sample: Sample, level: float, seed: int, notes: Notes) -> tuple[TopK, ...]:
+def _one(sample: Sample, k: int, cluster: Ints | None) -> Clustered | None:
+    """One class against the rest, with the clusters."""
+    return (
+        None
+        if cluster is None
+        else Clustered(Sample((sample.y == k).view(np.uint8), sample.p[:, k], sample.w), cluster)
+    )
+
+
+def top_k(sample: Sample, level: float, seed: int, notes: Notes, cluster: Ints | None = None) -> tuple[TopK, ...]:
     """The l2 error of the k largest scores together, for k from 1 to 5 or the number of classes."""
-    if fractional(sample):
-        notes.say("Weights are not whole numbers: the k largest scores are not looked at together.")
-        return ()
     n, classes = sample.p.shape
+    most = min(_MOST_K, classes)
+    if fractional(sample):
+        notes.say("No confidence set of several scores together takes weights that are not whole numbers: k = 1 only.")
+        most = 1
+    if cluster is not None:
+        notes.say("No confidence set of several scores together allows for clusters: k = 1 only.")
+        most = 1
     if n > _MOST_ROWS:
         w = None if sample.w is None else sample.w[:_MOST_ROWS]
         sample = Sample(sample.y[:_MOST_ROWS], sample.p[:_MOST_ROWS], w, sample.classes, sample.tolerance)
+        cluster = None if cluster is None else cluster[:_MOST_ROWS]
         notes.say(f"The errors of the k largest scores are of the first {_MOST_ROWS:,} rows.")
     found = []
-    for k in range(1, min(_MOST_K, classes) + 1):
+    for k in range(1, most + 1):
         one = notes.tried(
             f"The error of the {k} largest scores",
-            lambda k=k: _interval(sample, k, level, seed),  # type: ignore[misc]
+            lambda k=k: _interval(sample, k, level, seed, cluster),  # type: ignore[misc]
         )
         if one is not None:
             found.append(TopK(k, one))
     return tuple(found)
 
 
-def _interval(sample: Sample, k: int, level: float, seed: int) -> Interval:
+def _interval(sample: Sample, k: int, level: float, seed: int, cluster: Ints | None) -> Interval:
     return ece_interval(
         sample.y,
         sample.p,
         k=k,
+        cluster=cluster,
         level=level,
         seed=seed,
         sample_weight=sample.w,
+        weight_type=weight_type(sample),
         sum_tolerance=sample.tolerance,
     )

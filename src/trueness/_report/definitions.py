@@ -34,6 +34,12 @@ def definitions(settings: Settings, rows: ReportRows) -> dict[str, str]:
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
         "numbers are of the rows it was not fitted on.",
     }
+    if rows.cluster is not None:
+        found["clusters"] = (
+            "rows of one cluster may depend on each other. Sets and tests then draw signs for whole clusters and leave "
+            "out pairs of rows of one cluster; differences are judged by sums over clusters; folds keep them whole. "
+            "What takes rows for independent shows too little chance: noise floors are too low, bands too narrow."
+        )
     if rows.multiclass:
         found["class-wise ECE"] = "mean over classes of the ECE of each column against the rest."
         found["damage"] = "share of the class-wise ECE that the class makes."

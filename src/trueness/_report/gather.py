@@ -10,13 +10,23 @@ import numpy as np
 from trueness import __version__
 from trueness._input.sample import Sample
 from trueness._report.blocks import blocks_of
-from trueness._report.budget import FEW_ROWS, Notes, confidence_set, draws_for, heard, tested, tests_by_drawing
+from trueness._report.budget import (
+    FEW_ROWS,
+    Clustered,
+    Notes,
+    confidence_set,
+    draws_for,
+    heard,
+    tested,
+    tests_by_drawing,
+)
 from trueness._report.classes import class_rows, top_k
+from trueness._report.clusters import clusters_of
 from trueness._report.definitions import definitions
 from trueness._report.explorer import explorer, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Settings, Summary
 from trueness._report.remedies import remedies
-from trueness._report.rows import ReportRows, main_view
+from trueness._report.rows import ReportRows, main_view, weight_type
 from trueness._report.segments import SegmentColumn, segments
 from trueness._report.verdict import overall, verdict_of
 from trueness._report.words import percent
@@ -39,7 +49,7 @@ from trueness.measure import (
     tce,
 )
 from trueness.results import Bands, Comparison, NoiseFloor
-from trueness.typing import Numbers
+from trueness.typing import Ints, Numbers
 
 __all__ = ["MOST_BINS", "gather", "in_words"]
 
@@ -85,6 +95,7 @@ def gather(
     )
     notes = Notes()
     found = _comparison(rows, level, notes) if several else None
+    clusters = clusters_of(rows.cluster, len(models), rows.multiclass)
     steps.finish()
     return Contents(
         title=title or "Calibration report",
@@ -92,6 +103,7 @@ def gather(
         task="multiclass" if rows.multiclass else "binary",
         verdict=overall(models),
         rows=rows.counts,
+        clusters=clusters,
         settings=settings,
         models=models,
         comparison=found,
@@ -136,18 +148,20 @@ def _model(
         raise InputError(f"`bins` must make at most {MOST_BINS:,} bins for a report; {rule!r} makes {len(bands):,}.")
     begin = _begun_with(bands, tally, rule, notes)
     step()
-    summary = _summary(view, tally, classwise, rule, settings, notes, step)
+    summary = _summary(view, rows.cluster, tally, classwise, rule, settings, notes, step)
     blocks = blocks_of(tally.parts[0], _ALPHA) if tally.parts[0].exact else None
-    found = segments(view, by, rule, level, seed) if by else None
+    found = segments(view, by, rule, level, seed, rows.cluster) if by else None
     step()
-    fixed = remedies(sample, rule, level, seed)
+    fixed = remedies(sample, rule, level, seed, rows.cluster)
+    if fixed is None and rows.cluster is not None:
+        notes.say("Calibrators were not tried: there are too few rows, or fewer than five clusters, to split.")
     step()
-    classes = None if classwise is None else class_rows(classwise, rule, level, seed)
-    largest = top_k(sample, level, seed, notes) if rows.multiclass else None
+    classes = None if classwise is None else class_rows(classwise, sample, rule, level, seed, rows.cluster)
+    largest = top_k(sample, level, seed, notes, rows.cluster) if rows.multiclass else None
     step()
     return Model(
         name=name,
-        verdict=verdict_of(name, summary, level, several=several),
+        verdict=verdict_of(name, summary, level, several=several, clustered=rows.cluster is not None),
         summary=summary,
         bins=bands,
         interval_low=asked.interval_low,
@@ -166,6 +180,7 @@ def _model(
 
 def _summary(
     view: Sample,
+    cluster: Ints | None,
     tally: Tally,
     classwise: Tally | None,
     rule: BinRule,
@@ -180,8 +195,9 @@ def _summary(
     if not exact:
         notes.say("Weights are not whole numbers: they say how much a row matters, and there is no TCE, which counts.")
     why = "there are too few rows." if tally.n < FEW_ROWS else None
-    interval = notes.tried("The confidence set", lambda: confidence_set(view, tally, level, seed), why)
-    test = notes.tried("The test", lambda: tested(tally, tests_by_drawing([tally], 1 - level), seed))
+    interval = notes.tried("The confidence set", lambda: confidence_set(view, tally, level, seed, cluster), why)
+    grouped = None if cluster is None else Clustered(view, cluster)
+    test = notes.tried("The test", lambda: tested(tally, tests_by_drawing([tally], 1 - level), seed, grouped))
     tce_floor = _tce_floor(tally, settings, notes) if exact else None
     step()
     mass = rule if isinstance(rule, EqualMass) else EqualMass(rule.asked or _ORDINARY_BINS)
@@ -285,13 +301,19 @@ def _explorers(
 
 
 def _comparison(rows: ReportRows, level: float, notes: Notes) -> Comparison | None:
-    if rows.counts.weights == "fractional":
-        notes.say("Weights are not whole numbers: models are not compared.")
-        return None
     first = next(iter(rows.samples.values()))
     told: Any = {"sum_tolerance": first.tolerance} if rows.multiclass else {}
     scores = {name: sample.p for name, sample in rows.samples.items()}
     return notes.tried(
         "The comparison",
-        lambda: compare(first.y, scores, level=level, sample_weight=first.w, progress=False, **told),
+        lambda: compare(
+            first.y,
+            scores,
+            level=level,
+            sample_weight=first.w,
+            weight_type=weight_type(first),
+            cluster=rows.cluster,
+            progress=False,
+            **told,
+        ),
     )

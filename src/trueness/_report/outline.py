@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
+from trueness._report.clusters import INDEPENDENT, in_words, told
 from trueness._report.records import Contents, Model
 from trueness._report.tables import (
     Table,
@@ -41,6 +42,11 @@ Piece: TypeAlias = Heading | Items | Table | str
 
 def outline(contents: Contents) -> Iterator[Piece]:
     """Everything in order; strings are paragraphs."""
+    for piece in _pieces(contents):
+        yield told(piece, contents.clusters) if isinstance(piece, Table) else piece
+
+
+def _pieces(contents: Contents) -> Iterator[Piece]:
     several = len(contents.models) > 1
     yield Heading(1, contents.title)
     yield contents.verdict.sentence
@@ -112,6 +118,8 @@ def rows_sentence(contents: Contents) -> str:
     """How many rows there are, and what became of the others."""
     rows = contents.rows
     said = [f"{counted(rows.used, 'row')} used of {rows.given:,}"]
+    if contents.clusters is not None:
+        said[0] += f", in {counted(contents.clusters.number, 'cluster')}"
     if rows.dropped:
         said.append(f"{counted(rows.dropped, 'row')} with missing values dropped")
     unweighted = rows.given - rows.used - rows.dropped
@@ -125,18 +133,21 @@ def rows_sentence(contents: Contents) -> str:
 def computed(contents: Contents) -> Iterator[tuple[str, str]]:
     """The circumstances."""
     s = contents.settings
+    alone = "" if contents.clusters is None else f", {INDEPENDENT}"
     yield "rows", rows_sentence(contents)
     if contents.rows.classes is not None:
         yield "classes", f"{len(contents.rows.classes)}"
+    if contents.clusters is not None:
+        yield "clusters", in_words(contents.clusters)
     yield "bins", f"{s.bins_in_words} ({s.bins})"
     yield "level", f"{percent(s.level)}, of every interval, band and decision"
     yield "seed", f"{s.seed}"
     for model in contents.models[:1]:
         found = model.summary
         if found.noise_floor is not None:
-            yield "noise floor", f"labels redrawn {found.noise_floor.resamples:,} times"
+            yield "noise floor", f"labels redrawn {found.noise_floor.resamples:,} times{alone}"
         if found.tce_floor is not None:
-            yield "noise floor of the TCE", f"labels redrawn {found.tce_floor.resamples:,} times"
+            yield "noise floor of the TCE", f"labels redrawn {found.tce_floor.resamples:,} times{alone}"
         if found.test is not None:
             yield "test", f"{found.test.method}: {found.test.assumptions}"
         if found.ece_interval is not None:

@@ -9,9 +9,11 @@ from importlib import resources
 from typing import Any
 
 from trueness._report.charts import blocks_chart, reliability_chart
+from trueness._report.clusters import INDEPENDENT, told
 from trueness._report.outline import computed, rows_sentence, worst_sentence
 from trueness._report.records import Contents, Explorer, Model
 from trueness._report.tables import (
+    Table,
     bins_table,
     blocks_table,
     classes_table,
@@ -51,9 +53,12 @@ def page(contents: Contents) -> str:
             contents=contents,
             several=len(contents.models) > 1,
             models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
-            side_by_side=models_table(contents),
-            comparison=None if contents.comparison is None else comparison_table(contents.comparison),
+            side_by_side=told(models_table(contents), contents.clusters),
+            comparison=None
+            if contents.comparison is None
+            else told(comparison_table(contents.comparison), contents.clusters),
             rows_sentence=rows_sentence(contents),
+            independent="" if contents.clusters is None else f" Intervals and band are {INDEPENDENT}.",
             computed=list(computed(contents)),
             verdict_word=_VERDICT_WORDS[contents.verdict.code],
             style=Markup(_part("report.css")),
@@ -100,7 +105,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
     first = model.explorers[0]
     fixes = model.remedies
-    return {
+    found = {
         "id": f"m{i}",
         "model": model,
         "verdict_word": _VERDICT_WORDS[model.verdict.code],
@@ -118,6 +123,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
+    return {key: told(one, contents.clusters) if isinstance(one, Table) else one for key, one in found.items()}
 
 
 def _data(contents: Contents) -> str:

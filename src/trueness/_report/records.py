@@ -13,6 +13,7 @@ __all__ = [
     "SCHEMA",
     "Blocks",
     "ClassRow",
+    "Clusters",
     "Code",
     "Contents",
     "Explorer",
@@ -52,6 +53,20 @@ class RowCounts:
     """Whether rows have weights, and of which kind."""
     classes: tuple[Any, ...] | None
     """The classes in column order; None for a vector of scores."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Rows that may depend on each other, and which numbers allow for that."""
+
+    number: int
+    """How many clusters the rows used are in."""
+    effective: float
+    """How many of equal size would be as uneven."""
+    considered: tuple[str, ...]
+    """What allows for clusters."""
+    ignored: tuple[str, ...]
+    """What takes rows for independent, because no method that allows for clusters is there."""
 
 
 @dataclass(frozen=True)
@@ -307,6 +322,8 @@ class Contents:
     task: Literal["binary", "multiclass"]
     verdict: Verdict
     rows: RowCounts
+    clusters: Clusters | None
+    """None if rows are independent."""
     settings: Settings
     models: tuple[Model, ...]
     comparison: Comparison | None

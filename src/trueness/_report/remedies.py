@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,19 +12,20 @@ from trueness import recalibrate
 from trueness._input.sample import Sample
 from trueness._report.budget import Notes, confidence_set, heard
 from trueness._report.records import Guarantee, Remedies, Remedy
-from trueness._report.rows import fractional, main_view
+from trueness._report.rows import fractional, main_view, weight_type
 from trueness._report.words import counted
 from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.infer import compare
 from trueness.measure import brier, ece, log_loss
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 __all__ = ["folds_of", "remedies"]
 
 _FOLDS = 5
 _MOST_ROWS = 200_000
+_MOST_CLUSTERED = 50_000  # signs are drawn row by row
 _LEAST_ROWS = 20
 _BINS = 10
 _ROWS_PER_BIN = 200
@@ -44,20 +45,32 @@ _MOVED = re.compile(
 _MANY_CLASSES = 50  # fits per class would then take longer than all the rest
 
 
-def remedies(sample: Sample, rule: BinRule, level: float, seed: int) -> Remedies | None:
+class _Task(NamedTuple):
+    """The rows that are split, and how they are measured."""
+
+    rows: Sample
+    cluster: Ints | None
+    rule: BinRule
+    level: float
+    seed: int
+    notes: Notes
+
+
+def remedies(sample: Sample, rule: BinRule, level: float, seed: int, cluster: Ints | None = None) -> Remedies | None:
     """Before and after, for the calibrators that take such scores; None if there are too few rows to split."""
-    if sample.y.size < _LEAST_ROWS:
+    if sample.y.size < _LEAST_ROWS or (cluster is not None and cluster.max() + 1 < _FOLDS):
         return None
     wanted = _wanted(sample)
     notes = Notes()
-    rows = _some(sample, seed, notes)
+    task = _some(_Task(sample, cluster, rule, level, seed, notes))
+    rows = task.rows
     with heard(notes):
-        before = _measured("as they are", "", rows, rule, level, seed, notes)
+        before = _measured("as they are", "", rows, task)
     after = []
     for name in wanted:
         done = notes.tried(
             f"{wanted[name][0].upper()}{wanted[name][1:]}",
-            lambda name=name: _cross_fitted(wanted[name], name, rows, rule, level, seed, notes),  # type: ignore[misc]
+            lambda name=name: _cross_fitted(wanted[name], name, task),  # type: ignore[misc]
         )
         if done is not None:
             after.append(done)
@@ -69,7 +82,7 @@ def remedies(sample: Sample, rule: BinRule, level: float, seed: int) -> Remedies
         best=None if best is None else best.name,
         folds=_FOLDS,
         n=int(rows.y.size),
-        guarantee=_guarantee(sample, level, notes),
+        guarantee=_guarantee(sample, level, notes, clustered=cluster is not None),
         notes=(*_moved_once(notes.said), *_infinite([before, *after])),
     )
 
@@ -102,13 +115,14 @@ def _wanted(sample: Sample) -> dict[str, str]:
     return {name: words for name, words in _MATRIX.items() if few or name == "TemperatureScaling"}
 
 
-def _some(sample: Sample, seed: int, notes: Notes) -> Sample:
-    n = sample.y.size
-    if n <= _MOST_ROWS:
-        return sample
-    notes.say(f"Calibrators were tried on {_MOST_ROWS:,} of the {n:,} rows, drawn at random.")
-    some = np.sort(np.random.default_rng(seed).choice(n, _MOST_ROWS, replace=False))
-    return _rows(sample, some)
+def _some(task: _Task) -> _Task:
+    n, most = task.rows.y.size, _MOST_ROWS if task.cluster is None else _MOST_CLUSTERED
+    if n <= most:
+        return task
+    task.notes.say(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
+    some = np.sort(np.random.default_rng(task.seed).choice(n, most, replace=False))
+    left = None if task.cluster is None else np.unique(task.cluster[some], return_inverse=True)[1].reshape(-1)
+    return task._replace(rows=_rows(task.rows, some), cluster=left)
 
 
 def _rows(sample: Sample, some: Any) -> Sample:
@@ -116,9 +130,11 @@ def _rows(sample: Sample, some: Any) -> Sample:
     return Sample(sample.y[some], sample.p[some], w, sample.classes, sample.tolerance)
 
 
-def folds_of(n: int, seed: int) -> Any:
-    """The fold of each row: as many rows in each, at random."""
-    return np.random.default_rng(seed).permutation(np.arange(n) % _FOLDS)
+def folds_of(n: int, seed: int, cluster: Ints | None = None) -> Ints:
+    """The fold of each row: as many rows in each, at random; or as many clusters, whose rows stay together."""
+    units = n if cluster is None else int(cluster.max()) + 1
+    fold = np.random.default_rng(seed).permutation(np.arange(units) % _FOLDS)
+    return fold if cluster is None else np.asarray(fold[cluster])
 
 
 def _calibrator(name: str, rows: Sample, seed: int) -> Any:
@@ -141,8 +157,9 @@ def _scheme(rows: Sample) -> str:
     return "umd" if rows.w is None and np.unique(rows.p).size == rows.y.size else "randomized"
 
 
-def _cross_fitted(words: str, name: str, rows: Sample, rule: BinRule, level: float, seed: int, notes: Notes) -> Remedy:
-    fold = folds_of(rows.y.size, seed)
+def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
+    rows, seed = task.rows, task.seed
+    fold = folds_of(rows.y.size, seed, task.cluster)
     out: Floats = np.empty(rows.p.shape)
     for i in range(_FOLDS):
         test = fold == i
@@ -151,21 +168,27 @@ def _cross_fitted(words: str, name: str, rows: Sample, rule: BinRule, level: flo
         calibrator.fit(learn.p, learn.y, sample_weight=learn.w)
         out[test] = calibrator.predict(rows.p[test])
     changed = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
-    found = _measured(words, repr(_calibrator(name, rows, seed)), changed, rule, level, seed, notes)
-    return replace(found, **_gain(rows, changed, level, notes))
+    found = _measured(words, repr(_calibrator(name, rows, seed)), changed, task)
+    return replace(found, **_gain(changed, task))
 
 
-def _gain(before: Sample, after: Sample, level: float, notes: Notes) -> dict[str, Any]:
+def _gain(after: Sample, task: _Task) -> dict[str, Any]:
     """By how much the Brier score falls, row by row, and how sure that is."""
-    if fractional(before):
-        notes.say("Weights are not whole numbers: how sure the gain of a calibrator is was not computed.")
-        return {}
+    before, notes = task.rows, task.notes
     tolerance: Any = {"sum_tolerance": after.tolerance} if after.p.ndim == 2 else {}
     scores = {"before": before.p, "after": after.p}
     found = notes.tried(
         "The gain of a calibrator",
         lambda: compare(
-            before.y, scores, measure="brier", level=level, sample_weight=before.w, progress=False, **tolerance
+            before.y,
+            scores,
+            measure="brier",
+            level=task.level,
+            sample_weight=before.w,
+            weight_type=weight_type(before),
+            cluster=task.cluster,
+            progress=False,
+            **tolerance,
         ),
     )
     if found is None:
@@ -174,22 +197,28 @@ def _gain(before: Sample, after: Sample, level: float, notes: Notes) -> dict[str
     return {"gain": pair.difference, "gain_low": pair.low, "gain_high": pair.high}
 
 
-def _measured(words: str, code: str, sample: Sample, rule: BinRule, level: float, seed: int, notes: Notes) -> Remedy:
+def _measured(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
     view = main_view(sample)
     tally = Tally("binary", tally_of(view, "classwise").parts)
     scored = tally if sample.p.ndim == 1 else tally_of(sample, "classwise")
     return Remedy(
         name=words,
         calibrator=code,
-        ece=ece(tally, bins=rule),
-        ece_interval=notes.tried(f"The confidence set of {words}", lambda: confidence_set(view, tally, level, seed)),
+        ece=ece(tally, bins=task.rule),
+        ece_interval=task.notes.tried(
+            f"The confidence set of {words}",
+            lambda: confidence_set(view, tally, task.level, task.seed, task.cluster),
+        ),
         brier=brier(scored),
         log_loss=log_loss(scored),
     )
 
 
-def _guarantee(sample: Sample, level: float, notes: Notes) -> Guarantee | None:
-    """What uniform-mass binning of all rows promises; it counts rows, and needs two in every bin."""
+def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -> Guarantee | None:
+    """What uniform-mass binning of all rows promises; it counts independent rows, and needs two in every bin."""
+    if clustered:
+        notes.say("Histogram binning promises nothing here: its guarantee needs rows that are independent.")
+        return None
     if sample.p.ndim != 1 or sample.w is not None:
         return None
     n, n_bins = int(sample.y.size), _histogram_bins(int(sample.y.size))

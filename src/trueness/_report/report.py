@@ -95,6 +95,7 @@ def report(
     y_prob: ArrayLike | dict[str, ArrayLike],
     *,
     by: Any = None,
+    cluster: ArrayLike | None = None,
     bins: BinsLike = 10,
     level: float = 0.95,
     seed: Seed = 0,
@@ -113,6 +114,11 @@ def report(
     by : array-like of shape (n,), dict of such, or frame, optional
         Columns whose values make segments, each of which is tested. Numbers with more than 12 different values are
         cut into five groups; of other columns the 39 largest values are kept apart.
+    cluster : array-like of shape (n,), optional
+        A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient).
+        Confidence sets, tests, comparisons and gains allow for that, and calibrators are fitted on other clusters than
+        they are measured on. Noise floors, the TCE, and the intervals and flags of bins do not; the report says so of
+        each.
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`trueness.ece`, up to 1,000. Rules that look at the labels are refused. The page offers others.
     level : float, default 0.95
@@ -158,7 +164,7 @@ def report(
     if title is not None and not isinstance(title, str):
         raise InputError(f"`title` must be a string or None; got {title!r}.")
     chosen_level, chosen_seed, tell = _level(level), _seed(seed), reporter(progress)
-    found = read(y_true, y_prob, rows)
+    found = read(y_true, y_prob, rows, cluster)
     columns = read_by(by, y_true, found.kept)
     return Report(gather(found, columns, rule, chosen_level, chosen_seed, title, tell))
 

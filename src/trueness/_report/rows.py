@@ -4,11 +4,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from trueness._input.columns import column
+from trueness._input.columns import Column, column, refuse_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._input.weights import row_weights
 from trueness._report.records import RowCounts
@@ -18,9 +18,10 @@ from trueness._tally.rules import EqualWidth
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError
-from trueness.typing import ArrayLike, Bools, RowOptions
+from trueness.infer._clusters import cluster_codes, cluster_column
+from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
-__all__ = ["ReportRows", "about", "fractional", "main_view", "read"]
+__all__ = ["ReportRows", "about", "fractional", "main_view", "read", "weight_type"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class ReportRows:
     kept: Bools
     """Which of the rows passed are here."""
     counts: RowCounts
+    cluster: Ints | None = None
+    """The cluster of each row, numbered from 0 in the order in which they come."""
 
     @property
     def multiclass(self) -> bool:
@@ -49,8 +52,8 @@ def about(name: str, several: bool) -> Iterator[None]:
         raise InputError(f"Model {name!r}: {reason}") from None
 
 
-def read(y_true: ArrayLike, y_prob: Any, rows: RowOptions) -> ReportRows:
-    """Check labels and scores; a row that misses a value in one model is dropped for all."""
+def read(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> ReportRows:
+    """Check labels and scores; a row that misses a value in one model, or its cluster, is dropped for all."""
     if "kind" in rows:
         raise InputError("`kind` is not taken: the report of a matrix shows the top label and every class.")
     models = _models(y_true, y_prob)
@@ -58,14 +61,17 @@ def read(y_true: ArrayLike, y_prob: Any, rows: RowOptions) -> ReportRows:
     for scores in models.values():
         refuse_shuffled_index(y_true, {"y_prob": scores})
     options: dict[str, Any] = dict(rows)
+    names = _cluster_names(y_true, cluster, n)
     kept = np.ones(n, dtype=bool)
     if options.get("missing") == "drop":
         given = options.get("sample_weight")
         kept = _complete(y_true, models, options, n)
+        if names is not None and names.missing is not None:
+            kept &= ~names.missing
         options["sample_weight"] = np.where(kept, 1.0 if given is None else row_weights(given, n).values, np.nan)
         samples = _samples(y_true, models, options)
         if given is None:
-            samples = {name: Sample(s.y, s.p, None, s.classes, s.tolerance) for name, s in samples.items()}
+            samples = {name: Sample(s.y, s.p, None, s.classes, s.tolerance, s.rows) for name, s in samples.items()}
     else:
         samples = _samples(y_true, models, options)
     dropped = n - int(kept.sum())
@@ -75,7 +81,26 @@ def read(y_true: ArrayLike, y_prob: Any, rows: RowOptions) -> ReportRows:
         with about(name, len(models) > 1):
             _check_values(sample)
     counts = _counts(next(iter(samples.values())), n, dropped)
-    return ReportRows({name: _plainly(sample) for name, sample in samples.items()}, kept, counts)
+    codes = None if names is None else _cluster_codes(names, kept)
+    return ReportRows({name: _plainly(sample) for name, sample in samples.items()}, kept, counts, codes)
+
+
+def _cluster_names(y_true: Any, cluster: Any, n: int) -> Column | None:
+    if cluster is None:
+        return None
+    refuse_shuffled_index(y_true, {"cluster": cluster})
+    return cluster_column(cluster, n)
+
+
+def _cluster_codes(names: Column, kept: Bools) -> Ints:
+    left = None if names.missing is None or not names.missing[kept].any() else names.missing
+    if left is not None:  # rows are dropped only where that was asked for, and messages count all of them
+        refuse_missing("cluster", left)
+    codes = cluster_codes(Column(names.values[kept]))
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return np.asarray(rank[which.reshape(-1)])
 
 
 def _samples(y_true: Any, models: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Sample]:
@@ -145,17 +170,14 @@ def _of_positive_weight(samples: dict[str, Sample], kept: Bools) -> tuple[dict[s
         raise InputError("`sample_weight` must be above 0 in at least one row; all weights are 0.")
     left = kept.copy()
     left[kept] = some
-    return {
-        name: Sample(s.y[some], s.p[some], None if s.w is None else s.w[some], s.classes, s.tolerance)
-        for name, s in samples.items()
-    }, left
+    return {name: s.at(some, None if s.w is None else s.w[some]) for name, s in samples.items()}, left
 
 
 def _plainly(sample: Sample) -> Sample:
     """Weights that are all 1 are no weights, and stand in the way of nothing that ties or ranks decide."""
     if sample.w is None or (sample.w != 1).any():
         return sample
-    return Sample(sample.y, sample.p, None, sample.classes, sample.tolerance)
+    return Sample(sample.y, sample.p, None, sample.classes, sample.tolerance, sample.rows)
 
 
 def _check_values(sample: Sample) -> None:
@@ -174,6 +196,11 @@ def main_view(sample: Sample) -> Sample:
 def fractional(sample: Sample) -> bool:
     """Whether weights are not whole numbers, so that they say how much a row matters, not how often it came."""
     return sample.w is not None and bool((sample.w != np.floor(sample.w)).any())
+
+
+def weight_type(sample: Sample) -> Literal["frequency", "importance"]:
+    """The same as the library calls it."""
+    return "importance" if fractional(sample) else "frequency"
 
 
 def _counts(sample: Sample, n: int, dropped: int) -> RowCounts:

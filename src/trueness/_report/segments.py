@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from trueness._input.columns import column
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
-from trueness._report.budget import Notes, heard, tested, tests_by_drawing
+from trueness._report.budget import FLOOR_DRAWS, Clustered, Notes, heard, tested, tests_by_drawing
+from trueness._report.clusters import FEW_CLUSTERS, effective
 from trueness._report.records import Segment, Segments
 from trueness._tally.accept import tally_of
 from trueness._tally.rules import BinRule, EqualMass
@@ -26,6 +27,7 @@ _MOST_NUMBERS = 12
 _GROUPS = 5
 _MISSING = "(missing)"
 _OTHERS = "(all others)"
+_SHOWN = 6
 
 
 class SegmentColumn(NamedTuple):
@@ -103,7 +105,9 @@ def _largest(name: str, code: Ints, names: tuple[str, ...]) -> tuple[Ints, tuple
     return new[code], (*(names[i] for i in kept), _OTHERS), note
 
 
-def segments(view: Sample, by: tuple[SegmentColumn, ...], rule: BinRule, level: float, seed: int) -> Segments:
+def segments(
+    view: Sample, by: tuple[SegmentColumn, ...], rule: BinRule, level: float, seed: int, cluster: Ints | None = None
+) -> Segments:
     """Measure and test every segment of one model."""
     notes = Notes()
     places = [(col, i) for col in by for i in range(len(col.values))]
@@ -111,17 +115,41 @@ def segments(view: Sample, by: tuple[SegmentColumn, ...], rule: BinRule, level: 
     draws = tests_by_drawing(tallies, 1 - level)
     pvalues: list[float | None] = []
     for (col, i), tally in zip(places, tallies, strict=True):
-        with heard(Notes()):  # what a small segment lacks is plain from its number of rows
-            found = notes.tried(f"The test of {col.name!r} = {col.values[i]!r}", lambda t=tally: tested(t, draws, seed))  # type: ignore[misc]
+        some = col.code == i
+        grouped = None if cluster is None else Clustered(_rows_of(view, some), cluster[some])
+        found = notes.tried(
+            f"The test of {col.name!r} = {col.values[i]!r}",
+            lambda t=tally, g=grouped: tested(t, draws, seed, g),  # type: ignore[misc]
+        )
         pvalues.append(None if found is None else found.pvalue)
     corrected = adjusted(pvalues)
     rows = tuple(
         _segment(col, i, tally, rule, p, q, level)
         for (col, i), tally, p, q in zip(places, tallies, pvalues, corrected, strict=True)
     )
-    words = "the cumulative (Kolmogorov–Smirnov) test" if draws is None else f"the exact test, {draws:,} draws"
-    said = (*(col.note for col in by if col.note), *(s for s in notes.said if "could not" in s))
-    return Segments(rows, f"{words}; p-values adjusted by Holm's method over {len(rows)} segments", said)
+    # What else a small segment lacks is plain from its number of rows.
+    said = (*(col.note for col in by if col.note), *(s for s in notes.said if "could not" in s), *_few(by, cluster))
+    return Segments(
+        rows, f"{_test(draws, cluster)}; p-values adjusted by Holm's method over {len(rows)} segments", said
+    )
+
+
+def _test(draws: int | None, cluster: Ints | None) -> str:
+    if cluster is not None:
+        return f"the exact test, which allows for clusters, {draws or FLOOR_DRAWS:,} draws"
+    return "the cumulative (Kolmogorov–Smirnov) test" if draws is None else f"the exact test, {draws:,} draws"
+
+
+def _few(by: tuple[SegmentColumn, ...], cluster: Ints | None) -> list[str]:
+    """Which segments have too few clusters for the test to keep its level."""
+    if cluster is None:
+        return []
+    places = [(col, i) for col in by for i in range(len(col.values))]
+    few = [f"{col.name} = {col.values[i]}" for col, i in places if effective(cluster[col.code == i]) < FEW_CLUSTERS]
+    if not few:
+        return []
+    shown = ", ".join(few[:_SHOWN]) + (f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else "")
+    return [f"Fewer than {FEW_CLUSTERS} clusters of equal size, so that a flag may be chance more often: {shown}."]
 
 
 def adjusted(pvalues: list[float | None]) -> list[float | None]:

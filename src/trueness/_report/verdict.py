@@ -14,8 +14,8 @@ _SMALL, _SMALL_SHARE = 0.02, 0.1
 _WIDE, _WIDE_SHARE = 0.05, 0.5
 
 
-def verdict_of(name: str, summary: Summary, level: float, *, several: bool) -> Verdict:
-    """Judge one model."""
+def verdict_of(name: str, summary: Summary, level: float, *, several: bool, clustered: bool = False) -> Verdict:
+    """Judge one model; with clusters, set and test allow for them and the noise floor does not."""
     who = f"The scores {quoted(name)}" if several else "The scores"
     code = _code(summary, level)
     openings = {
@@ -25,7 +25,7 @@ def verdict_of(name: str, summary: Summary, level: float, *, several: bool) -> V
         "too-few-rows": f"{_these(summary.n)} too few to tell whether {_lower(who)} are calibrated",
         "undetermined": f"These {summary.n:,} rows cannot tell whether {_lower(who)} are calibrated",
     }
-    return Verdict(code, f"{openings[code]}: {_evidence(summary)}.")
+    return Verdict(code, f"{openings[code]}: {_evidence(summary, clustered)}.")
 
 
 def _these(n: int) -> str:
@@ -63,15 +63,17 @@ def _direction(summary: Summary) -> str:
     return f", {' and '.join(words)}" if words else ""
 
 
-def _evidence(summary: Summary) -> str:
+def _evidence(summary: Summary, clustered: bool) -> str:
     parts = []
     if summary.ece_interval is not None:
         parts.append(_interval_words(summary.ece_interval))
     if summary.test is not None:
-        parts.append(f"the test of calibration gives {p_value(summary.test.pvalue)}")
+        how = ", which allows for clusters," if clustered else ""
+        parts.append(f"the test of calibration{how} gives {p_value(summary.test.pvalue)}")
     if summary.noise_floor is not None:
         floor = summary.noise_floor
-        parts.append(f"the ECE is {number(summary.ece)} where a calibrated model would show {number(floor.mean)}")
+        whose = "a calibrated model of independent rows" if clustered else "a calibrated model"
+        parts.append(f"the ECE is {number(summary.ece)} where {whose} would show {number(floor.mean)}")
     return "; ".join(parts) if parts else f"the ECE is {number(summary.ece)}, with nothing to judge it by"
 
 

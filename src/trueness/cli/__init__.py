@@ -1,12 +1,21 @@
 """The command line: parse, call, print, exit code.
 
-Only click is imported here; arrays, frames and rich are imported by the verb that needs them, so that
-``trueness --help`` answers at once.
+Nothing is imported here but what Ctrl-C needs; click, arrays, frames and rich are imported later, the last three by the
+verb that needs them, so that ``trueness --help`` answers at once.
 """
 
-try:
-    from trueness.cli._main import main
-except KeyboardInterrupt:  # Ctrl-C before there is a command that could say so
-    raise SystemExit(130) from None
+from typing import Any
+
+from trueness.cli._interrupt import quietly
 
 __all__ = ["main"]
+
+
+def main(*arguments: Any, **options: Any) -> Any:
+    """Run the command, with the arguments that click takes; Ctrl-C ends it without a traceback at any time."""
+    quietly()
+    try:
+        from trueness.cli._main import main as command
+    except KeyboardInterrupt:  # where another handler than the usual one listens
+        raise SystemExit(130) from None
+    return command(*arguments, **options)

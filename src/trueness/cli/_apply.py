@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 
 @click.command("apply", no_args_is_help=True)
-@data_options(demo=False, label=False, by=False, rows=False)
+@data_options(several=True, shown="[FILE]", demo=False, label=False, by=False, rows=False)
 @click.option(
     "--calibrator", "path", metavar="FILE", required=True, help="The map that `trueness fit` wrote: a JSON file."
 )
@@ -34,7 +34,7 @@ __all__ = ["command"]
     help="Rows that miss a score: an error, or kept without a calibrated one.",
 )
 @plain_output_options
-def command(file: str | None, debug: bool, **options: Any) -> None:
+def command(files: tuple[str, ...], debug: bool, **options: Any) -> None:
     """Add calibrated scores to a file.
 
     The rows of FILE are written with one more column, in the format of the input; the other columns stay as they are.
@@ -46,15 +46,20 @@ def command(file: str | None, debug: bool, **options: Any) -> None:
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    if file is None:
+    if not files:
         raise click.UsageError("Give a FILE to apply the map to.")
+    if len(files) > 1:
+        raise click.UsageError(
+            f"apply takes one FILE, whose rows it writes again; got {len(files)}. Run it once for each."
+        )
     with refusing(debug):
-        _apply(file, **options)
+        _apply(files[0], **options)
 
 
 def _apply(file: str, *, path: str, name: str | None, missing: str, output: str | None, **asked: Any) -> None:
     from trueness.cli._append import appended
     from trueness.cli._choice import choose_scores
+    from trueness.cli._packed import packed_into
     from trueness.cli._reading import Request, guessed, source_of
 
     check_writable(output, path)  # not the rows: they are all written again
@@ -68,7 +73,7 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
         scores = _calibrated(calibrator, source, models[0], missing)
         fill = appended(source, _named(scores, models[0], name, source))
         if output is not None and output != "-":
-            write_with(output, fill)
+            write_with(output, packed_into(output, fill))
             return
         stream = sys.stdout.buffer
         if sys.stdout.isatty() and source.binary:
@@ -79,14 +84,17 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
 
 def _check_name(source: "Source", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; any name will do for text."""
-    from pathlib import Path
-
     from trueness.cli._append import SUFFIXES
+    from trueness.cli._packed import inner_suffix, packing_named
 
     what, own = SUFFIXES[type(source)]
     others = {suffix for _, suffixes in SUFFIXES.values() for suffix in suffixes}
-    if output is not None and Path(output).suffix.lower() in others:
-        check_suffix(output, f"{what}, as {source.name} is", own)
+    if output is None or output == "-":
+        return
+    if source.binary and packing_named(output):
+        raise InputError(f"`--output` must end in {' or '.join(own)}: only text is compressed; got {output!r}.")
+    if inner_suffix(output) in others:
+        check_suffix(output, f"{what}, as {source.name} is", own, inner_suffix(output))
 
 
 def _loaded(path: str) -> Any:

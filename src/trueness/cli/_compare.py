@@ -30,7 +30,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 
 
 @click.command("compare", no_args_is_help=True)
-@data_options()
+@data_options(several=True)
 @cluster_option
 @click.option(
     "--measure",
@@ -53,7 +53,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 @seed_option()
 @output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     A difference below zero means that the first model errs less. With three models or more p-values are adjusted for
@@ -66,16 +66,17 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 
     Exit code 0: compared, whatever came out. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo)
+    check_input(context, files, demo)
     with refusing(debug):
-        _compare(file, **options)
+        _compare(files, **options)
 
 
-def _compare(file: str | None, *, form: str | None, output: str | None, measure: str, **asked: Any) -> None:
+def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, measure: str, **asked: Any) -> None:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
+    from trueness.cli._rows import IMPORTANCE
 
-    check_writable(output, file)
+    check_writable(output, *files)
     form = form_of(form, output)
     bins = None if asked["bins"] is None else bin_rule(asked["bins"])
     settings = {
@@ -85,11 +86,14 @@ def _compare(file: str | None, *, form: str | None, output: str | None, measure:
         "resamples": asked["resamples"],
         "seed": asked["seed"],
     }
-    rows = read_rows(Request.taken_from({"file": file, **asked}))
+    rows = read_rows(Request.taken_from({"files": files, **asked}))
     if len(rows.choice.models) < 2:
         raise InputError(f"`--prob` must name two models or more to compare; got {rows.choice.models[0].name!r} alone.")
     for line in rows.said_dropped:
         say(f"warning: {line}")
+    if rows.weight_type == "importance" and settings["method"] == "influence":
+        settings["weight_type"] = rows.weight_type
+        say(f"note: {IMPORTANCE}")
     deliver(_sheet(rows, list(_comparisons(rows, settings))), form, output)
 
 

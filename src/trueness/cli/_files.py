@@ -1,6 +1,7 @@
 """Files of labels and scores: what a file is, and the columns of Parquet, npz and npy."""
 
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -15,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.cli._json_lines import JsonLinesFile
+from trueness.cli._packed import inner_suffix, packing_named, packing_of, unpacking
 from trueness.cli._source import Columns, Source
 from trueness.cli._text import TextFile
 from trueness.errors import InputError, MissingLibraryError
 
 __all__ = ["opened"]
 
+STANDARD_INPUT = "standard input"
 _BATCH = 1 << 20
 _SEPARATORS = {".tsv": "\t", ".tab": "\t"}
 _FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".npz": "npz", ".npy": "npy"}
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
-_PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
 @contextmanager
@@ -38,25 +40,23 @@ def opened(path: str, separator: str | None = None, form: str | None = None) -> 
         copy = Path(folder, "input")
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield _source(copy, "standard input", separator, form)
+        yield _source(copy, STANDARD_INPUT, separator, form)
 
 
 def _source(path: Path, name: str, separator: str | None, form: str | None) -> Source:
     start = _first_bytes(path, name)
+    packing = packing_of(start)
     suffix = path.suffix.lower()
+    if packing is not None:
+        start, suffix = _first_unpacked(path, name, packing), inner_suffix(name)
     if form is not None:
-        return _said(path, name, separator, form, start)
+        return _said(path, name, separator, form, start, packing)
     if start.startswith(b"PAR1"):
         return ParquetFile(path, name)
     if start.startswith(b"PK\x03\x04"):
         return ArraysFile(path, name)
     if start.startswith(b"\x93NUMPY"):
         return ArrayFile(path, name)
-    for magic, packed in _PACKED:
-        if start.startswith(magic):
-            raise InputError(
-                f"{name} is compressed with {packed}; unpack it first, or pipe the text: `… | trueness … -`."
-            )
     if suffix in _FORMATS:
         raise InputError(
             f"{name} does not begin as a file of type {_FORMATS[suffix]} does: damaged, or of another type."
@@ -65,23 +65,23 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         raise InputError(
             f"{name} is not CSV, TSV, JSON lines, Parquet, npz or npy: it has zero bytes. UTF-16 must become UTF-8."
         )
+    _refuse_json_array(name, start)
     if suffix in _LINES or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return JsonLinesFile(path, name)
-    if re.match(rb"\[\s*\{", start.lstrip(b"\xef\xbb\xbf \t\r\n")):
-        raise InputError(f"{name} is a JSON array; write one object per line instead: `jq -c '.[]' {name}`.")
-    return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","))
+        return JsonLinesFile(path, name, packing)
+    return TextFile(path, name, separator or _SEPARATORS.get(suffix, ","), packing=packing)
 
 
-def _said(path: Path, name: str, separator: str | None, form: str, start: bytes) -> Source:
+def _said(path: Path, name: str, separator: str | None, form: str, start: bytes, packing: str | None) -> Source:
     """What `--input-format` says, unless the first bytes cannot be that."""
     magic = {"parquet": b"PAR1", "npz": b"PK\x03\x04", "npy": b"\x93NUMPY"}
     wrong = not start.startswith(magic[form]) if form in magic else start.startswith(tuple(magic.values()))
     if wrong:
         raise InputError(f"`--input-format` says {form}, but {name} does not begin as such a file does.")
     if form == "jsonl":
-        return JsonLinesFile(path, name)
+        _refuse_json_array(name, start)
+        return JsonLinesFile(path, name, packing)
     if form in ("csv", "tsv"):
-        return TextFile(path, name, separator or {"csv": ",", "tsv": "\t"}[form])
+        return TextFile(path, name, separator or {"csv": ",", "tsv": "\t"}[form], packing=packing)
     binary: dict[str, type[ParquetFile | ArraysFile | ArrayFile]] = {
         "parquet": ParquetFile,
         "npz": ArraysFile,
@@ -90,20 +90,45 @@ def _said(path: Path, name: str, separator: str | None, form: str, start: bytes)
     return binary[form](path, name)
 
 
+def _refuse_json_array(name: str, start: bytes) -> None:
+    """All rows in one pair of brackets: read whole or not at all, which no line can tell."""
+    if re.match(rb"\[\s*(\{|$)", start.lstrip(b"\xef\xbb\xbf \t\r\n")):
+        what = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
+        raise InputError(
+            f"{name} is one JSON array; JSON lines have one object per line, without brackets and commas around them: "
+            f"`jq -c '.[]'{what} > lines.jsonl` writes them so."
+        )
+
+
 def _first_bytes(path: Path, name: str) -> bytes:
     try:
         with path.open("rb") as file:
             start = file.read(4096)
     except FileNotFoundError:
-        near = [p.name for p in path.parent.glob("*") if p.name.lower() == path.name.lower()]
+        near = sorted(p.name for p in path.parent.glob("*") if _unpacked_name(p) == path.name.lower())
         hint = f" There is {near[0]!r} in that folder." if near else ""
         raise InputError(f"There is no file {name!r}.{hint}") from None
     except IsADirectoryError:
-        raise InputError(f"{name!r} is a folder; name one file in it.") from None
+        raise InputError(f"{name!r} is a folder; name files in it, as '{Path(name, '*.csv')}' does.") from None
     except OSError as reason:
         raise InputError(f"{name!r} cannot be read: {reason.strerror or reason}.") from reason
     if not start.strip():
         raise InputError(f"{name} is empty.")
+    return start
+
+
+def _unpacked_name(path: Path) -> str:
+    return (path.stem if packing_named(path) else path.name).lower()
+
+
+def _first_unpacked(path: Path, name: str, packing: str) -> bytes:
+    """The first bytes of what a packed file holds, if it is text."""
+    with unpacking(path, name, packing) as (file, _):
+        start = file.read(4096)
+    if not start.strip():
+        raise InputError(f"{name} is empty once unpacked.")
+    if start.startswith((b"PAR1", b"PK\x03\x04", b"\x93NUMPY")) or packing_of(start):
+        raise InputError(f"{name} is {packing} of a file that is compressed by itself, or of arrays; unpack it first.")
     return start
 
 

@@ -23,7 +23,7 @@ __all__ = ["command"]
 
 
 @click.command("fit", no_args_is_help=True)
-@data_options(by=False, rows=False)
+@data_options(several=True, by=False, rows=False)
 @missing_option
 @click.option(
     "--calibrator",
@@ -44,7 +44,7 @@ __all__ = ["command"]
 @seed_option("Seed of the calibrator, if it takes one, and of the demo data.")
 @plain_output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Learn a map from scores to better scores, and write it as JSON.
 
     The rows must not be those that the model was trained on, nor those that it will be judged on. The map is numbers
@@ -57,19 +57,21 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo)
+    check_input(context, files, demo)
     with refusing(debug):
-        _fit(file, **options)
+        _fit(files, **options)
 
 
-def _fit(file: str | None, *, calibrator: str, parameters: tuple[str, ...], output: str | None, **asked: Any) -> None:
+def _fit(
+    files: tuple[str, ...], *, calibrator: str, parameters: tuple[str, ...], output: str | None, **asked: Any
+) -> None:
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output, file)
+    check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
     made = _with_parameters(_made(calibrator), calibrator, parameters, asked["seed"])
-    request = Request.taken_from({"file": file, **asked})
-    if file is None and not request.probs:
+    request = Request.taken_from({"files": files, **asked})
+    if not files and not request.probs:
         request = request.with_probs("p")
     rows = read_rows(request, alike=False)
     if len(rows.choice.models) > 1:
@@ -106,7 +108,8 @@ def _learn(made: Any, rows: "Rows") -> None:
     if given.remark:
         say(f"note: {given.remark}")
     for message in warned:
-        say(f"warning: {message}")
+        told = message.replace("scheme='randomized' breaks", "`--set scheme=randomized` breaks")
+        say(f"warning: {told}")
 
 
 def _made(text: str) -> Any:

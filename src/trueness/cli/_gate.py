@@ -35,7 +35,7 @@ _LATTICE = 4096
 
 
 @click.command("gate", no_args_is_help=True)
-@data_options()
+@data_options(several=True)
 @cluster_option
 @click.option(
     "--max-ece",
@@ -56,7 +56,7 @@ _LATTICE = 4096
 @stream_option
 @output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Fail, with exit code 1, if the calibration error is too large.
 
     What is compared with ERROR is not the estimate, which chance moves, but the confidence limits of the l2
@@ -68,12 +68,12 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 
     Exit code 0: passed. 1: failed. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo)
+    check_input(context, files, demo)
     for name in ("by", "cluster"):
         if options["stream"] and options[name]:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
     with refusing(debug):
-        passed = _gate(file, **options)
+        passed = _gate(files, **options)
     if not passed:
         context.exit(_FAILED)
 
@@ -106,11 +106,11 @@ class Rule(NamedTuple):
         return f"{'passes' if self.passes(interval) else 'fails'}: {seen}"
 
 
-def _gate(file: str | None, *, form: str | None, output: str | None, stream: bool | None, **asked: Any) -> bool:
+def _gate(files: tuple[str, ...], *, form: str | None, output: str | None, stream: bool | None, **asked: Any) -> bool:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, opening
 
-    check_writable(output, file)
+    check_writable(output, *files)
     form = form_of(form, output)
     rule = Rule(asked["max_ece"], asked["require"])
     settings = {
@@ -118,7 +118,7 @@ def _gate(file: str | None, *, form: str | None, output: str | None, stream: boo
         "level": asked["level"],
         "seed": asked["seed"],
     }
-    request = Request.taken_from({"file": file, **asked})
+    request = Request.taken_from({"files": files, **asked})
     with opening(request) as opened:
         if stream or (stream is None and opened.large and not request.by and not request.cluster):
             found = list(_streamed(opened, settings, asked=stream is not None))
@@ -135,10 +135,13 @@ def _together(settings: dict[str, Any], number: int) -> dict[str, Any]:
 
 def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
     import trueness as tn
-    from trueness.cli._rows import heard
+    from trueness.cli._rows import IMPORTANCE, heard
 
     for line in rows.said_dropped:
         say(f"warning: {line}")
+    if rows.weight_type == "importance":
+        settings = settings | {"weight_type": rows.weight_type}
+        say(f"note: {IMPORTANCE}")
     groups = rows.groups()
     settings = _together(settings, len(groups) * len(rows.choice.models))
     interval: Any = tn.ece_interval

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness.cli._packed import unpacking
 from trueness.cli._source import Columns, Source
 from trueness.errors import InputError
 
@@ -22,8 +23,8 @@ _PIECE = 1 << 18
 class JsonLinesFile(Source):
     """Objects by line. A key that a line lacks is a missing value, as null is; a list of numbers is a row of scores."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name, self.size = path, name, path.stat().st_size
+    def __init__(self, path: Path, name: str, packing: str | None = None) -> None:
+        self.path, self.name, self.size, self.packing = path, name, path.stat().st_size, packing
         keys: dict[str, None] = {}
         for i, (_, row) in enumerate(self.records()):
             if i == _LOOKED_AT:
@@ -35,7 +36,7 @@ class JsonLinesFile(Source):
 
     def records(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Every object with the number of its line; blank lines left out."""
-        with self.path.open("rb") as file:
+        with unpacking(self.path, self.name, self.packing) as (file, _):
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield number, self._object(line, number)
@@ -48,19 +49,18 @@ class JsonLinesFile(Source):
 
     def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
         """So many lines at a time."""
-        wanted, seen = {*labels, *numbers}, 0
+        wanted = {*labels, *numbers}
         rows: list[tuple[int, dict[str, Any]]] = []
-        with self.path.open("rb") as file:
+        with unpacking(self.path, self.name, self.packing) as (file, read):
             for number, line in enumerate(file, start=1):
-                seen += len(line)
                 if line.strip():
                     row = self._object(line, number)
                     rows.append((number, {name: row[name] for name in wanted & row.keys()}))
                 if len(rows) == _PIECE:
-                    yield self._columns(rows, labels, numbers), seen
+                    yield self._columns(rows, labels, numbers), read()
                     rows = []
         if rows:
-            yield self._columns(rows, labels, numbers), seen
+            yield self._columns(rows, labels, numbers), self.size
 
     def _object(self, line: bytes, number: int) -> dict[str, Any]:
         try:

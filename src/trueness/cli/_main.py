@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
 
 from trueness import __version__
+from trueness.cli._interrupt import heeded
 from trueness.cli._say import refusing, say
 
 __all__ = ["main"]
@@ -42,6 +44,13 @@ class Verbs(click.Group):
         command: click.Command = import_module(f"trueness.cli.{_VERBS[cmd_name]}").command
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command, or say which one may be meant."""
+        near = get_close_matches(args[0].lower(), _VERBS, n=1)
+        if args[0] not in _VERBS and near and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the options; help and version are printed here."""
         with _ended():
@@ -57,7 +66,7 @@ class Verbs(click.Group):
 def _ended(debug: bool = False) -> Iterator[None]:
     """Ctrl-C ends with the code that shells give to it, a full disk in one line; neither with a traceback."""
     try:
-        with refusing(debug):
+        with heeded(), refusing(debug):
             yield
     except KeyboardInterrupt:
         say("Interrupted.")

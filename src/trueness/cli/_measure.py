@@ -27,7 +27,7 @@ __all__ = ["command"]
 
 
 @click.command("measure", no_args_is_help=True)
-@data_options()
+@data_options(several=True)
 @seed_option("Seed of the demo data.")
 @click.option(
     "--kind",
@@ -42,7 +42,7 @@ __all__ = ["command"]
 @stream_option
 @output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, npz or npy; '-' is standard input. Columns called label, y, y_true or target,
@@ -56,16 +56,18 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message says how.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo, only_demo=("rows", "seed"))
+    check_input(context, files, demo, only_demo=("rows", "seed"))
     if options["by"] and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["by"] and options["stream"]:
         raise click.UsageError("--by needs all rows at once; leave --stream out.")
     with refusing(debug):
-        _measure(file, **options)
+        _measure(files, **options)
 
 
-def _measure(file: str | None, *, form: str | None, output: str | None, stream: bool | None, **asked: Any) -> None:
+def _measure(
+    files: tuple[str, ...], *, form: str | None, output: str | None, stream: bool | None, **asked: Any
+) -> None:
     from trueness.cli._bins import bin_rule
     from trueness.cli._measurements import Options, measure_all, measure_groups
     from trueness.cli._reading import Request, opening
@@ -76,9 +78,9 @@ def _measure(file: str | None, *, form: str | None, output: str | None, stream: 
         kinds=tuple(dict.fromkeys(asked["kinds"])),
         tables=asked["tables"],
     )
-    check_writable(output, file)
+    check_writable(output, *files)
     form = form_of(form, output)
-    request = Request.taken_from({"file": file, **asked})
+    request = Request.taken_from({"files": files, **asked})
     with opening(request) as opened:
         source = opened.source.name
         if stream or (stream is None and opened.large and not request.by):

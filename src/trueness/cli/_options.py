@@ -122,10 +122,18 @@ stream_option = click.option(
 )
 
 
-def data_options(*, demo: bool = True, label: bool = True, by: bool = True, rows: bool = True) -> Decorator[Any]:
-    """Which file, which columns, and what they mean."""
+def data_options(
+    *,
+    several: bool = False,
+    shown: str = "[FILE]...",
+    demo: bool = True,
+    label: bool = True,
+    by: bool = True,
+    rows: bool = True,
+) -> Decorator[Any]:
+    """Which file, or `several` of them (`shown` by help), which columns, and what they mean."""
     return stacked(
-        _file,
+        click.argument("files", nargs=-1, metavar=shown) if several else _file,
         *([_demo] if demo else []),
         *([_label] if label else []),
         _scores,
@@ -181,12 +189,12 @@ plain_output_options = stacked(
 
 
 def check_input(
-    context: click.Context, file: str | None, demo: bool, *, only_demo: tuple[str, ...] = ("rows",)
+    context: click.Context, given: str | tuple[str, ...] | None, demo: bool, *, only_demo: tuple[str, ...] = ("rows",)
 ) -> None:
     """Refuse both or neither of FILE and --demo, and options of the demo without it."""
-    if demo and file is not None:
+    if demo and given:
         raise click.UsageError("Give a FILE or --demo, not both.")
-    if not demo and file is None:
+    if not demo and not given:
         raise click.UsageError(f"Give a FILE to {context.info_name}, or --demo.")
     for name in only_demo:
         if not demo and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

@@ -36,7 +36,7 @@ _WIDEST = 100
 
 
 @click.command("plot", no_args_is_help=True)
-@data_options()
+@data_options(several=True)
 @click.option(
     "--display",
     type=click.Choice(list(_DISPLAYS)),
@@ -67,7 +67,7 @@ _WIDEST = 100
 )
 @plain_output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Draw a picture into a file, or in letters.
 
     Letters, for a terminal, can show reliability diagrams; the other pictures need a file.
@@ -79,7 +79,7 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo)
+    check_input(context, files, demo)
     _, takes = _DISPLAYS[options["display"]]
     for name in ("curve", "bins", "kind", "level", "by"):
         if options[name] and name not in takes:
@@ -87,20 +87,20 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
     if len(options["by"]) > 1:
         raise click.UsageError("A picture has room for one --by.")
     with refusing(debug):
-        _plot(file, **options)
+        _plot(files, **options)
 
 
-def _plot(file: str | None, *, form: str | None, output: str | None, display: str, **asked: Any) -> None:
+def _plot(files: tuple[str, ...], *, form: str | None, output: str | None, display: str, **asked: Any) -> None:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output, file)
+    check_writable(output, *files)
     chosen = _form(form, output, display)
     settings = {name: asked[name] for name in ("curve", "kind", "level", "seed") if asked[name] is not None}
     if asked["bins"] is not None:
         settings["bins"] = bin_rule(asked["bins"])
-    request = Request.taken_from({"file": file, **asked})
-    if file is None and not request.probs and "one" in _DISPLAYS[display][1]:
+    request = Request.taken_from({"files": files, **asked})
+    if not files and not request.probs and "one" in _DISPLAYS[display][1]:
         request = request.with_probs("p")
     rows = read_rows(request)
     for line in rows.said_dropped:

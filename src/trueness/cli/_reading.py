@@ -1,7 +1,7 @@
 """From options to rows: the file is opened, its columns chosen, and what was guessed is said aloud."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from trueness.errors import InputError
 __all__ = ["Opened", "Request", "guessed", "opening", "read_rows", "source_of"]
 
 _LARGE = 256 * 1000 * 1000
+_UNPACKED = 4  # how much longer the text is than the packed file, about
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Request:
     """The options about files, columns and their meaning, as they were typed."""
 
     file: str | None = None
+    files: tuple[str, ...] = ()
+    """Several, of which all rows are one data set."""
     rows: int = 10_000
     seed: int = 0
     label: str | None = None
@@ -78,12 +81,18 @@ class Opened:
     def rows(self) -> Rows:
         """All rows at once."""
         columns = self.source.read(self.choice.labels, self.choice.numbers, self.choice.groups)
-        return Rows(columns, self.choice, self.source.name, self.meaning)
+        self._say_how_many()
+        return Rows(columns, self.choice, self.source.name, self.meaning, place=self.source.place)
 
     def pieces(self) -> Iterator[tuple[Rows, int]]:
         """Some rows at a time, with the bytes read so far."""
         for columns, read in self.source.pieces(self.choice.labels, self.choice.numbers):
-            yield Rows(columns, self.choice, self.source.name, self.meaning), read
+            yield Rows(columns, self.choice, self.source.name, self.meaning, place=self.source.place), read
+        self._say_how_many()
+
+    def _say_how_many(self) -> None:
+        if self.source.counts:
+            say(f"note: {self.source.counts}")
 
     @contextmanager
     def about(self, name: str) -> Iterator[None]:
@@ -95,13 +104,13 @@ class Opened:
     @property
     def large(self) -> bool:
         """Whether it is read by stream unless told otherwise."""
-        return self.source.size > _LARGE
+        return self.source.size * (1 if self.source.packing is None else _UNPACKED) > _LARGE
 
 
 @contextmanager
 def opening(request: Request) -> Iterator[Opened]:
     """Open the file, or make the demo data, and choose columns."""
-    if request.file is None:
+    if request.file is None and not request.files:
         from trueness.cli._demo import Demo
 
         demo = Demo(request.rows, request.seed)
@@ -113,12 +122,15 @@ def opening(request: Request) -> Iterator[Opened]:
 
 @contextmanager
 def source_of(request: Request) -> Iterator[Source]:
-    """Open the file."""
+    """Open the file, or several as one."""
     from trueness.cli._files import opened
+    from trueness.cli._together import Together, named_files
 
-    assert request.file is not None
-    with opened(request.file, _separator(request.separator), request.input_format) as source:
-        yield source
+    separator, form = _separator(request.separator), request.input_format
+    paths = named_files(request.files) if request.file is None else (request.file,)
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(path, separator, form)) for path in paths]
+        yield sources[0] if len(sources) == 1 else Together(sources)
 
 
 def read_rows(request: Request, *, alike: bool = True) -> Rows:

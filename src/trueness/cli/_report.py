@@ -9,6 +9,7 @@ import click
 from trueness.cli._options import (
     bins_option,
     check_input,
+    cluster_option,
     data_options,
     level_option,
     plain_output_options,
@@ -35,7 +36,8 @@ _SUFFIXES = {
 
 
 @click.command("report", no_args_is_help=True)
-@data_options()
+@data_options(several=True)
+@cluster_option
 @bins_option("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
 @level_option(0.95, "Level of every interval, band and decision; more than 1/2.", least=0.5)
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
@@ -48,7 +50,7 @@ _SUFFIXES = {
 )
 @plain_output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Write one page that says whether the probabilities are true.
 
     How sure are we, where are they wrong, and what would fix it? Without -o the page is written to
@@ -58,30 +60,31 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
     \b
       trueness report --demo
       trueness report predictions.csv --label churned --prob model_a --prob model_b --by region
+      trueness report answers.jsonl --label correct --prob confidence --cluster question
       trueness report scores.npz --label y --prob P -o dogs.html
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo)
+    check_input(context, files, demo)
     with refusing(debug):
-        _report(file, **options)
+        _report(files, **options)
 
 
-def _report(file: str | None, *, form: str | None, output: str | None, **asked: Any) -> None:
+def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **asked: Any) -> None:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, opening
 
     chosen = form_of(form, output, _SUFFIXES, "html")
     if chosen == "html" and output is None:
         output = _USUAL
-    check_writable(output, file)
+    check_writable(output, *files)
     settings = {
         "bins": bin_rule(asked["bins"]),
         "level": asked["level"],
         "seed": asked["seed"],
         "title": asked["title"],
     }
-    with opening(Request.taken_from({"file": file, **asked})) as opened:
+    with opening(Request.taken_from({"files": files, **asked})) as opened:
         rows = opened.rows()
     found = _made(rows, settings)
     text = _text(found, chosen)
@@ -111,6 +114,7 @@ def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
             first.y_true,
             {name: one.y_prob for name, one in given.items()},
             by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
+            cluster=rows.cluster,
             progress=tell,
             **settings,
             **first.rows,

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +16,7 @@ from trueness.cli._words import in_options
 from trueness.errors import InputError, TruenessWarning
 from trueness.typing import RowOptions
 
-__all__ = ["Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
+__all__ = ["IMPORTANCE", "Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Rows:
     """The number of the first row, if these are a piece of a file."""
     kept: NDArray[np.int64] | None = None
     """The numbers of the rows within the piece, if these are some of them."""
+    place: Callable[[int], str] = "row {:,}".format
+    """Where a row of the source is, in words."""
 
     @property
     def label(self) -> NDArray[Any]:
@@ -79,6 +81,14 @@ class Rows:
     def cluster(self) -> NDArray[Any] | None:
         """The cluster of each row, if there are clusters."""
         return None if self.choice.cluster is None else self.columns.groups[self.choice.cluster]
+
+    @property
+    def weight_type(self) -> str:
+        """What weights mean: how often a row came or, where they are not whole numbers, how much it matters."""
+        if self.choice.weight is None:
+            return "frequency"
+        w = self.columns.numbers[self.choice.weight]
+        return "importance" if w.dtype.kind == "f" and bool((w != np.floor(w))[np.isfinite(w)].any()) else "frequency"
 
     def is_matrix(self, model: Model) -> bool:
         """Whether the model has a score for each class."""
@@ -190,8 +200,7 @@ class Rows:
             }
             where = f", {group}" if group is not None and group.by is not None else ""
             said = in_options(str(reason), arguments)
-            if self.first or self.kept is not None:
-                said = re.sub(r"\brow ([\d,]+\d|\d)", self._placed, said)
+            said = re.sub(r"\brow ([\d,]+\d|\d)", self._placed, said)
             raise InputError(f"{self.source}{where}: {said}") from reason
 
     def _placed(self, found: re.Match[str]) -> str:
@@ -199,7 +208,10 @@ class Rows:
         row = int(found[1].replace(",", ""))
         if self.kept is not None:
             row = int(self.kept[row])
-        return f"row {row + self.first:,}"
+        return self.place(row + self.first)
+
+
+IMPORTANCE = "Weights are not whole numbers: they are taken to say how much a row matters, not how often it came."
 
 
 def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:

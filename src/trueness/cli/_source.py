@@ -44,8 +44,16 @@ class Source(ABC):
     size: int = 0
     """Bytes on the disk, where that says how long reading takes."""
 
+    packing: str | None = None
+    """What it is compressed with."""
+    counts: str = ""
+    """How many rows of how many files were read, if they are several."""
     binary: bool = False
     """Whether a terminal cannot show it."""
+
+    def place(self, row: int) -> str:
+        """Where a row is, in words."""
+        return f"row {row:,}"
 
     @abstractmethod
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:

@@ -36,7 +36,7 @@ _DRAW = {"exact", "t-cal", "adaptive-t-cal"}
 
 
 @click.command("test", no_args_is_help=True)
-@data_options()
+@data_options(several=True)
 @cluster_option
 @click.option(
     "--method",
@@ -51,7 +51,7 @@ _DRAW = {"exact", "t-cal", "adaptive-t-cal"}
 @seed_option()
 @output_options
 @click.pass_context
-def command(context: click.Context, /, file: str | None, demo: bool, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Test whether scores are calibrated.
 
     A small p-value speaks against it, a large one not for it. Several models, or groups of --by, are tested apart, and
@@ -65,16 +65,18 @@ def command(context: click.Context, /, file: str | None, demo: bool, debug: bool
 
     Exit code 0: tested, whatever came out; `trueness gate` is what fails. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, file, demo)
+    check_input(context, files, demo)
     with refusing(debug):
-        _test(file, **options)
+        _test(files, **options)
 
 
-def _test(file: str | None, *, form: str | None, output: str | None, methods: tuple[str, ...], **asked: Any) -> None:
+def _test(
+    files: tuple[str, ...], *, form: str | None, output: str | None, methods: tuple[str, ...], **asked: Any
+) -> None:
     from trueness.cli._bins import bin_rule
     from trueness.cli._reading import Request, read_rows
 
-    check_writable(output, file)
+    check_writable(output, *files)
     form = form_of(form, output)
     given = {
         "bins": None if asked["bins"] is None else bin_rule(asked["bins"]),
@@ -86,7 +88,7 @@ def _test(file: str | None, *, form: str | None, output: str | None, methods: tu
     for method, own in settings.items():
         if method in _DRAW or "resamples" in own or asked["cluster"] is not None:
             own["seed"] = asked["seed"]
-    rows = read_rows(Request.taken_from({"file": file, **asked}))
+    rows = read_rows(Request.taken_from({"files": files, **asked}))
     for line in rows.said_dropped:
         say(f"warning: {line}")
     found = list(_findings(rows, settings))

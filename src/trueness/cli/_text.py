@@ -7,16 +7,19 @@ nothing is missing and nothing went wrong, and otherwise the plain reader decide
 """
 
 import csv
+import io
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness.cli._packed import unpacking
 from trueness.cli._source import Columns, Source
 from trueness.errors import InputError
 
@@ -43,10 +46,12 @@ class TextFile(Source):
         Between the cells of a line.
     above
         How many lines of the file come before the first after the header, if this is a piece of a file.
+    packing
+        What it is compressed with.
     """
 
-    def __init__(self, path: Path, name: str, separator: str, above: int = 0) -> None:
-        self.path, self.name, self.separator = path, name, separator
+    def __init__(self, path: Path, name: str, separator: str, above: int = 0, packing: str | None = None) -> None:
+        self.path, self.name, self.separator, self.packing = path, name, separator, packing
         self.size = path.stat().st_size
         self._above, self._line = 0, 0
         self.header = next(self.records(), [])
@@ -61,29 +66,44 @@ class TextFile(Source):
         for wanted in dict.fromkeys((*labels, *numbers, *groups)):
             if self.names.count(wanted) > 1:
                 raise InputError(f"{self.name} has {self.names.count(wanted)} columns named {wanted!r}.")
-        plain = self.names != tuple(self.header) or {*labels, *groups} & set(numbers)
-        texts = tuple(dict.fromkeys((*labels, *groups)))
-        found = None if plain else self._fast(texts, numbers)
-        cells, values = self._plain(texts, numbers) if found is None else found
+        cells, values = self._cells(tuple(dict.fromkeys((*labels, *groups))), numbers)
         return Columns(
             {name: _labels(cells[name]) for name in labels}, values, {name: _distinct(cells[name]) for name in groups}
         )
 
     def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
-        """Cut between lines, each piece with the header above it."""
-        with self.path.open("rb") as file, tempfile.TemporaryDirectory() as folder:
+        """Cut between lines."""
+        with closing(self._cut()) as cut:
+            for piece, read in cut:
+                yield piece.read(labels, numbers), read
+
+    def _cells(self, texts: Sequence[str], numbers: Sequence[str]) -> Cells:
+        if self.packing is not None:
+            with closing(self._cut()) as cut:
+                return _joined([piece._cells(texts, numbers) for piece, _ in cut], texts, numbers)
+        plain = self.names != tuple(self.header) or not set(texts).isdisjoint(numbers)
+        found = None if plain else self._fast(texts, numbers)
+        return self._plain(texts, numbers) if found is None else found
+
+    def _cut(self) -> Generator[tuple["TextFile", int], None, None]:
+        """Pieces of the file, each with the header above it, and the bytes of the file read so far."""
+        with (
+            unpacking(self.path, self.name, self.packing) as (file, read),
+            tempfile.TemporaryDirectory() as folder,
+        ):
             head = b"".join(file.readline() for _ in range(self._head))
             above = self._head
             for block in _blocks(file):
                 piece = Path(folder, "piece")
                 piece.write_bytes(head + block)
-                yield TextFile(piece, self.name, self.separator, above).read(labels, numbers), file.tell()
+                yield TextFile(piece, self.name, self.separator, above), read()
                 above += block.count(b"\n")
 
     def records(self) -> Iterator[list[str]]:
         """Lines cut into cells; blank lines left out. Bytes that are not UTF-8 may stand in columns nobody reads."""
-        with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file, delimiter=self.separator)
+        with unpacking(self.path, self.name, self.packing) as (file, _):
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            reader = csv.reader(text, delimiter=self.separator)
             try:
                 for cells in reader:
                     self._line = reader.line_num + self._above
@@ -159,6 +179,15 @@ class TextFile(Source):
                 return None
             return texts, values
         return None
+
+
+def _joined(parts: Sequence[Cells], texts: Sequence[str], numbers: Sequence[str]) -> Cells:
+    """The cells of pieces, one after the other."""
+    values = {name: [np.zeros(0), *(numeric[name] for _, numeric in parts)] for name in numbers}
+    return (
+        {name: [cell for cells, _ in parts for cell in cells[name]] for name in texts},
+        {name: np.concatenate(columns) for name, columns in values.items()},
+    )
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

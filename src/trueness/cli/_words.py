@@ -10,7 +10,12 @@ _ARGUMENTS = (
     *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split"),
 )
 _ARGUMENT = re.compile(rf"`({'|'.join(_ARGUMENTS)})(?:=([^`]*))?`")
-_RULES = (("`EqualMass` bins", "`--bins`"), ("`Distinct()`", "`--bins distinct`"))
+_RULES = (
+    ("`EqualMass` bins", "`--bins`"),
+    ("`Distinct()`", "`--bins distinct`"),
+    ("the arguments seem swapped. Labels come first.", "`--label` and `--prob` seem swapped."),
+    ("`weight_type='importance'` takes", "`--method influence`, of squared-ece, brier and log-loss, takes"),
+)
 
 
 def visible(text: str) -> str:

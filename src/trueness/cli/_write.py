@@ -33,9 +33,10 @@ def form_of(form: str | None, output: str | None, suffixes: Mapping[str, str] = 
     return suffixes.get(suffix, usual)
 
 
-def check_suffix(path: str | None, what: str, suffixes: Sequence[str]) -> None:
+def check_suffix(path: str | None, what: str, suffixes: Sequence[str], suffix: str | None = None) -> None:
     """Refuse a name that says another format than the one that is written."""
-    suffix = "" if path is None or path == "-" else Path(path).suffix.lower()
+    if suffix is None:
+        suffix = "" if path is None or path == "-" else Path(path).suffix.lower()
     if suffix and suffix not in suffixes:
         raise InputError(f"`--output` must end in {' or '.join(suffixes)}: what is written is {what}; got {path!r}.")
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
 from trueness._input.sample import Sample
 from trueness._progress import Progress, reporter
 from trueness._tally import accept
@@ -25,7 +25,7 @@ from trueness.infer._noise_floor import TallyMeasure, checked_number, measure_na
 from trueness.infer._paired_bootstrap import Redrawn, RedrawnTally, drawn_interval, drawn_pvalue, paired_draws
 from trueness.infer._paired_rows import PairedRows, about, bin_numbers, paired_rows, top_scores
 from trueness.results import Comparison, Difference
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, RowOptions
 
 __all__ = ["compare", "holm"]
 
@@ -44,6 +44,7 @@ def compare(
     bins: BinsLike | None = None,
     level: float = 0.9,
     cluster: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int = 999,
     seed: Seed = None,
     workers: int = 1,
@@ -75,6 +76,9 @@ def compare(
         Level of the intervals.
     cluster : array-like of shape (n,), optional
         A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient).
+    weight_type : {'frequency', 'importance'}, default 'frequency'
+        'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance': a row of any weight is one
+        row, and weights say how much it matters (sampling weights); for 'influence'.
     resamples : int, default 999
         For 'bootstrap': how many times rows are drawn.
     seed : int or numpy.random.Generator, optional
@@ -84,7 +88,8 @@ def compare(
     progress : bool or callable, default True
         For 'bootstrap': whether a bar is shown on a terminal if it takes long, or a function of (done, total).
     **rows
-        As for :func:`ece`; `sample_weight` must be whole numbers. ``missing="drop"`` drops a row for all models if one
+        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is 'importance'.
+        ``missing="drop"`` drops a row for all models if one
         of them, or a label, a weight or a cluster, misses it. `kind` of a matrix is 'confidence' for 'squared_ece'
         and 'classwise' for other measures unless it says otherwise.
 
@@ -104,6 +109,11 @@ def compare(
     difference is that of the mean of :math:`d`: :math:`\sum (d_i - \bar d)^2 / (n (n - 1))`, or the like from sums over
     clusters, and intervals use Student's t with one degree of freedom fewer than there are rows, or clusters. With
     clusters, pairs of rows of one cluster are left out of the squared error.
+
+    With ``weight_type="importance"`` the difference is that of weighted means, and row i moves it by
+    :math:`w_i (d_i - \bar d) / \sum w`, where :math:`\bar d` is the weighted mean: the variance is
+    :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2`, or the like from sums over clusters. It needs many
+    rows, none with much of the weight.
 
     A row moves the squared error by itself, and by the pairs it is in; the spread of influences counts a pair for both
     of its rows, and so twice what pairs add to the variance (Efron and Stein 1981). That part, the variance
@@ -140,7 +150,11 @@ def compare(
     asked = _checked_measure(measure, method, bins)
     level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
     workers, rng, report = checked_whole(workers, "workers"), generator(seed), reporter(progress)
-    paired = paired_rows(y_true, models, cluster, rows, kind="confidence" if asked == "squared_ece" else "classwise")
+    kind: Kind = "confidence" if asked == "squared_ece" else "classwise"
+    importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
+    if importance and method != "influence":
+        raise InputError("`weight_type='importance'` needs method='influence': rows of other weights are not drawn.")
+    paired = paired_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
     if paired.n < 2:
         raise InputError(f"`y_true` must have at least 2 rows to tell how sure a difference is; got {paired.n}.")
     accept.warn_one_class(next(iter(paired.samples.values())))
@@ -154,7 +168,7 @@ def compare(
     else:
         standings = _own_standings(paired, asked)
     judge: _Judge = (
-        _Influence(standings, paired.cluster)
+        _Influence(standings, paired.cluster, paired.weight)
         if method == "influence"
         else _Bootstrap(standings, _drawn(standings, paired, level, resamples, rng, workers, report))
     )
@@ -220,7 +234,9 @@ def _squared(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _S
         top = top_scores(sample)
         bin_of = bin_numbers(top, rule)
         u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-        residuals = PairedResiduals(u, bin_of, paired.cluster)
+        # Weights are of entries, and a row of its own is one.
+        unit = np.arange(paired.n) if paired.cluster is None and paired.weight is not None else paired.cluster
+        residuals = PairedResiduals(u, bin_of, unit, paired.weight)
         residuals.check()
     return _Standing(residuals.estimate, residuals.redrawn, residuals.influence(), residuals)
 
@@ -232,7 +248,7 @@ def _loss_standings(paired: PairedRows, measure: str) -> dict[str, _Standing]:
             losses = _losses(sample, paired.kind == "classwise", measure)
         if not np.isfinite(losses).all():
             _refuse_infinite(name, losses, paired.row)
-        standings[name] = _mean_standing(losses, paired.cluster)
+        standings[name] = _mean_standing(losses, paired.cluster, paired.weight)
     return standings
 
 
@@ -263,7 +279,10 @@ def _refuse_infinite(name: str, losses: Floats, row: Ints) -> None:
     )
 
 
-def _mean_standing(losses: Floats, cluster: Ints | None) -> _Standing:
+def _mean_standing(losses: Floats, cluster: Ints | None, weight: Floats | None) -> _Standing:
+    if weight is not None:
+        mean = float(np.average(losses, weights=weight))
+        return _Standing(mean, lambda count: math.nan, losses)  # noqa: ARG005  # never drawn
     sums = losses if cluster is None else np.bincount(cluster, losses)
     sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
     # Not `@`: threads of a linear algebra library cost far more than such a sum.
@@ -324,13 +343,14 @@ class _Influence:
 
     standings: dict[str, _Standing]
     cluster: Ints | None
+    weight: Floats | None
 
     def __call__(self, first: str, second: str) -> _Judged:
         a, b = self.standings[first], self.standings[second]
         assert a.values is not None
         assert b.values is not None
         difference = a.estimate - b.estimate
-        error, units = error_of_mean(a.values - b.values, self.cluster)
+        error, units = error_of_mean(_shares(a.values - b.values, self.weight), self.cluster)
         if a.residuals is not None and b.residuals is not None and error > 0:
             pairs = pair_variance(a.residuals, b.residuals)
             error = math.sqrt(max(error**2 - pairs, pairs))
@@ -358,6 +378,14 @@ class _Bootstrap:
 
 
 _Judge: TypeAlias = _Influence | _Bootstrap
+
+
+def _shares(d: Floats, weight: Floats | None) -> Floats:
+    """Values whose plain mean is the weighted one, and whose spread is that of what rows add to it."""
+    if weight is None:
+        return d
+    mean = np.average(d, weights=weight)
+    return np.asarray(mean + weight / weight.mean() * (d - mean))
 
 
 def _student(difference: float, error: float, freedom: int) -> float:
@@ -411,6 +439,8 @@ def _multiplicity(models: int, level: float) -> str:
 def _assumptions(paired: PairedRows, method: str, resamples: int) -> str:
     who = "Rows are paired and independent" if paired.cluster is None else "Rows are paired, clusters are independent"
     units = "rows" if paired.cluster is None else "clusters"
+    if paired.weight is not None:
+        who += ", weights say how much a row matters"
     if method == "influence":
         return f"{who}; the difference is about normal (Student's t with {units} − 1 degrees of freedom)."
     return f"{who}; {resamples:,} resamples of {units}, the same for all models, centred on the difference."

@@ -19,7 +19,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.infer._clusters import cluster_codes, cluster_column
-from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
 __all__ = ["PairedRows", "about", "bin_numbers", "paired_rows", "read_rows", "top_scores"]
 
@@ -38,6 +38,8 @@ class PairedRows:
     """The cluster of each row, numbered from 0."""
     row: Ints
     """The number of each row among those passed."""
+    weight: Floats | None = None
+    """How much each row matters, where weights are not numbers of rows."""
 
     @property
     def n(self) -> int:
@@ -57,11 +59,17 @@ def about(model: str) -> Iterator[None]:
 
 
 def paired_rows(
-    y_true: ArrayLike, models: Mapping[str, ArrayLike], cluster: ArrayLike | None, rows: RowOptions, *, kind: Kind
+    y_true: ArrayLike,
+    models: Mapping[str, ArrayLike],
+    cluster: ArrayLike | None,
+    rows: RowOptions,
+    *,
+    kind: Kind,
+    importance: bool = False,
 ) -> PairedRows:
     """The rows of two models or more."""
     _check_models(models)
-    return read_rows(y_true, models, cluster, rows, kind=kind)
+    return read_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
 
 
 def read_rows(
@@ -184,17 +192,14 @@ def _repeated(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row:
     if w is None:
         return PairedRows(samples, kind, cluster, row)
     if (w != np.floor(w)).any():
-        raise InputError(
-            f"`sample_weight` must be whole numbers {'to compare models' if len(samples) > 1 else 'with `cluster`'}: "
-            "weight 2 is the row twice; other weights do not say how sure the result is."
-        )
+        where, way_out = "with `cluster`", "other weights do not say how sure the result is"
+        if len(samples) > 1:
+            where, way_out = "to compare models", "`weight_type='importance'` takes others"
+        raise InputError(f"`sample_weight` must be whole numbers {where}: weight 2 is the row twice; {way_out}.")
     if w.sum() > _MOST_ROWS:
         raise InputError(f"`sample_weight` must sum to at most {_MOST_ROWS:,} rows; got {w.sum():,.0f}.")
     at = np.repeat(np.arange(w.size), w.astype(np.int64))
-    repeated = {
-        name: Sample(sample.y[at], sample.p[at], None, sample.classes, sample.tolerance)
-        for name, sample in samples.items()
-    }
+    repeated = {name: sample.at(at, None) for name, sample in samples.items()}
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
     return PairedRows(repeated, kind, codes, row[at])
 
@@ -203,14 +208,11 @@ def _weighed(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row: 
     """Every row of positive weight, with its weight."""
     w = next(iter(samples.values())).w
     if w is None or w.all():
-        return PairedRows(samples, kind, cluster, row)
+        return PairedRows(samples, kind, cluster, row, w)
     at = np.flatnonzero(w)
-    left = {
-        name: Sample(sample.y[at], sample.p[at], w[at], sample.classes, sample.tolerance)
-        for name, sample in samples.items()
-    }
+    left = {name: sample.at(at, w[at]) for name, sample in samples.items()}
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)
-    return PairedRows(left, kind, codes, row[at])
+    return PairedRows(left, kind, codes, row[at], w[at])
 
 
 def top_scores(sample: Sample) -> Sample:

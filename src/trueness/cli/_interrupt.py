@@ -1,0 +1,54 @@
+"""Ctrl-C: in the middle of the work an exception, which cleans up; before and after it, the end at once."""
+
+import _thread
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["heeded", "quietly"]
+
+_SOON = 0.01
+
+
+def quietly() -> None:
+    """From here on, let Ctrl-C end the process without a word; only where nobody else listens to it.
+
+    While modules are loaded, and while Python shuts down, there is nothing to clean up, and an exception may meet code
+    that prints it.
+    """
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            sys.unraisablehook = _again
+    except ValueError:  # not the main thread, which alone hears signals
+        pass
+
+
+@contextmanager
+def heeded() -> Iterator[None]:
+    """Inside, Ctrl-C is a KeyboardInterrupt, also after :func:`quietly`."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _again(lost: Any) -> None:
+    """Raise a KeyboardInterrupt once more that met a callback, from which nothing can be raised."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        # By another thread, a little later: here, too, nothing can be raised.
+        _thread.start_new_thread(_soon, ())
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _soon() -> None:
+    time.sleep(_SOON)
+    _thread.interrupt_main()

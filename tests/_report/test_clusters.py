@@ -1,0 +1,193 @@
+"""Clusters: what allows for them equals the library's, what cannot says so, and the verdict does not cry wolf."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness._report.remedies import folds_of
+from trueness.errors import InputError
+
+COPIES = 5
+
+
+def copied(clusters, seed, distortion=0.0):
+    """Every row of a model five times, each set of copies a cluster; calibrated unless distorted."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.05, 0.95, clusters)
+    y = (rng.random(clusters) < p + distortion * (0.5 - p)).astype(int)
+    return np.repeat(y, COPIES), np.repeat(p, COPIES), np.repeat(np.arange(clusters), COPIES)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return copied(300, 0)
+
+
+@pytest.fixture(scope="module")
+def clustered(rows):
+    y, p, c = rows
+    by = np.where(np.arange(y.size) // COPIES % 3 == 0, "south", "north")
+    return tn.report(y, {"a": p, "b": p**1.3}, cluster=c, by=by, level=0.9, seed=3)
+
+
+def entry(report, i=0):
+    return report.to_dict()["models"][i]
+
+
+def plain(record):
+    return {key: None if value != value else value for key, value in record.to_dict().items()}
+
+
+def test_sets_and_tests_are_those_of_the_library_with_clusters(rows, clustered):
+    y, p, c = rows
+    for i, scores in enumerate((p, p**1.3)):
+        found = entry(clustered, i)["summary"]
+        assert found["ece_interval"] == plain(tn.ece_interval(y, scores, cluster=c, level=0.9, seed=3))
+        assert found["test"] == plain(tn.calibration_test(y, scores, cluster=c, resamples=999, seed=3))
+
+
+def test_the_comparison_and_the_gain_are_those_of_the_library_with_clusters(rows, clustered):
+    y, p, c = rows
+    expected = tn.compare(y, {"a": p, "b": p**1.3}, cluster=c, level=0.9)
+    assert clustered.to_dict()["comparison"] == expected.to_dict()
+    fold = folds_of(y.size, 3, c)
+    after = np.empty(y.size)
+    for i in range(5):
+        after[fold == i] = tn.PlattScaling().fit(p[fold != i], y[fold != i]).predict(p[fold == i])
+    gain = tn.compare(y, {"before": p, "after": after}, measure="brier", cluster=c, level=0.9)["before", "after"]
+    platt = entry(clustered)["remedies"]["after"][0]
+    assert (platt["gain_low"], platt["gain_high"]) == (gain.low, gain.high)
+    assert platt["ece_interval"] == plain(tn.ece_interval(y, after, cluster=c, level=0.9, seed=3))
+
+
+def test_no_cluster_is_in_two_folds(rows):
+    _, _, c = rows
+    fold = folds_of(c.size, 0, c)
+    assert all(np.unique(fold[c == g]).size == 1 for g in range(300))
+    assert np.bincount(fold).tolist() == [300] * 5
+
+
+def test_segments_are_tested_with_their_clusters(rows, clustered):
+    y, p, c = rows
+    found = entry(clustered)["segments"]
+    north = np.arange(y.size) // COPIES % 3 != 0
+    expected = tn.calibration_test(y[north], p[north], cluster=c[north], resamples=999, seed=3)
+    assert {one["value"]: one["pvalue"] for one in found["rows"]}["north"] == expected.pvalue
+    assert "which allows for clusters" in found["test"]
+
+
+def test_a_calibrated_model_of_copied_rows_is_not_called_miscalibrated():
+    alone = aware = 0
+    for seed in range(6):
+        y, p, c = copied(200, seed)
+        alone += "miscalibrated" in tn.report(y, p, progress=False).verdicts["scores"]
+        aware += "miscalibrated" in tn.report(y, p, cluster=c, progress=False).verdicts["scores"]
+    assert aware == 0
+    assert alone >= 3  # five copies of each row look like proof
+
+
+def test_a_miscalibrated_model_is_still_found():
+    y, p, c = copied(1_500, 0, distortion=0.7)
+    assert tn.report(y, p, cluster=c).verdicts == {"scores": "miscalibrated"}
+
+
+def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
+    found = clustered.to_dict()["clusters"]
+    assert (found["number"], found["effective"]) == (300, 300.0)
+    assert {"verdict", "test", "confidence sets", "comparison"} <= set(found["considered"])
+    assert {"noise floors", "TCE", "flagged bins"} <= set(found["ignored"])
+    text = " ".join(str(clustered).split())
+    for said in (
+        "the test of calibration, which allows for clusters, gives",
+        "where a calibrated model of independent rows would show",
+        "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not.",
+        "Intervals and flags are as if rows were independent: clusters are not taken into account",
+        "Refuted: as if rows were independent",
+        "Sets and gains take clusters into account, and no cluster is in two folds.",
+        "Intervals and p-values take clusters into account.",
+        "its guarantee needs rows that are independent.",
+        "1,500 rows used of 1,500, in 300 clusters",
+        "labels redrawn 999 times, as if rows were independent",
+    ):
+        assert said in text, said
+    page = clustered.page()
+    assert page.count("Intervals and band are as if rows were independent") == 2
+    assert page.count("It tests as if rows were independent") == 2
+    assert entry(clustered)["remedies"]["guarantee"] is None
+
+
+def test_every_line_of_the_summary_has_a_word_about_clusters(clustered):
+    table = clustered.to_markdown().partition("| Measure ")[2].partition("\n\n")[0].splitlines()
+    cells = {line.split("|")[1].strip(): line.split("|")[5].strip() for line in table[2:]}
+    assert all(cells.values())
+    assert cells["l2 calibration error"] == cells["Test of calibration"] == "yes"
+    assert cells["TCE"].startswith("no,")
+    assert cells["ECE"] == "not the noise floor"
+
+
+def test_without_clusters_nothing_is_said_of_them(binary):
+    assert binary.to_dict()["clusters"] is None
+    assert "cluster" not in binary.page().lower()
+    assert "cluster" not in str(binary).lower()
+
+
+def test_classes_and_the_largest_scores(classes):
+    y, P = classes
+    c = np.arange(y.size) // 3
+    one = entry(tn.report(y, P, cluster=c))
+    assert one["summary"]["ece_interval"] == plain(tn.ece_interval(y, P, cluster=c, level=0.95, seed=0))
+    assert [row["k"] for row in one["top_k"]] == [1]
+    assert "No confidence set of several scores together allows for clusters: k = 1 only." in one["notes"]
+    worst = one["classes"][0]
+    k = int(worst["label"])
+    expected = tn.calibration_test(y == k, P[:, k], cluster=c, resamples=999, seed=0)
+    assert worst["pvalue"] == expected.pvalue
+
+
+def test_fractional_weights_and_clusters_go_together(rows):
+    y, p, c = rows
+    w = np.random.default_rng(1).uniform(0.5, 2, y.size)
+    found = entry(tn.report(y, p, cluster=c, sample_weight=w))
+    expected = tn.ece_interval(y, p, cluster=c, sample_weight=w, weight_type="importance", level=0.95, seed=0)
+    assert found["summary"]["ece_interval"] == plain(expected)
+    assert found["summary"]["test"] is None
+    assert any("The test could not be computed" in note for note in found["notes"])
+
+
+def test_missing_clusters_are_an_error_or_dropped(rows):
+    y, p, c = rows
+    gone = c.astype(float)
+    gone[[3, 700]] = np.nan
+    with pytest.raises(InputError, match=r"`cluster` must not have missing values; 2 of 1,500 .* row 3\."):
+        tn.report(y, p, cluster=gone)
+    found = tn.report(y, p, cluster=gone, missing="drop").to_dict()
+    assert (found["rows"]["dropped"], found["clusters"]["number"]) == (2, 300)
+    left = ~np.isnan(gone)
+    expected = tn.ece_interval(y[left], p[left], cluster=c[left], level=0.95, seed=0)
+    assert found["models"][0]["summary"]["ece_interval"] == plain(expected)
+
+
+def test_rows_of_weight_zero_leave_with_their_clusters(rows):
+    y, p, c = rows
+    assert tn.report(y, p, cluster=c, sample_weight=c % 2).to_dict()["clusters"]["number"] == 150
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [([1, 2], r"one entry per row \(1,500\)"), (np.zeros(1_500), "must name at least 2 clusters")],
+    ids=["short", "one"],
+)
+def test_clusters_of_the_wrong_shape_are_refused(rows, cluster, words):
+    with pytest.raises(InputError, match=words):
+        tn.report(rows[0], rows[1], cluster=cluster)
+
+
+def test_few_clusters_are_said(rows):
+    y, p, _ = rows
+    found = entry(tn.report(y, p, cluster=np.arange(y.size) % 4))
+    assert found["remedies"] is None
+    assert any("worth 4.0 of equal size" in note for note in found["notes"])
+    assert any("fewer than five clusters, to split" in note for note in found["notes"])
+    by = np.where(np.arange(y.size) < 25, "small", "large")
+    segments = entry(tn.report(y, p, cluster=np.arange(y.size) // 5, by=by))["segments"]
+    assert segments["notes"][-1].endswith("so that a flag may be chance more often: by = small.")

@@ -1,0 +1,175 @@
+"""Compressed text is read as it is unpacked, gives the same numbers, and is never taken for whole when it is not."""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+from trueness.cli import _packed, _text
+
+PACK = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda data: pytest.importorskip("zstandard").compress(data),
+}
+
+
+@pytest.fixture
+def plain(tmp_path, grouped):
+    """A table in three formats, of which texts are packed."""
+    return {kind: write_columns(tmp_path / f"x.{kind}", grouped) for kind in ("csv", "tsv", "jsonl")}
+
+
+def packed(path: Path, suffix: str) -> Path:
+    target = path.with_name(f"{path.name}.{suffix}")
+    target.write_bytes(PACK[suffix](path.read_bytes()))
+    return target
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("way", [[], ["--stream"], ["--by", "region"]])
+def test_packed_text_gives_the_same_numbers(call, plain, monkeypatch, kind, suffix, way):
+    monkeypatch.setattr(_text, "_BLOCK", 1_000)
+    given = ["--prob", "p", "--weight", "w", "--format", "csv", *way]
+    found = call("measure", packed(plain[kind], suffix), *given)
+    assert found.exit_code == 0, found.stderr
+    assert found.stdout == call("measure", plain[kind], *given).stdout
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["report", "--format", "text"],
+        ["measure"],
+        ["test"],
+        ["compare", "--prob", "q"],
+        ["gate", "--max-ece", "0.9"],
+        ["plot"],
+        ["fit"],
+    ],
+)
+def test_every_command_reads_packed_text(call, plain, verb):
+    name, *more = verb
+    given = ["--prob", "p", *more]
+    found = call(name, packed(plain["csv"], "gz"), *given)
+    assert found.exit_code == 0, found.stderr
+    assert found.stdout.replace("x.csv.gz", "x.csv") == call(name, plain["csv"], *given).stdout
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_apply_writes_packed_text_where_the_name_says_so(call, fails, plain, tmp_path, suffix):
+    call("fit", plain["csv"], "--prob", "p", "-o", "map.json")
+    asked = ["--prob", "p", "--calibrator", "map.json"]
+    expected = call("apply", plain["csv"], *asked).stdout
+    assert call("apply", packed(plain["csv"], suffix), *asked).stdout == expected
+    assert call("apply", plain["csv"], *asked, "-o", f"new.csv.{suffix}").exit_code == 0
+    assert call("measure", f"new.csv.{suffix}", "--prob", "p_calibrated").exit_code == 0
+    with _packed.unpacking(tmp_path / f"new.csv.{suffix}", "", _packed.packing_named(f"x.{suffix}")) as (file, _):
+        assert file.read().decode() == expected
+    message = fails("apply", plain["csv"], *asked, "-o", f"new.jsonl.{suffix}")
+    assert message.startswith("`--output` must end in .csv or .tsv or .tab or .txt: what is written is text")
+
+
+def test_apply_packs_no_binary_rows(fails, grouped, call, tmp_path):
+    write_columns(tmp_path / "x.npz", grouped)
+    call("fit", "x.npz", "--prob", "p", "-o", "map.json")
+    message = fails("apply", "x.npz", "--prob", "p", "--calibrator", "map.json", "-o", "y.npz.gz")
+    assert message == "`--output` must end in .npz: only text is compressed; got 'y.npz.gz'."
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("way", [["--stream"], ["--no-stream"]])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("share", [0.2, 0.7, 0.999])
+def test_a_file_that_ends_too_early_is_refused_in_one_paragraph(fails, plain, tmp_path, suffix, way, kind, share):
+    whole = packed(plain[kind], suffix).read_bytes()
+    (tmp_path / f"cut.{kind}.{suffix}").write_bytes(whole[: int(share * len(whole))])
+    message = fails("measure", f"cut.{kind}.{suffix}", "--prob", "p", *way)
+    assert message.startswith(f"cut.{kind}.{suffix} cannot be unpacked: it is truncated or damaged (")
+
+
+def test_a_damaged_file_is_refused(fails, plain, tmp_path):
+    data = bytearray(packed(plain["csv"], "gz").read_bytes())
+    data[-6] ^= 1  # in the checksum
+    (tmp_path / "x.csv.gz").write_bytes(data)
+    assert "truncated or damaged (gzip: Error -3" in fails("measure", "x.csv.gz", "--prob", "p")
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"y,p\n0,0.5\n") + b"more")
+    assert "truncated or damaged" in fails("measure", "x.csv.gz", "--prob", "p")
+
+
+def test_several_packed_parts_in_a_row_are_one_text_and_padding_is_none(call, tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(
+        b"".join(map(gzip.compress, [b"y,p\n0,0.2\n", b"", b"1,0.", b"7\n"])) + bytes(9)
+    )
+    found = call("measure", "x.csv.gz", "--format", "json")
+    assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 2
+
+
+def test_labels_are_read_of_all_pieces_together(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(_text, "_BLOCK", 50)
+    rows = ["1,0.9\n"] * 40 + ["no,0.1\n"] * 40
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(("y,p\n" + "".join(rows)).encode()))
+    assert call("measure", "x.csv.gz", "--pos-label", "1", "--format", "csv").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(b""), "x.csv.gz is empty once unpacked."),
+        (gzip.compress(b"PAR1...."), "compressed by itself, or of arrays; unpack it first."),
+        (gzip.compress(gzip.compress(b"y,p\n")), "compressed by itself"),
+        (gzip.compress(b"y,p\n0,0.5\n1,x\n"), "x.csv.gz: column 'p' must hold numbers; line 3 has 'x'."),
+        (gzip.compress(b"y,p\n"), "x.csv.gz has no rows."),
+        (gzip.compress(b'[{"y": 1}]'), "x.csv.gz is one JSON array"),
+    ],
+    ids=["empty", "parquet", "twice", "cell", "no rows", "array"],
+)
+def test_what_is_wrong_inside_is_said_of_the_packed_file(fails, tmp_path, content, words):
+    (tmp_path / "x.csv.gz").write_bytes(content)
+    assert words in fails("measure", "x.csv.gz")
+
+
+def test_packed_standard_input_is_unpacked(call, plain):
+    found = call("measure", "-", "--prob", "p", stdin=gzip.compress(plain["csv"].read_bytes()))
+    assert found.exit_code == 0, found.stderr
+
+
+def test_zstd_without_its_library_says_which(fails, tmp_path, without):
+    without("zstandard", "compression.zstd")
+    (tmp_path / "x.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd....")
+    assert "needs Python 3.14 or the package zstandard: `pip install zstandard`" in fails("measure", "x.csv.zst")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs the resource module")
+def test_a_packed_file_is_read_in_bounded_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = "".join(
+        f"{y},{p},{'x' * 300}\n" for y, p in zip(rng.integers(0, 2, 1000), rng.random(1000).round(3), strict=True)
+    )
+    with gzip.open(tmp_path / "x.csv.gz", "wt") as file:
+        file.write("y,p,text\n")
+        for _ in range(400):  # 125 MB of text
+            file.write(lines)
+    code = (
+        "import resource, sys; from trueness.cli import main\n"
+        "try: main(['measure', 'x.csv.gz', '--stream', '--format', 'csv'])\n"
+        "except SystemExit: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert "\nn,400000\n" in done.stdout
+    assert int(done.stderr.splitlines()[-1]) < 400_000  # kilobytes
+
+
+def test_a_file_that_is_there_but_packed_is_named(fails, plain, tmp_path):
+    packed(plain["csv"], "gz").rename(tmp_path / "rows.csv.gz")
+    assert fails("measure", "rows.csv") == "There is no file 'rows.csv'. There is 'rows.csv.gz' in that folder."
