@@ -19,6 +19,7 @@ _VERBS = {
     "test": "_testing",
     "compare": "_compare",
     "gate": "_gate",
+    "tally": "_tally",
     "plot": "_plot",
     "plan": "_plan",
     "fit": "_fit",
@@ -40,6 +41,13 @@ class Verbs(click.Group):
             return None
         command: click.Command = import_module(f"trueness.cli.{_VERBS[cmd_name]}").command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command; of tallies, `measure` and `report` are others."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in ("measure", "report") and any(word.endswith(".tally") for word in rest):
+            command = getattr(import_module("trueness.cli._tally_files"), name)
+        return name, command, rest
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the options; help and version are printed here."""
