@@ -52,6 +52,7 @@ CASES = {
     "brier": (tn.brier, {}),
     "log loss": (tn.log_loss, {}),
     "observed / expected": (tn.observed_expected, {}),
+    "intercept": (tn.calibration_intercept, {}),
 }
 NAMED = {
     "ks": (walk("ks"), {}),

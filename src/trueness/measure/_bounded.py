@@ -14,7 +14,7 @@ from trueness.measure._binned import ace, ece, mce
 from trueness.measure._corp import corp
 from trueness.measure._cuts import Cuts, at_edges, at_masses, spread_of
 from trueness.measure._gce import gce
-from trueness.measure._line import observed_expected
+from trueness.measure._line import calibration_intercept, logits, observed_expected
 from trueness.measure._norm import checked_norm
 from trueness.measure._scores import brier, log_loss
 from trueness.measure._smooth import smooth_ece
@@ -28,6 +28,8 @@ __all__ = ["bounded"]
 Options: TypeAlias = Mapping[str, Any]
 # What rounding may do to sums of whole numbers, and to sums of others: relative to the measure, or to 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
+# What a search for a root leaves open, with room to spare.
+_CONVERGED = 1e-8
 
 
 def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any) -> Bounded:
@@ -37,9 +39,10 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     ----------
     measure : function or str
         :func:`ece`, :func:`ace`, :func:`mce`, :func:`tce`, :func:`gce` with a loss that has a name,
-        :func:`squared_ece`, :func:`smooth_ece`, :func:`brier`, :func:`log_loss` or :func:`observed_expected`. Or a
-        name: 'ks' and 'kuiper', the statistics of :func:`calibration_test`; 'miscalibration' and 'discrimination', the
-        parts of :func:`corp`. Where no cell holds two different scores, any measure at all.
+        :func:`squared_ece`, :func:`smooth_ece`, :func:`brier`, :func:`log_loss`, :func:`observed_expected` or
+        :func:`calibration_intercept`. Or a name: 'ks' and 'kuiper', the statistics of :func:`calibration_test`;
+        'miscalibration' and 'discrimination', the parts of :func:`corp`. Where no cell holds two different scores, any
+        measure at all.
     sketch : Sketch
         From :func:`sketch`.
     **options
@@ -54,10 +57,10 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     Notes
     -----
     Sums over whole cells are exact, so that only cells that an edge cuts, and the order inside cells, are in doubt. A
-    cell whose least and greatest score agree is in no doubt at all: scores of two or three decimals, say, are exact.
+    cell whose least and greatest score agree is in no doubt at all: scores of two decimals, say, are exact.
     For some measures no limits are known, and this says so: bins that look at the labels
     (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), t tests, importance
-    weights, a loss or a measure of your own, and the calibration line. With weights that are not whole numbers, bins
+    weights, a loss or a measure of your own, and the calibration slope. With weights that are not whole numbers, bins
     need fixed edges.
 
     Examples
@@ -191,6 +194,20 @@ def _observed_expected(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG00
     return _over_parts(sketch, of)
 
 
+def _intercept(sketch: Sketch, options: Options) -> Ends:
+    """The shift falls if a score rises: its limits are those of rows at either end of their cells."""
+    from trueness._numerics.logistic import recalibration_shift
+
+    eps = float(options.get("eps", 1e-12))
+
+    def of(part: GridCells) -> Ends:
+        at = (recalibration_shift(logits(end, eps), part.weight, part.events) for end in (part.high, part.low))
+        low, high = at
+        return Ends(low - _CONVERGED, high + _CONVERGED)
+
+    return _over_parts(sketch, of)
+
+
 def _smooth_ece(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
     return _over_parts(sketch, lambda part: _score_bounds.smooth(spread_of(part), part.score))
 
@@ -251,6 +268,7 @@ _LIMITS: dict[Any, Callable[[Sketch, Options], Ends]] = {
     brier: _brier,
     log_loss: _log_loss,
     observed_expected: _observed_expected,
+    calibration_intercept: _intercept,
     "ks": _walk(_order_bounds.walk_reach),
     "kuiper": _walk(_order_bounds.walk_range),
     "miscalibration": _part_of_score("miscalibration"),
