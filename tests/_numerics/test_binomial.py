@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from trueness._numerics import binomial
-from trueness._numerics.binomial import Box, pvalue, rejected, surely_decided
+from trueness._numerics.binomial import pvalue, rejected
 
 ALPHAS = [0.001, 0.01, 0.05, 0.1, 0.5]
 HOLES = [(1, 30), (1, 31), (2, 34), (2, 35)]
@@ -189,40 +189,3 @@ def test_at_level_one_everything_is_rejected():
 def test_bins_may_be_empty():
     assert rejected([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [True, False]
     assert rejected([], [], [], [], 0.05).tolist() == []
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    k=st.integers(0, 40),
-    others=st.integers(0, 40),
-    wide=st.tuples(st.integers(0, 4), st.integers(0, 4)),
-    p=st.floats(0, 1),
-    reach=st.floats(0, 0.1),
-    alpha=st.sampled_from([0.01, 0.05, 0.3]),
-)
-def test_what_is_surely_decided_is_decided_so_everywhere_within_the_limits(k, others, wide, p, reach, alpha):
-    q = min(p + reach, 1.0)
-    counts = [(a, b) for a in range(k, k + wide[0] + 1) for b in range(others, others + wide[1] + 1) if a + b > 0]
-    rows = [a + b for a, b in counts] or [0]
-    box = Box(
-        *((np.array([low]), np.array([high])) for low, high in (
-            (k, k + wide[0]), (others, others + wide[1]), (min(rows), max(rows)), (p, q)
-        ))
-    )  # fmt: skip
-    (rejects,), (accepts,) = surely_decided(box, alpha)
-    assert not (rejects and accepts)
-    for a, b in counts:
-        found = pvalue(a, a + b, np.linspace(p, q, 9)) <= alpha
-        assert not rejects or found.all()
-        assert not accepts or not found.any()
-
-
-def test_known_counts_and_rates_are_nearly_all_decided():
-    rng = np.random.default_rng(0)
-    n, p = rng.integers(50, 5000, 400), rng.random(400)
-    k = rng.binomial(n, rng.random(400))
-    rejects, accepts = surely_decided(Box((k, k), (n - k, n - k), (n, n), (p, p)), 0.05)
-    exact = pvalue(k, n, p) <= 0.05
-    assert (rejects | accepts).mean() > 0.99
-    assert exact[rejects].all()
-    assert not exact[accepts].any()

@@ -13,7 +13,7 @@ __all__ = ["refuted"]
 
 def refuted(part: GridCells, cuts: Cuts, rule: BinRule, alpha: float) -> Ends:
     """At least the cells that are refuted whatever the bin of their rows, at most all but those that surely are not."""
-    from trueness._numerics.binomial import Box, surely_decided
+    from trueness._numerics.binomial_range import Box, surely_decided
 
     cells = spread_of(part)
     first, last = _bins_of_cells(part, cells, rule)
