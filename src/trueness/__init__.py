@@ -11,6 +11,7 @@ from trueness._lazy import lazily
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accumulator",
     "Bands",
     "BayesianBinning",
     "BetaCalibration",
@@ -18,6 +19,7 @@ __all__ = [
     "BinTable",
     "Binned",
     "BlockIsotonic",
+    "Bounded",
     "CalibratedClassifier",
     "Comparison",
     "Curve",
@@ -56,6 +58,7 @@ __all__ = [
     "ScalingBinning",
     "SeparableWarning",
     "Significance",
+    "Sketch",
     "Tally",
     "TemperatureScaling",
     "TestedBins",
@@ -73,6 +76,7 @@ __all__ = [
     "ace",
     "bin_table",
     "binned",
+    "bounded",
     "brier",
     "calibration_intercept",
     "calibration_slope",
@@ -103,6 +107,7 @@ __all__ = [
     "sample_size",
     "show_versions",
     "simulate",
+    "sketch",
     "smooth_ece",
     "squared_ece",
     "tally",
@@ -115,8 +120,10 @@ __all__ = [
 if TYPE_CHECKING:
     from trueness import infer, measure, plot, recalibrate, results, simulate
     from trueness._report.report import Report, report
-    from trueness._tally.accept import binned, tally
+    from trueness._tally.accept import binned, sketch, tally
+    from trueness._tally.accumulator import Accumulator
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
+    from trueness._tally.sketch import Sketch
     from trueness._tally.tally import Binned, Tally
     from trueness._versions import show_versions
     from trueness.errors import (
@@ -139,6 +146,7 @@ if TYPE_CHECKING:
     from trueness.measure import (
         ace,
         bin_table,
+        bounded,
         brier,
         calibration_intercept,
         calibration_slope,
@@ -182,6 +190,7 @@ if TYPE_CHECKING:
         Bands,
         Bin,
         BinTable,
+        Bounded,
         Comparison,
         Curve,
         CurveBand,
@@ -210,6 +219,7 @@ __getattr__, __dir__ = lazily(
             "ece",
             "mce",
         ),
+        "measure._bounded": ("bounded",),
         "measure._corp": ("corp",),
         "measure._curve": ("reliability_curve",),
         "measure._gce": ("gce",),
@@ -231,8 +241,11 @@ __getattr__, __dir__ = lazily(
         "measure._tce": ("tce",),
         "_tally.accept": (
             "binned",
+            "sketch",
             "tally",
         ),
+        "_tally.accumulator": ("Accumulator",),
+        "_tally.sketch": ("Sketch",),
         "_tally.tally": (
             "Binned",
             "Tally",
@@ -274,6 +287,7 @@ __getattr__, __dir__ = lazily(
             "Bands",
             "Bin",
             "BinTable",
+            "Bounded",
             "Comparison",
             "Decomposition",
             "Difference",

@@ -53,7 +53,7 @@ def test_without_a_library_the_reference_serves(tmp_path):
 
 @built
 def test_python_and_c_agree_on_the_grid():
-    assert library.bind("grid_cells", 0, returns=ctypes.c_int64)() == compiled._GRID_CELLS
+    assert library.bind("grid_cells", 0, returns=ctypes.c_int64)() == compiled.GRID_CELLS
 
 
 @built

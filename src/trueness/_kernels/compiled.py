@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels import reference
+from trueness._kernels.grid import GRID_CELLS
 from trueness._kernels.library import bind, call, in_threads, shares, workers
 from trueness._kernels.reference import Floats, Ints, Labels, Scores
 
@@ -26,6 +27,7 @@ __all__ = [
     "mass_sums",
     "pava",
     "ranks",
+    "sketch_sums",
     "softmax_sums",
     "steps",
     "top1",
@@ -60,10 +62,9 @@ _classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
 _make_ranks_guide = bind("make_ranks_guide", 2)
 _ranks = bind("ranks", 4, c_int64, c_int64)
 _steps = bind("steps", 5, c_int64, c_int64)
+_sketch_sums = bind("sketch_sums", 4, c_int64, c_int64)
 _venn_abers = bind("venn_abers", 6, c_int64)
 
-# Two halves, each with 30 octaves of 2⁷ cells and one more; the same number as in grid.h.
-_GRID_CELLS = 2 * (30 * 2**7 + 1)
 
 # Every thread has a table of its own; larger ones (in bytes) are not multiplied.
 _OWN_TABLE = 1 << 17
@@ -125,6 +126,23 @@ def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Flo
     return status
 
 
+def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
+    """See :func:`trueness._kernels.reference.sketch_sums`."""
+    rows = shares(p.size, workers(p.size))
+    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
+    reached = [ends] + [ends.copy() for _ in rows[1:]]
+
+    def work(i: int) -> int:
+        return int(call(_sketch_sums, (p, y, tables[i], reached[i]), *rows[i]))
+
+    status = _every_fault(in_threads(work, len(rows)))
+    for own, own_ends in zip(tables[1:], reached[1:], strict=True):
+        table += own
+        np.minimum(ends[:, 0], own_ends[:, 0], out=ends[:, 0])
+        np.maximum(ends[:, 1], own_ends[:, 1], out=ends[:, 1])
+    return status
+
+
 def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int, Floats, Floats, Floats, Ints]:
     """See :func:`trueness._kernels.reference.mass_sums`."""
     table = np.zeros((ranks.size + 1, 2, 5), np.int64)
@@ -133,7 +151,7 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
     if grid:
         status, keys, at = grid.add_rows(p, y, table, moments)
     else:
-        status, keys = _pack_and_sort(p, y, np.uint64, 0, _GRID_CELLS, p.size)
+        status, keys = _pack_and_sort(p, y, np.uint64, 0, GRID_CELLS, p.size)
         at = ranks - 1
     if status or p.size == 0:
         return status, cuts, low, high, table
@@ -170,10 +188,10 @@ class _Grid:
         through = np.cumsum(self.total)
         # A cell that holds a wanted rank is opened: its rows will be sorted.
         self.opened = np.searchsorted(through, self.ranks, "left")
-        self.is_open = np.zeros(_GRID_CELLS, np.bool_)
+        self.is_open = np.zeros(GRID_CELLS, np.bool_)
         self.is_open[self.opened] = True
         self.open_through = np.cumsum(np.where(self.is_open, self.total, 0))[self.opened]
-        bin_of = np.searchsorted(self.opened, np.arange(_GRID_CELLS), "left").astype(np.uint16)
+        bin_of = np.searchsorted(self.opened, np.arange(GRID_CELLS), "left").astype(np.uint16)
         bin_of[self.opened] = table.shape[0]
 
         def work(i: int) -> tuple[int, Keys]:
@@ -197,7 +215,7 @@ class _Grid:
         asked = np.flatnonzero((ends == self.open_through) & (after < occupied.size) & ~self.is_open[next_cell])
         if asked.size == 0:
             return
-        which = np.zeros(_GRID_CELLS, np.uint16)
+        which = np.zeros(GRID_CELLS, np.uint16)
         which[next_cell[asked]] = asked + 1
 
         def work(i: int) -> None:
@@ -365,7 +383,7 @@ def _pack_and_sort(
 
 def _count_grid(p: Scores, rows: list[tuple[int, int]]) -> tuple[int, Ints, tuple[float, float]]:
     """Rows per share and grid cell; least and greatest score."""
-    counts = np.zeros((len(rows), _GRID_CELLS), np.int64)
+    counts = np.zeros((len(rows), GRID_CELLS), np.int64)
     extremes = np.empty((len(rows), 2))
 
     def work(i: int) -> int:
@@ -379,14 +397,14 @@ def _sorted_pieces(p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, 
     """All rows in ascending order of score, in one piece per thread; equal scores are in one piece."""
     n_workers = workers(p.size)
     if n_workers == 1:
-        status, piece = sorted_rows(0, _GRID_CELLS, p.size)
+        status, piece = sorted_rows(0, GRID_CELLS, p.size)
         return status, [piece]
     status, counts, _ = _count_grid(p, shares(p.size, n_workers))
     if status:
         return status, []
     through = np.cumsum(counts.sum(axis=0))
     inner = np.searchsorted(through, p.size * np.arange(1, n_workers) / n_workers)
-    bounds = [0, *inner.tolist(), _GRID_CELLS]
+    bounds = [0, *inner.tolist(), GRID_CELLS]
     below = np.insert(through, 0, 0)[bounds].tolist()
 
     def work(i: int) -> tuple[int, Array]:

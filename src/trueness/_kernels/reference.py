@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
+from trueness._kernels.grid import cell_of
 from trueness._kernels.reference_cells import cell_sums
 from trueness._kernels.reference_maps import ranks, steps, venn_abers
 from trueness._kernels.reference_pava import block_pava, pava
@@ -27,6 +28,7 @@ __all__ = [
     "mass_sums",
     "pava",
     "ranks",
+    "sketch_sums",
     "softmax_sums",
     "steps",
     "top1",
@@ -188,6 +190,35 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
     for rows in _chunks(p.size):
         _add_parts(table, np.searchsorted(cuts, p[rows], "left"), y[rows], p[rows], moments)
     return status, cuts, low, high, table
+
+
+def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
+    r"""Count and sum the scores of each cell of the grid and label, in whole numbers.
+
+    Parameters
+    ----------
+    p, y
+        As for :func:`bin_sums`.
+    table : array of int64, shape (GRID_CELLS, 2, 5)
+        Added to, as by :func:`bin_sums` with moments; the cells are those of :mod:`trueness._kernels.grid`.
+    ends : array of float64, shape (GRID_CELLS, 2)
+        Widened: the least and the greatest score of each cell. Without rows, inf and -inf.
+
+    Returns
+    -------
+    int
+        Status: BAD_SCORE, BAD_LABEL.
+    """
+    status = 0
+    for rows in _chunks(p.size):
+        found = _score_faults(p[rows]) | _label_faults(y[rows])
+        status |= found
+        if not found:
+            cell = cell_of(p[rows])
+            _add_parts(table, cell, y[rows], p[rows], moments=True)
+            np.minimum.at(ends[:, 0], cell, _without_minus_zero(p[rows]))
+            np.maximum.at(ends[:, 1], cell, _without_minus_zero(p[rows]))
+    return status
 
 
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:

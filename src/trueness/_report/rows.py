@@ -15,7 +15,7 @@ from trueness._report.records import RowCounts
 from trueness._tally import accept
 from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import EqualWidth
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Parts
 from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError
 from trueness.infer._clusters import cluster_codes, cluster_column
@@ -131,7 +131,7 @@ def _complete(y_true: Any, models: Mapping[str, Any], options: dict[str, Any], n
 
 
 def _models(y_true: Any, y_prob: Any) -> Mapping[str, Any]:
-    if isinstance(y_true, Tally | Binned):
+    if isinstance(y_true, Parts):
         raise InputError(
             f"A report needs the rows: it fits calibrators and looks at segments. A {type(y_true).__name__} has none; "
             "pass labels and scores."

@@ -11,8 +11,10 @@ from trueness._input.sample import Sample
 from trueness._input.sample import accept as accept_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.grid_cells import GridCells
 from trueness._tally.rows import bins_of_rows, cells_of_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
+from trueness._tally.sketch import Sketch, served
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.views import check_kind, class_bins, parts_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, warn
@@ -24,7 +26,10 @@ __all__ = [
     "as_sums",
     "as_tally",
     "binned",
+    "binned_of",
     "sample_and_kind",
+    "sketch",
+    "sketch_of",
     "takes_rows",
     "tally",
     "tally_of",
@@ -59,7 +64,7 @@ def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
 
 
 def as_binned(
-    y_true: ArrayLike | Tally | Binned,
+    y_true: ArrayLike | Tally | Binned | Sketch,
     y_prob: ArrayLike | None,
     bins: BinsLike | BySize,
     options: RowOptions,
@@ -71,7 +76,7 @@ def as_binned(
 
     `bins` may also depend on the number of rows; `kind` is the view of a matrix when none is asked for.
     """
-    if isinstance(y_true, Tally | Binned):
+    if isinstance(y_true, Tally | Binned | Sketch):
         _refuse_rows(y_true, y_prob, options)
         rule = _rule(bins, y_true.weight)
         found = y_true.coarsen(rule)
@@ -86,7 +91,7 @@ def as_binned(
 
 
 def as_sums(
-    y_true: ArrayLike | Tally | Binned,
+    y_true: ArrayLike | Tally | Binned | Sketch,
     y_prob: ArrayLike | None,
     bins: BinRule | BySize,
     options: RowOptions,
@@ -99,9 +104,9 @@ def as_sums(
     More rows than `few`, without weights and in bins of fixed edges, are never sorted. Bins may be passed unless `few`
     is infinite.
     """
-    if isinstance(y_true, Tally | Binned):
+    if isinstance(y_true, Tally | Binned | Sketch):
         rule = _rule(bins, y_true.weight)
-        if few == np.inf or (isinstance(y_true, Tally) and y_true.weight <= few):
+        if few == np.inf or (isinstance(y_true, Tally | Sketch) and y_true.weight <= few):
             return as_tally(y_true, y_prob, options, rule=rule), rule
         return as_binned(y_true, y_prob, rule, options, moments=True), rule
     sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind)
@@ -135,19 +140,27 @@ def _no_bins() -> Bins:
 
 
 def as_tally(
-    y_true: ArrayLike | Tally,
+    y_true: ArrayLike | Tally | Sketch,
     y_prob: ArrayLike | None,
     options: RowOptions,
     *,
     rule: BinRule | None = None,
     kind: Kind = "classwise",
 ) -> Tally:
-    """The sums per distinct score of whatever was passed, with the warnings that every measure gives."""
+    """The sums per distinct score of whatever was passed, with the warnings that every measure gives.
+
+    Of a sketch, all rows of a cell have the mean score of the cell.
+    """
     if isinstance(y_true, Binned):
         raise InputError(
             "This measure needs every distinct score; bins have lost them. Pass a Tally, or labels and scores."
         )
-    if isinstance(y_true, Tally):
+    if isinstance(y_true, Sketch):
+        _refuse_rows(y_true, y_prob, options)
+        if rule is not None:
+            served(rule)
+        found = y_true.pooled()
+    elif isinstance(y_true, Tally):
         _refuse_rows(y_true, y_prob, options)
         found = y_true
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
@@ -160,7 +173,7 @@ def as_tally(
 
 def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
     """The rows themselves, for what no sums per score can tell; no other view of them than `kind` may be asked for."""
-    if isinstance(y_true, Tally | Binned):
+    if isinstance(y_true, Tally | Binned | Sketch):
         raise InputError(
             f"This needs whole rows of scores; a {type(y_true).__name__} has none. Pass labels and scores."
         )
@@ -219,7 +232,7 @@ def _refuse_unknown(options: RowOptions) -> None:
         )
 
 
-def _refuse_rows(given: Tally | Binned, y_prob: ArrayLike | None, options: RowOptions) -> None:
+def _refuse_rows(given: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
     what = type(given).__name__
     _refuse_unknown(options)
     if y_prob is not None:
@@ -286,6 +299,48 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
 
 
 @takes_rows
+def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> Sketch:
+    """Sum the rows of each cell of a fixed grid, in one pass and bounded memory, for any measure to come.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_prob : array-like of shape (n,) or (n, K)
+        Scores.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Sketch
+        Takes the place of labels and scores in every measure, which then gives an approximation;
+        :func:`trueness.bounded` says how good a one. Sketches add.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> days = [tn.sketch([0, 1], [0.25, 0.5]), tn.sketch([1], [0.5])]
+    >>> sum(days)
+    Sketch(binary, 3 rows, 2 cells)
+    >>> tn.bounded(tn.ece, sum(days), bins=2).error < 1e-9
+    True
+    """
+    return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True))
+
+
+def sketch_of(sample: Sample, kind: Kind) -> Sketch:
+    """Sum the rows of each cell of the grid, one part per problem that `kind` makes of them."""
+    from trueness._tally.grid_rows import grid_of_rows
+
+    if sample.p.ndim == 1:
+        return Sketch("binary", (grid_of_rows(sample),))
+    if kind != "classwise":
+        warn_one_class(sample)
+    return Sketch(kind, parts_of(sample, kind, grid_of_rows, GridCells.empty), sample.classes)
+
+
+@takes_rows
 def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows: Unpack[RowOptions]) -> Binned:
     """Sum the rows of each bin, in one pass without sorting when the edges are fixed.
 
@@ -312,7 +367,11 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
     Binned(binary, 3 rows, 4 bins)
     """
     rule = as_rule(bins)
-    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=rule.fixed_edges is not None)
+    return binned_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=rule.fixed_edges is not None), rule)
+
+
+def binned_of(sample: Sample, kind: Kind, rule: BinRule) -> Binned:
+    """Sum the rows of each bin, one part per problem that `kind` makes of them."""
     if sample.p.ndim == 1:
         return Binned("binary", (bins_of_rows(sample, rule, moments=True),))
     if kind == "classwise":

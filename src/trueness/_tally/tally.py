@@ -9,6 +9,7 @@ import numpy as np
 
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.views import View
 from trueness.errors import InputError
@@ -17,12 +18,12 @@ from trueness.typing import Floats
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Binned", "Tally"]
+__all__ = ["Binned", "Parts", "Tally", "edges_of"]
 
-Part = TypeVar("Part", Cells, Bins)
+Part = TypeVar("Part", Cells, Bins, GridCells)
 
 
-class _Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
+class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
     """One part for a binary problem or the top label, one per class otherwise."""
 
     __slots__ = ("classes", "kind", "parts")
@@ -88,6 +89,12 @@ class _Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond 
 
     __radd__ = __add__
 
+
+class _Written(Parts[Part]):
+    """Sums that are written as plain lists."""
+
+    __slots__ = ()
+
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
         data: dict[str, Any] = wire().to_dict(type(self).__name__.lower(), self.kind, self.classes, self.parts)
@@ -124,7 +131,7 @@ def wire() -> Any:
     return wire
 
 
-class Tally(_Parts[Cells]):
+class Tally(_Written[Cells]):
     """The sums of the rows of each distinct score.
 
     Tallies add: the tally of two batches is the sum of theirs, and every measure
@@ -159,7 +166,7 @@ class Tally(_Parts[Cells]):
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
             raise InputError('`ties="split"` needs the rows in order; a tally has none. Pass `y_true` and `y_prob`.')
         filled = tuple(
-            Bins.from_cells(part, rule.group(part)) if part.size else Bins.empty(_edges_of(rule)) for part in self.parts
+            Bins.from_cells(part, rule.group(part)) if part.size else Bins.empty(edges_of(rule)) for part in self.parts
         )
         return Binned(self.kind, filled, self.classes)
 
@@ -168,7 +175,7 @@ class Tally(_Parts[Cells]):
         return f"Tally({self.kind}, {self.n:,} rows, {cells:,} distinct scores)"
 
 
-class Binned(_Parts[Bins]):
+class Binned(_Written[Bins]):
     """The sums of the rows of each bin. Sums over the same edges add.
 
     :func:`trueness.binned` makes one in a single pass that does not sort, so that
@@ -205,7 +212,8 @@ class Binned(_Parts[Bins]):
         return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"
 
 
-def _edges_of(rule: BinRule) -> Floats:
+def edges_of(rule: BinRule) -> Floats:
+    """The edges of bins that have no rows."""
     return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
 
 

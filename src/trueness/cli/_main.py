@@ -21,6 +21,7 @@ _VERBS = {
     "test": "_testing",
     "compare": "_compare",
     "gate": "_gate",
+    "tally": "_tally",
     "plot": "_plot",
     "plan": "_plan",
     "fit": "_fit",
@@ -45,11 +46,14 @@ class Verbs(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command, or say which one may be meant."""
+        """Find the command, or say which one may be meant; of tallies, `measure` and `report` are others."""
         near = get_close_matches(args[0].lower(), _VERBS, n=1)
         if args[0] not in _VERBS and near and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in ("measure", "report") and any(word.endswith(".tally") for word in rest):
+            command = getattr(import_module("trueness.cli._tally_files"), name)
+        return name, command, rest
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the options; help and version are printed here."""

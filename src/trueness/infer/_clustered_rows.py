@@ -11,7 +11,7 @@ from trueness._tally import accept
 from trueness._tally.cells import Cells
 from trueness._tally.rows import cells_of_rows
 from trueness._tally.rules import BinRule
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Parts
 from trueness.errors import FewClustersWarning, FewRowsWarning, InputError, warn
 from trueness.infer._influence import PairedResiduals
 from trueness.infer._paired_rows import bin_numbers, read_rows, top_scores
@@ -84,7 +84,7 @@ def clustered_rows(
     y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions, *, importance: bool = False
 ) -> ClusteredRows:
     """Read labels, scores and clusters; rows of any weight, each a cluster of its own unless told otherwise."""
-    if isinstance(y_true, Tally | Binned):
+    if isinstance(y_true, Parts):
         what = "`weight_type='importance'` looks at the weight of each row"
         if cluster is not None:
             what = "`cluster` names the rows that belong together"

@@ -15,7 +15,7 @@ from trueness._input.weights import row_weights
 from trueness._tally import accept
 from trueness._tally.rows import cells_of_rows
 from trueness._tally.rules import BinRule
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Parts
 from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.infer._clusters import cluster_codes, cluster_column
@@ -126,7 +126,7 @@ def _check_models(models: Any) -> None:
     for name, scores in models.items():
         if not isinstance(name, str):
             raise InputError(f"`models` must have strings as names; got {name!r}. Use {str(name)!r}.")
-        if isinstance(scores, Tally | Binned):
+        if isinstance(scores, Parts):
             raise InputError(
                 f"`models[{name!r}]` is a {type(scores).__name__}, which has lost which rows belong together; "
                 "pass the scores of every row."

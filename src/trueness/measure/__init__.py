@@ -6,6 +6,7 @@ from trueness._lazy import lazily
 
 if TYPE_CHECKING:
     from trueness.measure._binned import ace, ece, mce
+    from trueness.measure._bounded import bounded
     from trueness.measure._corp import corp
     from trueness.measure._curve import reliability_curve
     from trueness.measure._gce import gce
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ace",
     "bin_table",
+    "bounded",
     "brier",
     "calibration_intercept",
     "calibration_slope",
@@ -43,6 +45,7 @@ __getattr__, __dir__ = lazily(
             "ece",
             "mce",
         ),
+        "_bounded": ("bounded",),
         "_corp": ("corp",),
         "_curve": ("reliability_curve",),
         "_gce": ("gce",),

@@ -32,7 +32,8 @@ def ece(
     ----------
     y_true : array-like of shape (n,), Tally or Binned
         What happened: 0/1, bool, or class labels. A :class:`Tally` or
-        :class:`Binned` takes the place of `y_true` and `y_prob`.
+        :class:`Binned` takes the place of `y_true` and `y_prob`; so does a
+        :class:`Sketch`, with a value that :func:`bounded` gives limits for.
     y_prob : array-like of shape (n,) or (n, K)
         What was predicted: P(positive), or one column per class. Lists, NumPy
         arrays, Series and frames of pandas, Polars and PyArrow, and torch tensors.

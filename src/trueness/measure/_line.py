@@ -12,7 +12,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, MovedScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
-__all__ = ["calibration_intercept", "calibration_slope", "observed_expected"]
+__all__ = ["calibration_intercept", "calibration_slope", "logits", "observed_expected"]
 
 
 @takes_rows
@@ -119,7 +119,12 @@ def _logit(cells: Cells, eps: float) -> Floats:
     if ends.any():
         moved = int(cells.count[ends].sum())
         warn(f"{moved:,} scores are exactly 0 or 1 and were moved inwards by {eps:g}.", MovedScoresWarning)
-    inside = np.where(ends, eps, p)  # 1 − eps may round to 1, so the logit of 1 is minus that of 0
+    return logits(p, eps)
+
+
+def logits(p: Floats, eps: float) -> Floats:
+    """Log-odds; 0 and 1 are moved inwards."""
+    inside = np.where((p == 0) | (p == 1), eps, p)  # 1 − eps may round to 1, so the logit of 1 is minus that of 0
     return np.asarray(np.where(p == 1, -1.0, 1.0) * (np.log(inside) - np.log1p(-inside)))
 
 

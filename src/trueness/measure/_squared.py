@@ -15,7 +15,7 @@ from trueness._tally.top_k import cells_per_axis, checked_k, of_matrix
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["squared_ece"]
+__all__ = ["default_width", "squared_ece"]
 
 
 @partial(takes_rows, kind="confidence")
@@ -91,8 +91,8 @@ def squared_ece(
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if weight_type == "importance":
         tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
-        return tally.average(lambda cells: _importance(cells, rule or _default(tally.n)))
-    binned = as_binned(y_true, y_prob, rule or BySize(_default), rows, moments=True, kind="confidence")
+        return tally.average(lambda cells: _importance(cells, rule or default_width(tally.n)))
+    binned = as_binned(y_true, y_prob, rule or BySize(default_width), rows, moments=True, kind="confidence")
     return binned.average(_frequency)
 
 
@@ -104,7 +104,8 @@ def _several(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_typ
     return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
 
 
-def _default(n: float) -> EqualWidth:
+def default_width(n: float) -> EqualWidth:
+    """The bins that are used unless others are named."""
     return EqualWidth(max(2, round(n**0.4)))
 
 

@@ -3,6 +3,7 @@
 from trueness.results._bands import Bands
 from trueness.results._bin import Bin
 from trueness.results._bin_table import BinTable
+from trueness.results._bounded import Bounded
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curve import Curve
 from trueness.results._curve_band import CurveBand
@@ -23,6 +24,7 @@ __all__ = [
     "Bands",
     "Bin",
     "BinTable",
+    "Bounded",
     "Comparison",
     "Curve",
     "CurveBand",

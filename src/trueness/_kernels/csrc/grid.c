@@ -4,10 +4,14 @@ INLINE int find_cells_body(int level, const double *score, int m, uint32_t *REST
 {
     (void)level;
     for (int i = 0; i < m; i++) {
-        double tail = score[i] < 0.5 ? score[i] : 1 - score[i]; /* exact from 1/2 up */
-        int64_t step = (int64_t)(bits_of(tail) >> MANTISSA_SHIFT) - LOWEST;
-        step = step > 0 ? step : 0;
-        cell[i] = (uint32_t)(score[i] < 0.5 ? step : GRID_CELLS - 1 - step);
+        int lower = score[i] < 0.5;
+        double tail = lower ? score[i] : 1 - score[i]; /* exact from 1/2 up */
+        /* One unit less in the upper half: what is closed on the left there is closed on the right in 1 - p. */
+        int64_t bits = (int64_t)bits_of(tail) - !lower;
+        int64_t step = (bits >> MANTISSA_SHIFT) - (LOWEST - 2);
+        step = step > 1 ? step : 1;
+        step = tail > 0 ? step : 0;
+        cell[i] = (uint32_t)(lower ? step : GRID_CELLS - 1 - step);
     }
     return 0;
 }

@@ -1,0 +1,229 @@
+"""``trueness tally``."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trueness.cli._options import Between, data_options, plain_output_options
+from trueness.cli._say import refusing, say
+from trueness.cli._write import check_suffix, check_writable
+from trueness.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trueness._tally.accumulator import Accumulator
+    from trueness.cli._reading import Opened, Request
+    from trueness.cli._rows import Rows
+
+__all__ = ["command"]
+
+
+@click.command("tally", no_args_is_help=True)
+@data_options(demo=False)
+@click.argument("more", nargs=-1)
+@click.option(
+    "--kind",
+    type=click.Choice(["classwise", "confidence", "top-label"]),
+    default="classwise",
+    show_default=True,
+    help="What to compare for several classes.",
+)
+@click.option(
+    "--bins",
+    default="sketch",
+    show_default=True,
+    metavar="BINS",
+    help="What to keep: sketch (any measure, within limits), distinct (exact), 10 (equal width) or edges 0,0.1,1.",
+)
+@click.option("--resume", is_flag=True, help="Go on where a run that was interrupted or killed had come to.")
+@click.option(
+    "--save-every",
+    type=Between(0),
+    metavar="SECONDS",
+    default=10.0,
+    show_default=True,
+    help="How often to save what --resume goes on from.",
+)
+@plain_output_options
+def command(file: str | None, more: tuple[str, ...], output: str | None, debug: bool, **options: Any) -> None:
+    """Add up the rows of files, in one pass and bounded memory; `measure` and `report` take the sums.
+
+    Sums of days, shops or machines add: name several .tally files, and all their rows are measured together. A sketch
+    serves every measure, and says within which limits.
+
+    \b
+      trueness tally monday.parquet --label clicked --prob model -o monday.tally
+      trueness tally part-*.csv --by region -o all.tally --resume
+      trueness measure monday.tally tuesday.tally
+      trueness report *.tally -o week.html
+
+    Exit code 0: written. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    if file is None:
+        raise click.UsageError("Give a FILE to tally.")
+    with refusing(debug):
+        _tally((file, *more), output, **options)
+
+
+def _tally(files: tuple[str, ...], output: str | None, *, resume: bool, save_every: float, **asked: Any) -> None:
+    from trueness.cli._reading import Request
+
+    if output is None or output == "-":
+        raise InputError("`--output` must name the file to write, such as day.tally.")
+    check_suffix(output, "a tally", [".tally"])
+    check_writable(output, *files)
+    if len(asked["by"]) > 1:
+        raise InputError("`--by` must name one column for a tally; cross them in the file, or make two tallies.")
+    kind, bins = asked.pop("kind"), _kept(asked.pop("bins"))
+    request = Request.taken_from(asked)
+    work = _Work(files, Path(output), bins, kind, save_every)
+    if resume:
+        work.resume()
+    with ExitStack() as stack:
+        for i, name in enumerate(files):
+            work.add(i, stack, replace(request, file=name))
+    work.finish()
+
+
+def _kept(text: str) -> Any:
+    from trueness.cli._bins import bin_rule
+
+    return text if text in ("sketch", "distinct") else bin_rule(text)
+
+
+class _Work:
+    """Sums, and how far they have come."""
+
+    def __init__(self, files: tuple[str, ...], output: Path, bins: Any, kind: str, every: float) -> None:
+        self.output, self.partial = output, output.with_name(output.name + ".partial")
+        self.bins, self.kind, self.every = bins, kind, every
+        self.inputs = [[name, Path(name).stat().st_size if Path(name).is_file() else None] for name in files]
+        self.seen: Accumulator | None = None
+        self.file = self.rows = self.dropped = 0
+        self.saved = time.monotonic()
+        self.labels: set[Any] = set()
+
+    def resume(self) -> None:
+        """Go on from what was saved, if anything was."""
+        import trueness as tn
+
+        if not self.partial.exists():
+            say(f"note: there is no {self.partial}; starting from the first row.")
+            return
+        if any(size is None for _, size in self.inputs):
+            raise InputError("`--resume` needs files; standard input cannot be read again.")
+        self.seen = tn.Accumulator.load(self.partial)
+        position = self.seen.position
+        if not isinstance(position, dict) or position.get("inputs") != self.inputs:
+            raise InputError(
+                f"{str(self.partial)!r} was made of other files, or files of another size; remove it, or leave "
+                "`--resume` out."
+            )
+        self.file, self.rows, self.dropped = position["file"], position["rows"], position["dropped"]
+        say(f"note: going on after row {self.rows:,} of {self.inputs[self.file][0]}.")
+
+    def add(self, number: int, stack: ExitStack, request: "Request") -> None:
+        """Add the rows of one file that were not added before."""
+        from trueness.cli._progress import progress
+        from trueness.cli._reading import opening
+
+        if number < self.file:
+            return
+        if number > self.file:
+            self.file, self.rows = number, 0
+        opened = stack.enter_context(opening(request))
+        if len(opened.choice.models) != 1:
+            raise InputError("`--prob` must name one model for a tally; make one for each.")
+        first = 0
+        with progress(f"Reading {opened.source.name}") as report:
+            for rows, read in _pieces(opened):
+                end = first + len(rows.label)
+                if end > self.rows:
+                    self._add(replace(rows.some(_from(self.rows - first, rows)), first=first), end)
+                first = end
+                report(read, opened.source.size)
+
+    def _add(self, rows: "Rows", end: int) -> None:
+        (model,) = rows.choice.models
+        with rows.about(model):
+            if rows.meaning.rows.get("missing") == "drop":
+                rows = rows.complete()
+                self.dropped += rows.dropped
+            rows = self._decided(rows)
+            given = rows.arguments(model)
+            options: dict[str, Any] = {**given.rows, "missing": "raise"}
+            weight = options.pop("sample_weight", None)
+            by = rows.choice.by[0] if rows.choice.by else None
+            if self.seen is None:
+                self.seen = _made(self.bins, self.kind, by, options, rows)
+                if given.remark:
+                    say(f"note: {given.remark}")
+            self.rows = end
+            group = None if by is None else rows.columns.groups[by]
+            self.seen.update(given.y_true, given.y_prob, sample_weight=weight, group=group, position=self._position())
+        if time.monotonic() - self.saved >= self.every:
+            self.seen.save(self.partial)
+            self.saved = time.monotonic()
+
+    def _position(self) -> dict[str, Any]:
+        return {"inputs": self.inputs, "file": self.file, "rows": self.rows, "dropped": self.dropped}
+
+    def _decided(self, rows: "Rows") -> "Rows":
+        """Labels as true or false where one was named: a piece need not have both."""
+        (model,) = rows.choice.models
+        if rows.meaning.pos_label is None or rows.is_matrix(model):
+            return rows
+        event = rows.arguments(model).rows["pos_label"]
+        self.labels |= set(rows.label.tolist())
+        if len(self.labels) > 2 or (len(self.labels) == 2 and event not in self.labels):
+            shown = ", ".join(repr(v) for v in sorted(self.labels, key=str)[:6])
+            raise InputError(f"`y_true` must have two labels, of which `pos_label={event!r}` is one; it has {shown}.")
+        labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
+        meaning = replace(rows.meaning, pos_label=None)
+        return replace(rows, columns=replace(rows.columns, labels=labels), meaning=meaning)
+
+    def finish(self) -> None:
+        """Write the sums of all rows, then forget what was saved on the way."""
+        from trueness.cli._rows import dropped_in_words
+
+        if self.seen is None or self.seen.n == 0:
+            raise InputError(f"{self.inputs[0][0]} has no rows.")
+        for line in dropped_in_words(self.dropped, self.seen.n + self.dropped):
+            say(f"warning: {line}")
+        self.seen.position = None
+        self.seen.save(self.output)
+        self.partial.unlink(missing_ok=True)
+        say(f"note: the sums of {self.seen.n:,} rows are in {self.output}.")
+
+
+def _made(bins: Any, kind: Any, by: str | None, options: dict[str, Any], rows: "Rows") -> "Accumulator":
+    import trueness as tn
+
+    (model,) = rows.choice.models
+    about = {"label": rows.choice.label, "score": model.name, "weight": rows.choice.weight}
+    return tn.Accumulator(bins, kind=kind, by=by, about=about, **options)
+
+
+def _from(row: int, rows: "Rows") -> Any:
+    """Which rows come from that one on."""
+    import numpy as np
+
+    return np.arange(len(rows.label)) >= row
+
+
+def _pieces(opened: "Opened") -> "Iterator[tuple[Rows, int]]":
+    """Some rows at a time, with their groups."""
+    from trueness.cli._rows import Rows
+    from trueness.cli._source import Columns
+
+    choice = opened.choice
+    names = tuple(dict.fromkeys((*choice.labels, *choice.by)))
+    for columns, read in opened.source.pieces(names, choice.numbers):
+        labels = {name: columns.labels[name] for name in choice.labels}
+        groups = {name: columns.labels[name] for name in choice.by}
+        yield Rows(Columns(labels, columns.numbers, groups), choice, opened.source.name, opened.meaning), read

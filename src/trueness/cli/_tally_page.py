@@ -1,0 +1,67 @@
+"""The page about sums: two tables and what is to be said of them, in four forms."""
+
+import html
+import json
+import re
+from typing import TYPE_CHECKING
+
+from trueness.cli._layout import finite
+from trueness.cli._sheet import rendered
+
+if TYPE_CHECKING:
+    from trueness.cli._sheet import Sheet
+
+__all__ = ["page"]
+
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.2rem .8rem .2rem 0;text-align:left}
+tr+tr td{border-top:1px solid #d8dee4}td.right,th.right{text-align:right}p{color:#57606a}
+@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}tr+tr td{border-color:#30363d}
+p{color:#9198a1}}"""
+
+
+def page(title: str, measures: "Sheet", bins: "Sheet", form: str) -> str:
+    """Everything, in one of four forms."""
+    if form == "json":
+        data = {**measures.data, "title": title, "table": bins.data["table"]}
+        return json.dumps(finite(data), indent=2, allow_nan=False) + "\n"
+    if form == "html":
+        return _html(title, measures, bins)
+    tables = [rendered(sheet, "markdown" if form == "markdown" else "table") for sheet in (measures, bins)]
+    head = f"# {title}\n" if form == "markdown" else f"{title}\n"
+    return "\n".join([head, *tables])
+
+
+def _html(title: str, *sheets: "Sheet") -> str:
+    name = html.escape(title)
+    body = "".join(map(_section, sheets))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        f"<body><h1>{name}</h1>{body}</body></html>\n"
+    )
+
+
+def _section(sheet: "Sheet") -> str:
+    """The table of a sheet as its Markdown has it: one way to write numbers, not two."""
+    head, rule, *lines = rendered(sheet, "markdown").split("\n\n")[0].splitlines()
+    right = [cell.strip().endswith(":") for cell in _split(rule)]
+    rows = [_row("th", head, right), *(_row("td", line, right) for line in lines)]
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in sheet.notes)
+    return f"<table>{''.join(rows)}</table>{notes}"
+
+
+def _row(tag: str, line: str, right: list[bool]) -> str:
+    cells = (
+        f"<{tag}{' class=right' if to_right else ''}>{html.escape(_unescaped(cell))}</{tag}>"
+        for cell, to_right in zip(_split(line), right, strict=True)
+    )
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _split(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+
+
+def _unescaped(cell: str) -> str:
+    return re.sub(r"\\(.)", r"\1", cell)

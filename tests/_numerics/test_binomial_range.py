@@ -1,0 +1,43 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trueness._numerics.binomial import pvalue
+from trueness._numerics.binomial_range import Box, surely_decided
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    k=st.integers(0, 40),
+    others=st.integers(0, 40),
+    wide=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    p=st.floats(0, 1),
+    reach=st.floats(0, 0.1),
+    alpha=st.sampled_from([0.01, 0.05, 0.3]),
+)
+def test_what_is_surely_decided_is_decided_so_everywhere_within_the_limits(k, others, wide, p, reach, alpha):
+    q = min(p + reach, 1.0)
+    counts = [(a, b) for a in range(k, k + wide[0] + 1) for b in range(others, others + wide[1] + 1) if a + b > 0]
+    rows = [a + b for a, b in counts] or [0]
+    box = Box(
+        *((np.array([low]), np.array([high])) for low, high in (
+            (k, k + wide[0]), (others, others + wide[1]), (min(rows), max(rows)), (p, q)
+        ))
+    )  # fmt: skip
+    (rejects,), (accepts,) = surely_decided(box, alpha)
+    assert not (rejects and accepts)
+    for a, b in counts:
+        found = pvalue(a, a + b, np.linspace(p, q, 9)) <= alpha
+        assert not rejects or found.all()
+        assert not accepts or not found.any()
+
+
+def test_known_counts_and_rates_are_nearly_all_decided():
+    rng = np.random.default_rng(0)
+    n, p = rng.integers(50, 5000, 400), rng.random(400)
+    k = rng.binomial(n, rng.random(400))
+    rejects, accepts = surely_decided(Box((k, k), (n - k, n - k), (n, n), (p, p)), 0.05)
+    exact = pvalue(k, n, p) <= 0.05
+    assert (rejects | accepts).mean() > 0.99
+    assert exact[rejects].all()
+    assert not exact[accepts].any()
