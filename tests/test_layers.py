@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
+    "torch": {"engines", "_tally", "measure"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
     "cli": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
@@ -41,6 +42,8 @@ LIBRARIES = {
     "rich": {"cli"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
+    "torch": {"torch"},
+    "triton": {"torch"},
     # Readers of files, until there is a package of engines.
     "polars": {"cli"},
     "pyarrow": {"cli"},
