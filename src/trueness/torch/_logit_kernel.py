@@ -21,7 +21,7 @@ __all__ = ["logit_sums", "tops"]
 
 _IN_REGISTERS = 2_048  # entries of a row that one warp holds
 _DEFAULT = {"warps": 8, "unroll": 4, "entries": 2_048, "resident": 256, "prefetch": True}
-_DEFAULT_CLASSES = {"tile": 512, "warps": 4, "branch": False, "resident": 16}
+_DEFAULT_CLASSES = {"warps": 4, "resident": 32}
 
 
 def logit_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
@@ -51,7 +51,7 @@ def tops(y: torch.Tensor, logits: torch.Tensor, **variant: int) -> tuple[torch.T
     with torch.cuda.device(logits.device):
         if width <= _IN_REGISTERS:
             rows = max(1, options["entries"] // width)
-            programs = min(triton.cdiv(n, rows), processors(logits.device) * options["resident"])
+            programs = min(-(-n // rows), processors(logits.device.index) * options["resident"])
             _short_rows[(programs,)](
                 logits,
                 y,
@@ -255,49 +255,42 @@ def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bo
     sums = no_sums(k, ruler.size, logits.device)
     if n == 0:
         return sums
-    logits, y = logits.contiguous(), y.to(torch.int64)
+    logits, y = logits.contiguous(), y.contiguous()
+    y = y.view(torch.uint8) if y.dtype == torch.bool else y
     confidence, correct, top = tops(y, logits)
-    bad = confidence.isnan()
+    bad, other = confidence.isnan(), correct == 2
     sums.faults[0] = bad.sum()
-    sums.faults[1] = ((correct == 2) & ~bad).sum()
-    skip = bad | (correct == 2)
-    limits = ruler.limits(confidence.dtype, logits.device)
-    shape = {
-        "B": ruler.size,
-        "UNIFORM": ruler.uniform and logits.dtype != torch.float64 and ruler.size < 1 << 22,
-        "STEPS": max(0, (ruler.size - 1).bit_length()),
-        "MOMENTS": moments,
-        "WIDE": _wide(logits),
-    }
+    sums.faults[1] = (other & ~bad).sum()
     options = _DEFAULT_CLASSES | variant
-    columns = min(128, triton.next_power_of_2(k))
-    tiles = triton.cdiv(k, columns)
-    shares = max(1, min(triton.cdiv(n, 64), triton.cdiv(processors(logits.device) * options["resident"], tiles)))
+    tile = min(32 * options["warps"], max(32, triton.next_power_of_2(k)))  # one column for each thread
+    tiles = triton.cdiv(k, tile)
+    shares = max(1, min(triton.cdiv(n, 16), triton.cdiv(processors(logits.device.index) * options["resident"], tiles)))
     with torch.cuda.device(logits.device):
         _class_tiles[(tiles, shares)](
             logits,
             y,
             top,
-            confidence,
-            skip,
-            limits,
+            torch.where(bad | other, 0.0, confidence),  # no softmax has a largest probability of 0
+            ruler.limits(confidence.dtype, logits.device),
             sums.table,
             sums.faults,
             n,
             k,
-            TILE=columns,
-            ROWS=max(1, options["tile"] // columns),
-            BRANCH=options["branch"],
-            **shape,
-            num_warps=options["warps"],
+            B=ruler.size,
+            UNIFORM=ruler.uniform and logits.dtype != torch.float64 and ruler.size < 1 << 22,
+            STEPS=max(0, (ruler.size - 1).bit_length()),
+            MOMENTS=moments,
+            WIDE=_wide(logits),
+            TILE=tile,
+            num_warps=tile // 32,
         )
     return sums
 
 
 @triton.jit
-def _pour(table, cell, good, parts, MOMENTS: tl.constexpr):
-    to = table + cell * 5
-    tl.atomic_add(to, tl.full(cell.shape, 1, tl.int64), mask=good, sem="relaxed")
+def _pour(to, offset, good, parts, MOMENTS: tl.constexpr):
+    to = to + offset
+    tl.atomic_add(to, tl.full(offset.shape, 1, tl.int64), mask=good, sem="relaxed")
     tl.atomic_add(to + 1, parts[0].to(tl.int64), mask=good, sem="relaxed")
     tl.atomic_add(to + 2, parts[1].to(tl.int64), mask=good, sem="relaxed")
     if MOMENTS:
@@ -306,12 +299,58 @@ def _pour(table, cell, good, parts, MOMENTS: tl.constexpr):
 
 
 @triton.jit
+def _row_of(logits, labels, top, share, row, n, k, column, within, WIDE: tl.constexpr):
+    """One row's logits, label, largest logit and confidence; a confidence of 0 where there is no such row."""
+    there = row < n
+    z = tl.load(logits + row.to(tl.int64) * k + column, mask=within & there, other=float("-inf")).to(WIDE)
+    label = tl.load(labels + row, mask=there, other=0)
+    largest = tl.load(top + row, mask=there, other=0.0)
+    part = tl.load(share + row, mask=there, other=0.0)
+    return z, label.to(tl.int32), largest, part
+
+
+@triton.jit
+def _bin_row(
+    row,
+    sums,
+    to,
+    limits,
+    column,
+    within,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+):
+    z, label, largest, part = row
+    count, hi, lo, hi2, lo2, outside = sums
+    p = _power(z - largest) * part
+    good = within & (part > 0)
+    if not UNIFORM:
+        out = good & ((p < tl.load(limits)) | (p > tl.load(limits + B)))
+        outside += out.to(tl.int32)
+        good = good & (out == 0)
+    place = _place(p, limits, B, UNIFORM, STEPS)
+    parts = _whole_parts(p, MOMENTS, False)
+    own = (label == column).to(tl.int32)
+    cell = place * 2 + own
+    low = good & (cell == 0)
+    count += low.to(tl.int32)
+    hi += tl.where(low, parts[0], 0).to(tl.int64)
+    lo += tl.where(low, parts[1], 0).to(tl.int64)
+    if MOMENTS:
+        hi2 += tl.where(low, parts[2], 0).to(tl.int64)
+        lo2 += tl.where(low, parts[3], 0).to(tl.int64)
+    _pour(to, cell * 5, good & (cell > 0), parts, MOMENTS)
+    return count, hi, lo, hi2, lo2, outside
+
+
+@triton.jit
 def _class_tiles(
     logits,
     labels,
     top,
-    confidence,
-    skip,
+    share,
     limits,
     table,
     faults,
@@ -323,59 +362,33 @@ def _class_tiles(
     MOMENTS: tl.constexpr,
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
-    ROWS: tl.constexpr,
-    BRANCH: tl.constexpr,
 ):
     """Some columns of a share of the rows.
 
-    Atomics are for classes that came and for scores above the lowest bin, of which a row has few.
+    Atomics are for classes that came and for scores above the lowest bin, of which a row has few. Four rows are read
+    before the first is binned, because no read overtakes an atomic.
     """
     column = tl.program_id(0) * TILE + tl.arange(0, TILE)
     within = column < k
-    count = tl.zeros((ROWS, TILE), tl.int32)
-    hi = tl.zeros((ROWS, TILE), tl.int64)
-    lo = tl.zeros((ROWS, TILE), tl.int64)
-    hi2 = tl.zeros((ROWS, TILE), tl.int64)
-    lo2 = tl.zeros((ROWS, TILE), tl.int64)
-    outside = tl.zeros((ROWS, TILE), tl.int32)
-    for block in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
-        row = block * ROWS + tl.arange(0, ROWS)
-        keep = row < n
-        keep = keep & (tl.load(skip + row, mask=keep, other=1) == 0)
-        largest = tl.load(top + row, mask=keep, other=0.0)
-        share = tl.load(confidence + row, mask=keep, other=0.0)
-        label = tl.load(labels + row, mask=keep, other=-1)
-        good = keep[:, None] & within[None, :]
-        at = row.to(tl.int64)[:, None] * k + column[None, :]
-        z = tl.load(logits + at, mask=good, other=float("-inf")).to(WIDE)
-        p = _power(z - largest[:, None]) * share[:, None]
-        if not UNIFORM:
-            out = good & ((p < tl.load(limits)) | (p > tl.load(limits + B)))
-            outside += out.to(tl.int32)
-            good = good & (out == 0)
-        place = _place(p, limits, B, UNIFORM, STEPS)
-        parts = _whole_parts(p, MOMENTS, False)
-        own = label[:, None] == column[None, :]
-        low = good & (place == 0) & (own == 0)
-        count += low.to(tl.int32)
-        hi += tl.where(low, parts[0].to(tl.int64), 0)
-        lo += tl.where(low, parts[1].to(tl.int64), 0)
-        if MOMENTS:
-            hi2 += tl.where(low, parts[2].to(tl.int64), 0)
-            lo2 += tl.where(low, parts[3].to(tl.int64), 0)
-        cell = (column.to(tl.int64)[None, :] * B + place) * 2 + own.to(tl.int64)
-        rest = good & (low == 0)
-        if BRANCH:
-            if tl.max(tl.max(rest.to(tl.int32), axis=1), axis=0) > 0:
-                _pour(table, cell, rest, parts, MOMENTS)
-        else:
-            _pour(table, cell, rest, parts, MOMENTS)
-    to = table + column.to(tl.int64) * B * 10
-    tl.atomic_add(to, tl.sum(count.to(tl.int64), axis=0), mask=within, sem="relaxed")
-    tl.atomic_add(to + 1, tl.sum(hi, axis=0), mask=within, sem="relaxed")
-    tl.atomic_add(to + 2, tl.sum(lo, axis=0), mask=within, sem="relaxed")
+    to = table + column.to(tl.int64) * (B * 10)
+    none = tl.zeros((TILE,), tl.int64)
+    zero = tl.zeros((TILE,), tl.int32)
+    sums = (zero, none, none, none, none, zero)
+    for row in range(tl.program_id(1) * 4, n, tl.num_programs(1) * 4):
+        a = _row_of(logits, labels, top, share, row, n, k, column, within, WIDE)
+        b = _row_of(logits, labels, top, share, row + 1, n, k, column, within, WIDE)
+        c = _row_of(logits, labels, top, share, row + 2, n, k, column, within, WIDE)
+        d = _row_of(logits, labels, top, share, row + 3, n, k, column, within, WIDE)
+        sums = _bin_row(a, sums, to, limits, column, within, B, UNIFORM, STEPS, MOMENTS)
+        sums = _bin_row(b, sums, to, limits, column, within, B, UNIFORM, STEPS, MOMENTS)
+        sums = _bin_row(c, sums, to, limits, column, within, B, UNIFORM, STEPS, MOMENTS)
+        sums = _bin_row(d, sums, to, limits, column, within, B, UNIFORM, STEPS, MOMENTS)
+    count, hi, lo, hi2, lo2, outside = sums
+    tl.atomic_add(to, count.to(tl.int64), mask=within, sem="relaxed")
+    tl.atomic_add(to + 1, hi, mask=within, sem="relaxed")
+    tl.atomic_add(to + 2, lo, mask=within, sem="relaxed")
     if MOMENTS:
-        tl.atomic_add(to + 3, tl.sum(hi2, axis=0), mask=within, sem="relaxed")
-        tl.atomic_add(to + 4, tl.sum(lo2, axis=0), mask=within, sem="relaxed")
+        tl.atomic_add(to + 3, hi2, mask=within, sem="relaxed")
+        tl.atomic_add(to + 4, lo2, mask=within, sem="relaxed")
     if not UNIFORM:
         tl.atomic_add(faults + 2, tl.sum(outside.to(tl.int64)), sem="relaxed")

@@ -8,7 +8,7 @@ from trueness.errors import InputError
 from trueness.torch._edges import ruler_of
 from trueness.torch._explain import check_labels, explain_logits
 from trueness.torch._given import check_kind, check_pair
-from trueness.torch._pass import as_binned, sums_of_logits
+from trueness.torch._pass import as_binned, on_host, sums_of_logits
 
 __all__ = ["binned_logits"]
 
@@ -64,15 +64,14 @@ def binned_logits(
     ruler = ruler_of(bins)
     check_kind(kind)
     y, z = check_pair(y_true, logits, "logits", (1, 2))
-    host = z.device.type == "cpu"
-    if host:
+    if z.device.type == "cpu":
         check_labels(y, 2 if z.ndim == 1 else z.shape[1])
     try:
-        sums = sums_of_logits(y, z, ruler, kind, moments)
+        sums = on_host(sums_of_logits(y, z, ruler, kind, moments))
     except InputError:  # its row is counted from the start of a chunk
         explain_logits(y, z, ruler)
     if bool(sums.faults.any()):
         explain_logits(y, z, ruler)
     if z.ndim == 1:
-        return as_binned(sums.table, ruler, "binary", None, moments or host)
-    return as_binned(sums.table, ruler, kind, z.shape[1], moments or host)
+        return as_binned(sums, ruler, "binary", None, moments)
+    return as_binned(sums, ruler, kind, z.shape[1], moments)

@@ -15,7 +15,7 @@ from trueness.measure._norm import checked_norm
 from trueness.torch._edges import ruler_of
 from trueness.torch._explain import check_labels, explain_logits, explain_scores, refuse_counts
 from trueness.torch._given import check_pair
-from trueness.torch._pass import as_binned, sums_of_logits, sums_of_scores
+from trueness.torch._pass import as_binned, on_host, sums_of_logits, sums_of_scores
 from trueness.torch._sums import Sums, no_sums
 from trueness.typing import Norm
 
@@ -116,13 +116,13 @@ class CalibrationError:
         scores : tensor of shape (n,) or (n, K)
             Probabilities, or logits, as the metric was made for.
         """
-        self._add(self._batch(y_true, scores))
+        self._sums.flat.add_(self._batch(y_true, scores).flat)
 
     def __call__(self, y_true: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Add a batch, and return the error of this batch alone."""
         batch = self._batch(y_true, scores)
         value = self._value(batch)
-        self._add(batch)
+        self._sums.flat.add_(batch.flat)
         return value
 
     def compute(self) -> torch.Tensor:
@@ -136,8 +136,7 @@ class CalibrationError:
 
     def reset(self) -> None:
         """Forget every row."""
-        for state in self._sums:
-            state.zero_()
+        self._sums.flat.zero_()
 
     def merge_state(self, others: CalibrationError | Iterable[CalibrationError]) -> None:
         """Add the rows of other metrics of the same bins and kind, wherever they are."""
@@ -145,27 +144,26 @@ class CalibrationError:
             if not isinstance(other, CalibrationError):
                 raise InputError(f"`others` must be metrics of this class; got {type(other).__name__}.")
             self._refuse_others(other._described(), "others")
-            self._add(Sums(*(state.to(self.device) for state in other._sums)))
+            self._sums.flat.add_(other._sums.flat.to(self.device))
 
     def to(self, device: torch.device | str) -> Self:
         """Move the sums."""
-        self._sums = Sums(*(state.to(device) for state in self._sums))
+        self._sums = Sums(self._sums.flat.to(device), self._ruler.size)
         return self
 
     def state_dict(self) -> dict[str, Any]:
         """The sums and what they are sums of; tensors, numbers and strings alone."""
-        return {"described": self._described(), "table": self._sums.table.clone(), "faults": self._sums.faults.clone()}
+        return {"described": self._described(), "sums": self._sums.flat.clone()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take the sums that :meth:`state_dict` gave; those of other bins or kinds are refused."""
-        if not isinstance(state, dict) or set(state) != {"described", "table", "faults"}:
-            raise InputError("`state` must be what `state_dict` gave: 'described', 'table' and 'faults'.")
+        if not isinstance(state, dict) or set(state) != {"described", "sums"}:
+            raise InputError("`state` must be what `state_dict` gave: a dict of 'described' and 'sums'.")
         self._refuse_others(state["described"], "state")
-        for name, mine in zip(("table", "faults"), self._sums, strict=True):
-            given = state[name]
-            if not isinstance(given, torch.Tensor) or given.shape != mine.shape or given.dtype != mine.dtype:
-                raise InputError(f"`state[{name!r}]` must be an int64 tensor of shape {tuple(mine.shape)}.")
-        self._sums = Sums(state["table"].to(self.device, copy=True), state["faults"].to(self.device, copy=True))
+        given, mine = state["sums"], self._sums.flat
+        if not isinstance(given, torch.Tensor) or given.shape != mine.shape or given.dtype != mine.dtype:
+            raise InputError(f"`state['sums']` must be an int64 tensor of shape {tuple(mine.shape)}.")
+        self._sums = Sums(given.to(self.device, copy=True), self._ruler.size)
 
     def __repr__(self) -> str:
         return f"CalibrationError(bins={self._ruler.size}, norm={self.norm!r}, kind={self.kind!r})"
@@ -219,24 +217,18 @@ class CalibrationError:
             raise InputError(f"`{name}` must have {self.n_classes} columns, as before or as told; got {p.shape[1]}.")
         return y, p
 
-    def _add(self, batch: Sums) -> None:
-        for mine, new in zip(self._sums, batch, strict=True):
-            mine.add_(new)
-
     def _everywhere(self) -> Sums:
         spread = torch.distributed
         if not (self.sync and spread.is_available() and spread.is_initialized()):
             return self._sums
-        whole = Sums(*(state.clone() for state in self._sums))
-        for state in whole:
-            spread.all_reduce(state, group=self.process_group)
-        return whole
+        flat = self._sums.flat.clone()
+        spread.all_reduce(flat, group=self.process_group)
+        return Sums(flat, self._ruler.size)
 
     def _binned(self, sums: Sums) -> Binned:
+        sums = on_host(sums)
         refuse_counts(sums.faults, self._ruler, self.from_logits)
-        # Squares that some devices sum and others do not would make equal sums unequal.
-        table = sums.table if self.moments else sums.table * sums.table.new_tensor([1, 1, 1, 0, 0])
-        return as_binned(table, self._ruler, self.kind, self._classes(), self.moments)
+        return as_binned(sums, self._ruler, self.kind, self._classes(), self.moments)
 
     def _classes(self) -> int | None:
         return None if self.kind == "binary" else self.n_classes

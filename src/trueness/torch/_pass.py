@@ -15,14 +15,21 @@ from trueness.torch._classes import class_sums, logit_sums
 from trueness.torch._edges import Ruler
 from trueness.torch._sums import Sums, no_sums, score_sums
 
-__all__ = ["as_binned", "has_kernels", "host_sums", "sums_of_logits", "sums_of_scores"]
+__all__ = ["as_binned", "has_kernels", "host_sums", "on_host", "sums_of_logits", "sums_of_scores"]
 
-_ENTRIES = 1 << 16  # of a chunk of logits on the CPU: its probabilities stay in the cache
+# Entries of a chunk of logits on the CPU. The probabilities of the first stay in the cache; class by class every column
+# has a pass of its own, which is worth it for many rows only.
+_ENTRIES = {"confidence": 1 << 16, "classwise": 1 << 22}
 
 
 @lru_cache(maxsize=1)
 def _triton() -> bool:
-    return find_spec("triton") is not None
+    if find_spec("triton") is None:
+        return False
+    import triton
+
+    # The oldest for which the kernels are known to compile.
+    return tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 3)
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -68,9 +75,9 @@ def _host_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str)
     """The library's softmax, few enough rows at a time that no matrix of probabilities is ever made."""
     rule = _rule(ruler)
     if logits.ndim == 1:
-        step, options, parts = _ENTRIES, {}, 1
+        step, options, parts = _ENTRIES["confidence"], {}, 1
     else:
-        step, options = max(1, _ENTRIES // logits.shape[1]), {"kind": kind}
+        step, options = max(1, _ENTRIES[kind] // logits.shape[1]), {"kind": kind}
         parts = 1 if kind == "confidence" else logits.shape[1]
     sums = no_sums(parts, ruler.size, logits.device)
     for i in range(0, logits.shape[0], step):
@@ -92,8 +99,16 @@ def host_sums(found: Binned) -> Sums:
     return sums
 
 
-def as_binned(table: torch.Tensor, ruler: Ruler, kind: str, n_classes: int | None, moments: bool) -> Binned:
-    """Sums on any device as the library's own."""
-    parts = tuple(Bins(ruler.edges, part, moments=moments) for part in table.cpu().numpy().copy())
+def on_host(sums: Sums) -> Sums:
+    """The sums on the CPU; waits for the device."""
+    return Sums(sums.flat.cpu(), sums.size)
+
+
+def as_binned(sums: Sums, ruler: Ruler, kind: str, n_classes: int | None, moments: bool) -> Binned:
+    """Sums on the CPU as the library's own."""
+    tables = sums.table.numpy().copy()
+    if not moments:  # the loops of the CPU always sum squares: equal rows must give equal sums
+        tables[..., 3:] = 0
+    parts = tuple(Bins(ruler.edges, table, moments=moments) for table in tables)
     view: Any = kind
     return Binned(view, parts, None if n_classes is None else tuple(range(n_classes)))

@@ -9,6 +9,8 @@ to it and read it. With too many bins for that, rows are added to copies of the 
 # ruff: noqa: SIM108
 # Triton's language has the syntax of Python, not its types; what a branch tests is known to its compiler.
 
+from functools import lru_cache
+
 import torch
 import triton
 import triton.language as tl
@@ -19,77 +21,80 @@ from trueness.torch._sums import FAULTS, Sums, no_sums
 __all__ = ["processors", "score_sums"]
 
 _SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
+_SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
 _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
 _COPIED_WORDS = 1 << 22
-_DEFAULT = {"block": 8, "prefetch": True, "convert": False}
 
 
 def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, **variant: object) -> Sums:
     """As :func:`trueness.torch._sums.score_sums`."""
     sums = no_sums(1, ruler.size, p.device)
-    if p.shape[0] == 0:
+    n = p.shape[0]
+    if n == 0:
         return sums
-    y = y.view(torch.uint8) if y.dtype == torch.bool else y
-    y, p = y.contiguous(), p.contiguous()
+    y = (y.view(torch.uint8) if y.dtype == torch.bool else y).contiguous()
+    p = p.contiguous()
     limits = ruler.limits(p.dtype, p.device)
-    options = _DEFAULT | variant
-    words = 4 if moments else 2
-    cells = 2 * ruler.size + FAULTS
-    warps = next((w for w in (4, 2, 1) if cells * words * 8 * 32 * w <= _SHARED), 0)
-    exact_width = ruler.uniform and p.dtype != torch.float64 and ruler.size < 1 << 22
-    shape = {
-        "B": ruler.size,
-        "UNIFORM": exact_width,
-        "STEPS": max(0, (ruler.size - 1).bit_length()),
-        "MOMENTS": moments,
-        "CONVERT": options["convert"],
-    }
+    narrow = ruler.uniform and p.dtype != torch.float64
+    plan = _plan(ruler.size, narrow, moments, p.device.index, **variant)
     with torch.cuda.device(p.device):
-        if warps:
-            _launch_private(y, p, limits, sums, warps, shape, options)
-        else:
-            _launch_copies(y, p, limits, sums, shape)
+        if plan is None:
+            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments))
+            return sums
+        most, constants = plan
+        programs = min(-(-n // constants["BLOCK"]), most)
+        programs = max(programs, -(-n // (constants["THREADS"] * _ROWS_PER_THREAD)))
+        _private[(programs,)](p, y, limits, sums.flat, n, **constants)
     return sums
 
 
-def _launch_private(y, p, limits, sums, warps, shape, options) -> None:
-    threads, words = 32 * warps, 4 if shape["MOMENTS"] else 2
-    size = (2 * shape["B"] + FAULTS) * words * 8 * threads
-    block = options["block"] * threads
-    n = p.shape[0]
-    resident = max(1, min(16, 230_000 // (size + 1_024)))
-    programs = min(triton.cdiv(n, block), processors(p.device) * resident)
-    programs = max(programs, triton.cdiv(n, threads * _ROWS_PER_THREAD))
-    _private[(programs,)](
-        p,
-        y,
-        limits,
-        sums.table,
-        sums.faults,
-        n,
-        BLOCK=block,
-        THREADS=threads,
-        PREFETCH=options["prefetch"],
-        DECLARE=f".shared .align 16 .b8 tn_cells[{size}]; mov.u32 $0, $1;",
-        ADD=_add_asm(words, threads),
-        CLEAR=_clear_asm(words, threads),
-        READ=_read_asm(words, threads),
-        **shape,
-        num_warps=warps,
-    )
+def _shape(size: int, narrow: bool, moments: bool) -> dict[str, object]:
+    return {
+        "B": size,
+        "UNIFORM": narrow and size < 1 << 22,
+        "STEPS": (size - 1).bit_length(),
+        "MOMENTS": moments,
+    }
+
+
+@lru_cache(maxsize=64)
+def _plan(
+    size: int, narrow: bool, moments: bool, device: int, block: int = 8, prefetch: bool = True, convert: bool = False
+) -> tuple[int, dict[str, object]] | None:
+    """How many programs run at once, and what is compiled into them; None when there are too many bins for that."""
+    words = 4 if moments else 2
+    cells = 2 * size + FAULTS
+    warps = next((w for w in (2, 1) if cells * words * 8 * 32 * w <= _SHARED), 0)
+    if not warps:
+        return None
+    threads = 32 * warps
+    shared = cells * words * 8 * threads
+    return processors(device) * max(1, min(16, _SHARED_OF_ALL // (shared + 1_024))), {
+        **_shape(size, narrow, moments),
+        "CONVERT": convert,
+        "BLOCK": block * threads,
+        "THREADS": threads,
+        "PREFETCH": prefetch,
+        "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
+        "ADD": _add_asm(words, threads),
+        "CLEAR": _clear_asm(words, threads),
+        "READ": _read_asm(words, threads),
+        "num_warps": warps,
+    }
 
 
 def _launch_copies(y, p, limits, sums, shape) -> None:
     words = sums.table.numel()
     copies = max(1, min(64, _COPIED_WORDS // words))
-    tables = torch.zeros((copies, *sums.table.shape[1:]), dtype=torch.int64, device=p.device)
+    tables = torch.zeros((copies, words), dtype=torch.int64, device=p.device)
     n = p.shape[0]
-    programs = min(triton.cdiv(n, 1024), processors(p.device) * 16)
-    _copies[(programs,)](p, y, limits, tables, sums.faults, n, words, copies, BLOCK=1024, **shape, num_warps=4)
-    sums.table[0] = tables.sum(dim=0)
+    programs = min(-(-n // 1_024), processors(p.device.index) * 16)
+    _copies[(programs,)](p, y, limits, tables, sums.faults, n, words, copies, BLOCK=1_024, **shape, num_warps=4)
+    sums.table.copy_(tables.sum(dim=0).view_as(sums.table))
 
 
-def processors(device: torch.device) -> int:
+@lru_cache(maxsize=64)
+def processors(device: int) -> int:
     """How many multiprocessors there are."""
     return torch.cuda.get_device_properties(device).multi_processor_count
 
@@ -245,8 +250,7 @@ def _private(
     p_rows,
     y_rows,
     limits,
-    table,
-    faults,
+    sums,
     n,
     B: tl.constexpr,
     UNIFORM: tl.constexpr,
@@ -308,14 +312,15 @@ def _private(
         count = tl.sum(one >> 42)
         if c < 2 * B:
             hi = tl.sum(one & 0x3FFFFFFFFFF)
-            tl.atomic_add(table + c * 5, count, sem="relaxed")
-            tl.atomic_add(table + c * 5 + 1, hi, sem="relaxed")
-            tl.atomic_add(table + c * 5 + 2, tl.sum(lo), sem="relaxed")
+            tl.atomic_add(sums + c * 5, count, sem="relaxed")
+            tl.atomic_add(sums + c * 5 + 1, hi, sem="relaxed")
+            tl.atomic_add(sums + c * 5 + 2, tl.sum(lo), sem="relaxed")
             if MOMENTS:
-                tl.atomic_add(table + c * 5 + 3, tl.sum(hi2), sem="relaxed")
-                tl.atomic_add(table + c * 5 + 4, tl.sum(lo2), sem="relaxed")
+                tl.atomic_add(sums + c * 5 + 3, tl.sum(hi2), sem="relaxed")
+                tl.atomic_add(sums + c * 5 + 4, tl.sum(lo2), sem="relaxed")
         else:
-            tl.atomic_add(faults + c - 2 * B, count, sem="relaxed")
+            # Faults follow the 10·B words of the table.
+            tl.atomic_add(sums + 8 * B + c, count, sem="relaxed")
 
 
 @triton.jit
@@ -332,7 +337,6 @@ def _copies(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    CONVERT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     rows = tl.arange(0, BLOCK)
@@ -344,7 +348,7 @@ def _copies(
         p = _score(tl.load(p_rows + at, mask=keep, other=0.0))
         y = tl.load(y_rows + at, mask=keep, other=0)
         cell = _cell(p, y, limits, B, UNIFORM, STEPS)
-        hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS, CONVERT)
+        hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS, False)
         good = keep & (cell < 2 * B)
         for fault in tl.static_range(3):
             bad = tl.sum((keep & (cell == 2 * B + fault)).to(tl.int64))

@@ -7,7 +7,7 @@ from trueness._tally.tally import Binned
 from trueness.torch._edges import ruler_of
 from trueness.torch._explain import explain_scores
 from trueness.torch._given import check_kind, check_pair
-from trueness.torch._pass import as_binned, sums_of_scores
+from trueness.torch._pass import as_binned, on_host, sums_of_scores
 
 __all__ = ["binned"]
 
@@ -56,10 +56,9 @@ def binned(
     ruler = ruler_of(bins)
     check_kind(kind)
     y, p = check_pair(y_true, y_prob, "y_prob", (1, 2))
-    sums = sums_of_scores(y, p, ruler, kind, moments)
+    sums = on_host(sums_of_scores(y, p, ruler, kind, moments))
     if bool(sums.faults.any()):
         explain_scores(y, p, ruler, kind)
-    squares = moments or p.device.type == "cpu"  # the library's own pass always has them
     if p.ndim == 1:
-        return as_binned(sums.table, ruler, "binary", None, squares)
-    return as_binned(sums.table, ruler, kind, p.shape[1], squares)
+        return as_binned(sums, ruler, "binary", None, moments)
+    return as_binned(sums, ruler, kind, p.shape[1], moments)

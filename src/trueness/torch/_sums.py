@@ -20,20 +20,27 @@ _LOW = (1 << 27) - 1
 
 
 class Sums(NamedTuple):
-    """Sums on the device where the rows are."""
+    """Sums on the device where the rows are, in one piece: it is added, moved and brought back by one operation."""
 
-    table: torch.Tensor
-    """int64 (parts, B, 2, 5): Σ1, Σhi, Σlo, Σhi², Σlo² of each bin and label, as the library keeps them."""
-    faults: torch.Tensor
-    """int64 (4,): rows left out for a bad score, a bad label, a score outside the edges, or a sum that is not 1."""
+    flat: torch.Tensor
+    """int64: the table, then the faults."""
+    size: int
+    """Number of bins."""
+
+    @property
+    def table(self) -> torch.Tensor:
+        """(parts, B, 2, 5): Σ1, Σhi, Σlo, Σhi², Σlo² of each bin and label, as the library keeps them."""
+        return self.flat[:-FAULTS].view(-1, self.size, 2, COLUMNS)
+
+    @property
+    def faults(self) -> torch.Tensor:
+        """(4,): rows left out for a bad score, a bad label, a score outside the edges, or a sum that is not 1."""
+        return self.flat[-FAULTS:]
 
 
 def no_sums(parts: int, size: int, device: torch.device) -> Sums:
     """Of no rows."""
-    return Sums(
-        torch.zeros((parts, size, 2, COLUMNS), dtype=torch.int64, device=device),
-        torch.zeros(FAULTS, dtype=torch.int64, device=device),
-    )
+    return Sums(torch.zeros(parts * size * 2 * COLUMNS + FAULTS, dtype=torch.int64, device=device), size)
 
 
 def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
