@@ -1,7 +1,6 @@
 """Times of the Triton kernels on the GPU at hand, after checks on fresh random data.
 
     python benchmarks/gpu.py            # checks, then the table
-    python benchmarks/gpu.py --tune     # variants of each kernel, too
     python benchmarks/gpu.py --small    # sizes for a quick look
 
 Times are medians of CUDA events around repeated calls, after warming up. torchmetrics is timed where it is installed.
@@ -18,7 +17,6 @@ import trueness as tn
 from trueness.torch import CalibrationError
 from trueness.torch._classes import logit_sums as logit_sums_by_operations
 from trueness.torch._edges import ruler_of
-from trueness.torch._logit_kernel import _class_sums as class_sums
 from trueness.torch._logit_kernel import tops
 from trueness.torch._pass import sums_of_logits
 from trueness.torch._score_kernel import score_sums
@@ -40,9 +38,11 @@ SHAPES = (
 
 def median_ms(run, repeats=21, calls=1):
     """Of so many repeats; with several calls between two events, the time of one of them."""
-    for _ in range(3):
+    # Long enough that what ran before, and how hot it left the card, no longer shows.
+    warm = time.perf_counter() + 0.4
+    while time.perf_counter() < warm:
         run()
-    torch.cuda.synchronize()
+        torch.cuda.synchronize()
     times = []
     for _ in range(repeats):
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -192,20 +192,11 @@ def rivals():
     return f
 
 
-def time_scores(n, bandwidth, tune):
+def time_scores(n, bandwidth):
     y, p = scores(n)
     expected = sums_by_operations(y, p, ruler_of(10), False)
     found = score_sums(y, p, ruler_of(10), False)
     assert torch.equal(found.table, expected.table)
-    if tune:
-        for block in (4, 8, 16, 32):
-            for prefetch in (True, False):
-                for convert in (True, False):
-                    v = {"block": block, "prefetch": prefetch, "convert": convert}
-                    assert torch.equal(score_sums(y, p, ruler_of(10), False, **v).table, expected.table), v
-                    print(
-                        "   ", v, f"{median_ms(lambda v=v: score_sums(y, p, ruler_of(10), False, **v)):.3f}", flush=True
-                    )
     metric = CalibrationError(device=DEVICE)
     took = median_ms(lambda: metric.update(y, p))
     queued = median_ms(lambda: metric.update(y, p), calls=10)
@@ -222,27 +213,18 @@ def time_scores(n, bandwidth, tune):
 
     line("the same, ten updates in the queue, each", queued, limit, "", "")
     line("the same, wall clock until the host has the number", wall_ms(all_of_it), limit, "", "")
-    print(
-        f"  (with squares {median_ms(lambda: score_sums(y, p, ruler_of(10), True)):.3f}, "
-        f"100 bins {median_ms(lambda: score_sums(y, p, ruler_of(100), False), 5):.3f}, "
-        f"edges {median_ms(lambda: score_sums(y, p, ruler_of([0, 0.1, 0.3, 0.35, 0.8, 1]), False), 5):.3f})"
-    )
+    for what, bins, moments in (
+        ("with Σp² too", 10, True),
+        ("in 15 bins", 15, False),
+        ("between given edges", [0, 0.1, 0.3, 0.35, 0.8, 1], False),
+        ("in 100 bins", 100, False),
+    ):
+        run = lambda b=bins, m=moments: score_sums(y, p, ruler_of(b), m)  # noqa: E731
+        line(f"sums of the same {what}", median_ms(run, 11), limit)
 
 
-def time_logits(n, k, dtype, bandwidth, goal, tune):
+def time_logits(n, k, dtype, bandwidth, goal):
     y, z = logits(n, k, dtype)
-    if tune:
-        if k <= 2_048:
-            variants = [
-                {"entries": e, "resident": r, "prefetch": f}
-                for e in (1_024, 2_048)
-                for r in (32, 64, 256, 10_000)
-                for f in (True, False)
-            ]
-        else:
-            variants = [{"warps": w, "unroll": u} for w in (4, 8, 16) for u in (4, 8)]
-        for v in variants:
-            print("   ", v, f"{median_ms(lambda v=v: tops(y, z, **v), 11):.3f}", flush=True)
     metric = CalibrationError(device=DEVICE, kind="confidence", from_logits=True)
     took = median_ms(lambda: metric.update(y, z))
     f = rivals()
@@ -257,19 +239,13 @@ def time_logits(n, k, dtype, bandwidth, goal, tune):
     limit = z.element_size() * n * k / bandwidth / 1e9
     name = str(dtype).removeprefix("torch.")
     line(f"confidence ECE of {n:,} × {k:,} logits, {name}", took, limit, rival, goal)
-    if tune:
-        print(f"    again {median_ms(lambda: metric.update(y, z)):.3f}, tops alone {median_ms(lambda: tops(y, z)):.3f}")
-    if tune and k <= 2_048:
-        for v in [{"warps": w, "resident": r} for w in (1, 2, 4, 8) for r in (8, 16, 32, 64)]:
-            run = lambda v=v: class_sums(y, z, ruler_of(10), False, **v)  # noqa: E731
-            print("   ", v, f"{median_ms(run, 5):.3f}", flush=True)
+    if k <= 2_048:
         run = lambda: sums_of_logits(y, z, ruler_of(10), "classwise", False)  # noqa: E731
-        line(f"class-wise, {n:,} × {k:,}, {name}", median_ms(run, 5), 2 * limit)
+        line("class-wise ECE of the same, which reads them twice", median_ms(run), 2 * limit)
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--tune", action="store_true")
     options.add_argument("--small", action="store_true")
     options.add_argument("--only", default="check,scores,logits")
     args = options.parse_args()
@@ -279,16 +255,16 @@ def main():
         check_scores()
         check_logits()
         check_metric()
-    bandwidth = ceiling() * 1e0
+    bandwidth = ceiling()
     print(f"a copy moves {bandwidth:.2f} TB/s, read and written")
     print("| what | ms | limit of the memory, ms | goal, ms | torchmetrics, ms |\n|---|---|---|---|---|", flush=True)
     scale = 64 if args.small else 1
     if "scores" in args.only:
-        time_scores((1 << 28) // scale, bandwidth, args.tune)
+        time_scores((1 << 28) // scale, bandwidth)
     if "logits" in args.only:
         for n, k, goals in ((65_536, 128_256, ("8.2", "4.5")), (1_000_000, 1_000, ("1.3", "0.75"))):
             for dtype, goal in zip((torch.float32, torch.bfloat16), goals, strict=True):
-                time_logits(n // scale, k, dtype, bandwidth, goal, args.tune)
+                time_logits(n // scale, k, dtype, bandwidth, goal)
                 torch.cuda.empty_cache()
 
 

@@ -20,8 +20,9 @@ from trueness.torch._sums import Sums, no_sums
 __all__ = ["logit_sums", "tops"]
 
 _IN_REGISTERS = 2_048  # entries of a row that one warp holds
-_DEFAULT = {"warps": 8, "unroll": 4, "entries": 2_048, "resident": 256, "prefetch": True}
-_DEFAULT_CLASSES = {"warps": 4, "resident": 32}
+_ENTRIES = 2_048  # in one step of a program of one warp
+_LONG_WARPS = 8
+_SHORT_PROGRAMS, _CLASS_PROGRAMS = 256, 32  # for each multiprocessor
 
 
 def logit_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
@@ -32,13 +33,12 @@ def logit_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str, m
     return _class_sums(y, logits, ruler, moments)
 
 
-def tops(y: torch.Tensor, logits: torch.Tensor, **variant: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def tops(y: torch.Tensor, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The confidence of each row, whether it is right, and its largest logit.
 
     The confidence is nan for a row without a softmax; 2 instead of right or wrong marks a label that is no class.
     """
     n, k = logits.shape
-    options = _DEFAULT | variant
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     confidence = torch.empty(n, dtype=wide, device=logits.device)
     top = torch.empty(n, dtype=wide, device=logits.device)
@@ -50,8 +50,8 @@ def tops(y: torch.Tensor, logits: torch.Tensor, **variant: int) -> tuple[torch.T
     width = triton.next_power_of_2(k)
     with torch.cuda.device(logits.device):
         if width <= _IN_REGISTERS:
-            rows = max(1, options["entries"] // width)
-            programs = min(-(-n // rows), processors(logits.device.index) * options["resident"])
+            rows = max(1, _ENTRIES // width)
+            programs = min(-(-n // rows), processors(logits.device.index) * _SHORT_PROGRAMS)
             _short_rows[(programs,)](
                 logits,
                 y,
@@ -63,11 +63,10 @@ def tops(y: torch.Tensor, logits: torch.Tensor, **variant: int) -> tuple[torch.T
                 WIDTH=width,
                 ROWS=rows,
                 WIDE=_wide(logits),
-                PREFETCH=options["prefetch"],
                 num_warps=1,
             )
         else:
-            warps = options["warps"] if width > 4 * _IN_REGISTERS else 4
+            warps = _LONG_WARPS if width > 4 * _IN_REGISTERS else 4
             _long_rows[(n,)](
                 logits,
                 y,
@@ -77,7 +76,6 @@ def tops(y: torch.Tensor, logits: torch.Tensor, **variant: int) -> tuple[torch.T
                 k,
                 THREADS=32 * warps,
                 VECTOR=_vector(logits),
-                UNROLL=options["unroll"],
                 WIDE=_wide(logits),
                 num_warps=warps,
             )
@@ -140,19 +138,14 @@ def _short_rows(
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     WIDE: tl.constexpr,
-    PREFETCH: tl.constexpr,
 ):
     """Whole rows in the registers of one warp."""
     column = tl.arange(0, WIDTH)
     stride = tl.num_programs(0)
     ahead = _rows_at(logits, tl.program_id(0), n, k, column, ROWS)
     for block in range(tl.program_id(0), tl.cdiv(n, ROWS), stride):
-        if PREFETCH:
-            z = ahead.to(WIDE)
-            ahead = _rows_at(logits, block + stride, n, k, column, ROWS)
-        else:
-            ahead = _rows_at(logits, block, n, k, column, ROWS)
-            z = ahead.to(WIDE)
+        z = ahead.to(WIDE)
+        ahead = _rows_at(logits, block + stride, n, k, column, ROWS)
         row = block * ROWS + tl.arange(0, ROWS)
         keep = row < n
         label = tl.load(labels + row, mask=keep, other=0)
@@ -183,26 +176,22 @@ def _add_chunk(
     total,
     where,
     STEP: tl.constexpr,
-    UNROLL: tl.constexpr,
     MASKED: tl.constexpr,
     WIDE: tl.constexpr,
 ):
-    """Add UNROLL vectors of each thread to its own maximum and sum; four are written out, so that all are in flight."""
-    for part in tl.static_range(UNROLL // 4):
-        at = start + part * 4 * STEP
-        a = _chunk(row, at, offset, k, MASKED, WIDE)
-        b = _chunk(row, at + STEP, offset, k, MASKED, WIDE)
-        c = _chunk(row, at + 2 * STEP, offset, k, MASKED, WIDE)
-        d = _chunk(row, at + 3 * STEP, offset, k, MASKED, WIDE)
-        new = tl.max(tl.maximum(tl.maximum(a, b), tl.maximum(c, d)), axis=1)
-        where = tl.where(new > largest, number, where)
-        new = tl.maximum(new, largest)
-        base = _finite_or_zero(new)
-        many = base[:, None]
-        powers = (_power(a - many) + _power(b - many)) + (_power(c - many) + _power(d - many))
-        total = total * _power(largest - base) + tl.sum(powers, axis=1)
-        largest = new
-    return largest, total, where
+    """Add four vectors of each thread to its own maximum and sum; all four are read before the first is looked at."""
+    a = _chunk(row, start, offset, k, MASKED, WIDE)
+    b = _chunk(row, start + STEP, offset, k, MASKED, WIDE)
+    c = _chunk(row, start + 2 * STEP, offset, k, MASKED, WIDE)
+    d = _chunk(row, start + 3 * STEP, offset, k, MASKED, WIDE)
+    new = tl.max(tl.maximum(tl.maximum(a, b), tl.maximum(c, d)), axis=1)
+    where = tl.where(new > largest, number, where)
+    new = tl.maximum(new, largest)
+    base = _finite_or_zero(new)
+    many = base[:, None]
+    powers = (_power(a - many) + _power(b - many)) + (_power(c - many) + _power(d - many))
+    total = total * _power(largest - base) + tl.sum(powers, axis=1)
+    return new, total, where
 
 
 @triton.jit
@@ -215,12 +204,11 @@ def _long_rows(
     k: tl.constexpr,
     THREADS: tl.constexpr,
     VECTOR: tl.constexpr,
-    UNROLL: tl.constexpr,
     WIDE: tl.constexpr,
 ):
     """One row in pieces: each thread has a maximum and a sum of its own until the row ends."""
     STEP: tl.constexpr = THREADS * VECTOR
-    CHUNK: tl.constexpr = STEP * UNROLL
+    CHUNK: tl.constexpr = STEP * 4
     at = tl.program_id(0).to(tl.int64)
     row = logits + at * k
     offset = tl.arange(0, THREADS)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
@@ -229,18 +217,14 @@ def _long_rows(
     where = tl.zeros((THREADS,), tl.int32)
     full = k // CHUNK
     for i in range(full):
-        largest, total, where = _add_chunk(
-            row, i * CHUNK, offset, k, i, largest, total, where, STEP, UNROLL, False, WIDE
-        )
+        largest, total, where = _add_chunk(row, i * CHUNK, offset, k, i, largest, total, where, STEP, False, WIDE)
     if full * CHUNK < k:
-        largest, total, where = _add_chunk(
-            row, full * CHUNK, offset, k, full, largest, total, where, STEP, UNROLL, True, WIDE
-        )
+        largest, total, where = _add_chunk(row, full * CHUNK, offset, k, full, largest, total, where, STEP, True, WIDE)
     whole = tl.max(largest, axis=0)
     sum = tl.sum(total * _power(largest - _finite_or_zero(whole)), axis=0)
     # Only threads that have seen the maximum look again at the piece where they first did.
     found = k
-    for part in tl.static_range(UNROLL):
+    for part in tl.static_range(4):
         column = where[:, None] * CHUNK + part * STEP + offset
         again = (largest == whole)[:, None] & (column < k)
         z = tl.load(row + column, mask=again, other=float("-inf")).to(WIDE)
@@ -249,7 +233,7 @@ def _long_rows(
     _store(confidence, correct, top, at, True, whole, sum, found, tl.load(labels + at), k)
 
 
-def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bool, **variant: int) -> Sums:
+def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
     """One read for the sums of powers, one to bin: most entries fall into the lowest bin, summed in registers."""
     n, k = logits.shape
     sums = no_sums(k, ruler.size, logits.device)
@@ -261,10 +245,9 @@ def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bo
     bad, other = confidence.isnan(), correct == 2
     sums.faults[0] = bad.sum()
     sums.faults[1] = (other & ~bad).sum()
-    options = _DEFAULT_CLASSES | variant
-    tile = min(32 * options["warps"], max(32, triton.next_power_of_2(k)))  # one column for each thread
+    tile = min(128, max(32, triton.next_power_of_2(k)))  # one column for each thread
     tiles = triton.cdiv(k, tile)
-    shares = max(1, min(triton.cdiv(n, 16), triton.cdiv(processors(logits.device.index) * options["resident"], tiles)))
+    shares = max(1, min(triton.cdiv(n, 16), triton.cdiv(processors(logits.device.index) * _CLASS_PROGRAMS, tiles)))
     with torch.cuda.device(logits.device):
         _class_tiles[(tiles, shares)](
             logits,
@@ -331,7 +314,7 @@ def _bin_row(
         outside += out.to(tl.int32)
         good = good & (out == 0)
     place = _place(p, limits, B, UNIFORM, STEPS)
-    parts = _whole_parts(p, MOMENTS, False)
+    parts = _whole_parts(p, MOMENTS)
     own = (label == column).to(tl.int32)
     cell = place * 2 + own
     low = good & (cell == 0)

@@ -24,9 +24,10 @@ _SHARED = 48_000  # bytes of static shared memory that a program may declare, a 
 _SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
 _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
 _COPIED_WORDS = 1 << 22
+_VECTOR = 8  # rows that a thread reads at once
 
 
-def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, **variant: object) -> Sums:
+def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
     """As :func:`trueness.torch._sums.score_sums`."""
     sums = no_sums(1, ruler.size, p.device)
     n = p.shape[0]
@@ -36,7 +37,7 @@ def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, **
     p = p.contiguous()
     limits = ruler.limits(p.dtype, p.device)
     narrow = ruler.uniform and p.dtype != torch.float64
-    plan = _plan(ruler.size, narrow, moments, p.device.index, **variant)
+    plan = _plan(ruler.size, narrow, moments, p.device.index)
     with torch.cuda.device(p.device):
         if plan is None:
             _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments))
@@ -58,9 +59,7 @@ def _shape(size: int, narrow: bool, moments: bool) -> dict[str, object]:
 
 
 @lru_cache(maxsize=64)
-def _plan(
-    size: int, narrow: bool, moments: bool, device: int, block: int = 8, prefetch: bool = True, convert: bool = False
-) -> tuple[int, dict[str, object]] | None:
+def _plan(size: int, narrow: bool, moments: bool, device: int) -> tuple[int, dict[str, object]] | None:
     """How many programs run at once, and what is compiled into them; None when there are too many bins for that."""
     words = 4 if moments else 2
     cells = 2 * size + FAULTS
@@ -71,10 +70,8 @@ def _plan(
     shared = cells * words * 8 * threads
     return processors(device) * max(1, min(16, _SHARED_OF_ALL // (shared + 1_024))), {
         **_shape(size, narrow, moments),
-        "CONVERT": convert,
-        "BLOCK": block * threads,
+        "BLOCK": _VECTOR * threads,
         "THREADS": threads,
-        "PREFETCH": prefetch,
         "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
         "ADD": _add_asm(words, threads),
         "CLEAR": _clear_asm(words, threads),
@@ -158,7 +155,7 @@ def _place(p, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexp
 
 
 @triton.jit
-def _whole_parts(p, MOMENTS: tl.constexpr, CONVERT: tl.constexpr):
+def _whole_parts(p, MOMENTS: tl.constexpr):
     """Upper and lower bits of ⌊2⁵³ p⌋ and, if asked for, of ⌊2⁵³ p²⌋."""
     if p.dtype == tl.float64:
         q = (p * 9007199254740992.0).to(tl.int64)
@@ -171,15 +168,9 @@ def _whole_parts(p, MOMENTS: tl.constexpr, CONVERT: tl.constexpr):
         bits = p.to(tl.uint32, bitcast=True)
         mantissa = (bits << 8) | 0x80000000
         below = 132 - (bits >> 23).to(tl.int32)
-        if CONVERT:
-            scaled = p * 67108864.0
-            whole = scaled.to(tl.int32)
-            hi = whole.to(tl.uint32)
-            lo = ((scaled - whole.to(tl.float32)) * 134217728.0).to(tl.int32).to(tl.uint32)
-        else:
-            wide = (mantissa.to(tl.uint64) << 32) >> tl.minimum(below, 63).to(tl.uint64)
-            hi = (wide >> 32).to(tl.uint32)
-            lo = wide.to(tl.uint32) >> 5
+        wide = (mantissa.to(tl.uint64) << 32) >> tl.minimum(below, 63).to(tl.uint64)
+        hi = (wide >> 32).to(tl.uint32)
+        lo = wide.to(tl.uint32) >> 5
         hi2 = hi
         lo2 = lo
         if MOMENTS:
@@ -232,11 +223,10 @@ def _add_rows(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    CONVERT: tl.constexpr,
 ):
     p = _score(p)
     cell = _cell(p, y, limits, B, UNIFORM, STEPS)
-    hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS, CONVERT)
+    hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
     if MASKED:
         cell = tl.where(keep, cell, 2 * B + 3)
     if MOMENTS:
@@ -256,10 +246,8 @@ def _private(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    CONVERT: tl.constexpr,
     BLOCK: tl.constexpr,
     THREADS: tl.constexpr,
-    PREFETCH: tl.constexpr,
     DECLARE: tl.constexpr,
     ADD: tl.constexpr,
     CLEAR: tl.constexpr,
@@ -274,31 +262,24 @@ def _private(
     n_full = n // BLOCK
     first = tl.program_id(0).to(tl.int64)
     stride = tl.num_programs(0)
-    if PREFETCH:
-        there = rows < tl.where(first < n_full, BLOCK, 0)
-        p = tl.load(p_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
-        y = tl.load(y_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
-        for b in range(first, n_full, stride):
-            after = b + stride
-            # The last block reads itself again: a mask of all rows would cost more than a read that the cache serves.
-            at = tl.where(after < n_full, after, b) * BLOCK + rows
-            p_next = tl.load(p_rows + at, eviction_policy="evict_first")
-            y_next = tl.load(y_rows + at, eviction_policy="evict_first")
-            _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS, CONVERT)
-            p = p_next
-            y = y_next
-    else:
-        for b in range(first, n_full, stride):
-            at = b * BLOCK + rows
-            p = tl.load(p_rows + at, eviction_policy="evict_first")
-            y = tl.load(y_rows + at, eviction_policy="evict_first")
-            _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS, CONVERT)
+    there = rows < tl.where(first < n_full, BLOCK, 0)
+    p = tl.load(p_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
+    y = tl.load(y_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
+    for b in range(first, n_full, stride):
+        # The next block is on its way while this one is summed. The last one reads itself again: a mask of all rows
+        # would cost more than a read that the cache serves.
+        at = tl.where(b + stride < n_full, b + stride, b) * BLOCK + rows
+        p_next = tl.load(p_rows + at, eviction_policy="evict_first")
+        y_next = tl.load(y_rows + at, eviction_policy="evict_first")
+        _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS)
+        p = p_next
+        y = y_next
     if first == n_full % stride:
         at = n_full.to(tl.int64) * BLOCK + rows
         keep = at < n
         p = tl.load(p_rows + at, mask=keep, other=0.0)
         y = tl.load(y_rows + at, mask=keep, other=0)
-        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, CONVERT)
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS)
 
     for c in range(2 * B + 3):
         if MOMENTS:
@@ -348,7 +329,7 @@ def _copies(
         p = _score(tl.load(p_rows + at, mask=keep, other=0.0))
         y = tl.load(y_rows + at, mask=keep, other=0)
         cell = _cell(p, y, limits, B, UNIFORM, STEPS)
-        hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS, False)
+        hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
         good = keep & (cell < 2 * B)
         for fault in tl.static_range(3):
             bad = tl.sum((keep & (cell == 2 * B + fault)).to(tl.int64))
