@@ -51,7 +51,7 @@ def _tensor(given: Any, name: str) -> torch.Tensor:
         raise InputError(f"`{name}` must be a dense tensor; got layout {given.layout}. Use `.to_dense()`.")
     if given.device.type == "meta":
         raise InputError(f"`{name}` must hold values; got a tensor on the device 'meta', which holds none.")
-    return given.detach()
+    return given.detach().resolve_neg()
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -32,9 +32,12 @@ def _triton() -> bool:
     return tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 3)
 
 
+@lru_cache(maxsize=64)
 def has_kernels(device: torch.device) -> bool:
-    """Whether Triton kernels run there."""
-    return device.type == "cuda" and torch.version.hip is None and _triton()
+    """Whether the Triton kernels run there: on NVIDIA's devices since the A100."""
+    if device.type != "cuda" or torch.version.hip is not None or not _triton():
+        return False
+    return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def sums_of_scores(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
