@@ -99,7 +99,7 @@ def check_scores():
     """Equal bits with the loops of the CPU."""
     edges = [0, 0.1, 0.13, 0.9, 1]
     cases = [(dtype, bins, torch.uint8, True) for dtype in FLOATS for bins in (10, 100, edges)]
-    cases += [(torch.float32, bins, torch.uint8, False) for bins in (1, 10, 15, 47, 3_000, edges)]
+    cases += [(torch.float32, bins, torch.uint8, False) for bins in (1, 10, 15, 44, 45, 1_000, 3_000, edges)]
     cases += [(torch.float32, 10, label, False) for label in (torch.bool, torch.int8, torch.int32, torch.int64)]
     for dtype, bins, label, moments in cases:
         for n in (1, 1_000, 300_001):
@@ -112,7 +112,7 @@ def check_scores():
             assert torch.equal(found.table[0].cpu(), expected), (dtype, bins, n, label, moments)
             assert not found.faults.any()
     y, p = torch.tensor([0, 1, 2, 1, 0, -1]), torch.tensor([0.5, torch.nan, 0.5, 1.5, 0.95, 0.5])
-    for bins in (10, [0, 0.9], 3_000):
+    for bins in (10, [0, 0.9], 100, 3_000):
         found = score_sums(y.cuda(), p.cuda(), ruler_of(bins), True)
         expected = sums_by_operations(y, p, ruler_of(bins), True)
         assert torch.equal(found.flat.cpu(), expected.flat), bins
@@ -218,6 +218,7 @@ def time_scores(n, bandwidth):
         ("in 15 bins", 15, False),
         ("between given edges", [0, 0.1, 0.3, 0.35, 0.8, 1], False),
         ("in 100 bins", 100, False),
+        ("in 1,000 bins", 1_000, False),
     ):
         run = lambda b=bins, m=moments: score_sums(y, p, ruler_of(b), m)  # noqa: E731
         line(f"sums of the same {what}", median_ms(run, 11), limit)

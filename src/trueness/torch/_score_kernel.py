@@ -2,7 +2,8 @@
 
 Every thread keeps sums of its own for every cell (bin and label) in shared memory, so that no two rows ever meet:
 neither atomics nor waiting. Triton has no shared memory that a program may index, so a few lines of PTX declare it, add
-to it and read it. With too many bins for that, rows are added to copies of the table in global memory.
+to it and read it. With more bins the threads of a program share one table, to which they add by atomics; with too many
+for that, rows are added to copies of the table in global memory.
 """
 
 # mypy: ignore-errors
@@ -23,6 +24,7 @@ __all__ = ["processors", "score_sums"]
 _SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
 _SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
 _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
+_ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
 _COPIED_WORDS = 1 << 22
 _VECTOR = 8  # rows that a thread reads at once
 
@@ -42,10 +44,9 @@ def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) ->
         if plan is None:
             _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments))
             return sums
-        most, constants = plan
-        programs = min(-(-n // constants["BLOCK"]), most)
-        programs = max(programs, -(-n // (constants["THREADS"] * _ROWS_PER_THREAD)))
-        _private[(programs,)](p, y, limits, sums.flat, n, **constants)
+        kernel, most, rows, constants = plan
+        programs = max(min(-(-n // constants["BLOCK"]), most), -(-n // rows))
+        kernel[(programs,)](p, y, limits, sums.flat, n, **constants)
     return sums
 
 
@@ -59,25 +60,29 @@ def _shape(size: int, narrow: bool, moments: bool) -> dict[str, object]:
 
 
 @lru_cache(maxsize=64)
-def _plan(size: int, narrow: bool, moments: bool, device: int) -> tuple[int, dict[str, object]] | None:
-    """How many programs run at once, and what is compiled into them; None when there are too many bins for that."""
-    words = 4 if moments else 2
+def _plan(size: int, narrow: bool, moments: bool, device: int) -> tuple[object, int, int, dict[str, object]] | None:
+    """The kernel, how many programs run at once, the most rows for one, and what is compiled into it."""
     cells = 2 * size + FAULTS
+    words = 4 if moments else 2
     warps = next((w for w in (2, 1) if cells * words * 8 * 32 * w <= _SHARED), 0)
-    if not warps:
+    pieces = 9 if moments else 5
+    if not warps and cells * pieces * 4 > _SHARED:
         return None
-    threads = 32 * warps
-    shared = cells * words * 8 * threads
-    return processors(device) * max(1, min(16, _SHARED_OF_ALL // (shared + 1_024))), {
+    threads = 32 * (warps or 8)
+    shared = cells * words * 8 * threads if warps else cells * pieces * 4
+    resident = max(1, min(16 if warps else 8, _SHARED_OF_ALL // (shared + 1_024)))
+    constants = {
         **_shape(size, narrow, moments),
         "BLOCK": _VECTOR * threads,
         "THREADS": threads,
         "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
-        "ADD": _add_asm(words, threads),
-        "CLEAR": _clear_asm(words, threads),
-        "READ": _read_asm(words, threads),
-        "num_warps": warps,
+        "ADD": _add_asm(words, threads) if warps else _add_pieces_asm(pieces),
+        "CLEAR": _clear_asm(words, threads) if warps else _clear_pieces_asm(pieces),
+        "READ": _read_asm(words, threads) if warps else _read_pieces_asm(pieces),
+        "num_warps": threads // 32,
     }
+    kernel, rows = (_private, threads * _ROWS_PER_THREAD) if warps else (_common, _ROWS_PER_TABLE)
+    return kernel, processors(device) * resident, rows, constants
 
 
 def _launch_copies(y, p, limits, sums, shape) -> None:
@@ -130,6 +135,39 @@ def _read_asm(words: int, threads: int) -> str:
         for i in range(words // 2)
     )
     return f"{address}{body} }}"
+
+
+def _piece_address(pieces: int, cell: str) -> str:
+    return f"{{ .reg .u32 t, u; .reg .pred q; mov.u32 u, tn_cells; mad.lo.u32 t, {cell}, {4 * pieces}, u;"
+
+
+def _add_pieces_asm(pieces: int) -> str:
+    """Atomics of 32 bits are the ones that shared memory has: each part is added in two pieces, if it is not 0."""
+    body = " red.shared.add.u32 [t], 1;"
+    for i, (part, bits) in enumerate((("$2", 13), ("$3", 14), ("$4", 13), ("$5", 14))[: pieces // 2]):
+        body += (
+            f" setp.ne.u32 q, {part}, 0; and.b32 u, {part}, {(1 << bits) - 1};"
+            f" @q red.shared.add.u32 [t + {8 * i + 4}], u;"
+            f" shr.u32 u, {part}, {bits}; @q red.shared.add.u32 [t + {8 * i + 8}], u;"
+        )
+    return f"{_piece_address(pieces, '$1')}{body} mov.u32 $0, 0; }}"
+
+
+def _clear_pieces_asm(pieces: int) -> str:
+    body = "".join(f" st.shared.u32 [t + {4 * i}], u;" for i in range(pieces))
+    return f"{_piece_address(pieces, '$1')} mov.u32 u, 0;{body} mov.u32 $0, 0; }}"
+
+
+def _read_pieces_asm(pieces: int) -> str:
+    """Count, then each part put together again, of the cell in the input that follows them."""
+    parts = pieces // 2
+    body = " ld.shared.u32 u, [t]; cvt.u64.u32 $0, u;"
+    for i, bits in enumerate((13, 14, 13, 14)[:parts]):
+        body += (
+            f" ld.shared.u32 u, [t + {8 * i + 4}]; cvt.u64.u32 v, u; ld.shared.u32 u, [t + {8 * i + 8}];"
+            f" cvt.u64.u32 w, u; shl.b64 w, w, {bits}; add.u64 ${i + 1}, v, w;"
+        )
+    return f"{_piece_address(pieces, f'${parts + 1}')} .reg .u64 v, w;{body} }}"
 
 
 @triton.jit
@@ -302,6 +340,61 @@ def _private(
         else:
             # Faults follow the 10·B words of the table.
             tl.atomic_add(sums + 8 * B + c, count, sem="relaxed")
+
+
+@triton.jit
+def _common(
+    p_rows,
+    y_rows,
+    limits,
+    sums,
+    n,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    THREADS: tl.constexpr,
+    DECLARE: tl.constexpr,
+    ADD: tl.constexpr,
+    CLEAR: tl.constexpr,
+    READ: tl.constexpr,
+):
+    """One table for all threads of a program."""
+    each = tl.arange(0, THREADS)
+    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
+    for c in range(0, 2 * B + 4, THREADS):
+        cell = tl.minimum(c + each, 2 * B + 3)
+        tl.inline_asm_elementwise(CLEAR, "=r,r", [cell], dtype=tl.int32, is_pure=False, pack=1)
+    tl.debug_barrier()
+    rows = tl.arange(0, BLOCK)
+    for b in range(tl.program_id(0).to(tl.int64), tl.cdiv(n, BLOCK), tl.num_programs(0)):
+        at = b * BLOCK + rows
+        keep = at < n
+        p = tl.load(p_rows + at, mask=keep, other=0.0, eviction_policy="evict_first")
+        y = tl.load(y_rows + at, mask=keep, other=0, eviction_policy="evict_first")
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS)
+    tl.debug_barrier()
+    for c in range(0, 2 * B + 3, THREADS):
+        cell = tl.minimum(c + each, 2 * B + 3)
+        if MOMENTS:
+            count, hi, lo, hi2, lo2 = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,=l,=l,r", [cell], dtype=(tl.int64,) * 5, is_pure=False, pack=1
+            )
+        else:
+            count, hi, lo = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,r", [cell], dtype=(tl.int64,) * 3, is_pure=False, pack=1
+            )
+        some = (count > 0) & (cell < 2 * B)
+        to = sums + cell * 5
+        tl.atomic_add(to, count, mask=some, sem="relaxed")
+        tl.atomic_add(to + 1, hi, mask=some, sem="relaxed")
+        tl.atomic_add(to + 2, lo, mask=some, sem="relaxed")
+        if MOMENTS:
+            tl.atomic_add(to + 3, hi2, mask=some, sem="relaxed")
+            tl.atomic_add(to + 4, lo2, mask=some, sem="relaxed")
+        fault = (count > 0) & (cell >= 2 * B) & (cell < 2 * B + 3)
+        tl.atomic_add(sums + 8 * B + cell, count, mask=fault, sem="relaxed")
 
 
 @triton.jit
