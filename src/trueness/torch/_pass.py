@@ -37,7 +37,7 @@ def has_kernels(device: torch.device) -> bool:
     """Whether the Triton kernels run there: on NVIDIA's devices since the A100."""
     if device.type != "cuda" or torch.version.hip is not None or not _triton():
         return False
-    return torch.cuda.get_device_capability(device) >= (8, 0)
+    return bool(torch.cuda.get_device_capability(device) >= (8, 0))
 
 
 def sums_of_scores(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
