@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
+    "torch": {"engines", "_tally", "measure"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
     "reproduce": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
@@ -47,6 +48,8 @@ LIBRARIES = {
     "compression": {"cli"},  # in Python itself from 3.14 on
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
+    "torch": {"torch"},
+    "triton": {"torch"},
     # Readers of files, until there is a package of engines.
     "polars": {"cli"},
     "pyarrow": {"cli"},

@@ -332,6 +332,7 @@ __getattr__, __dir__ = lazily(
             "recalibrate",
             "results",
             "simulate",
+            "torch",  # not in __all__: a star import must not hide the library of that name
         ),
     },
 )

@@ -1,0 +1,437 @@
+"""Binned sums of scores on CUDA, in Triton.
+
+Every thread keeps sums of its own for every cell (bin and label) in shared memory, so that no two rows ever meet:
+neither atomics nor waiting. Triton has no shared memory that a program may index, so a few lines of PTX declare it, add
+to it and read it. With more bins the threads of a program share one table, to which they add by atomics; with too many
+for that, rows are added to copies of the table in global memory.
+"""
+
+# mypy: ignore-errors
+# ruff: noqa: SIM108
+# Triton's language has the syntax of Python, not its types; what a branch tests is known to its compiler.
+
+from functools import lru_cache
+
+import torch
+import triton
+import triton.language as tl
+
+from trueness.torch._edges import Ruler
+from trueness.torch._sums import FAULTS, Sums, no_sums
+
+__all__ = ["processors", "score_sums"]
+
+_SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
+_SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
+_ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
+_ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
+_COPIED_WORDS = 1 << 22
+_VECTOR = 8  # rows that a thread reads at once
+
+
+def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
+    """As :func:`trueness.torch._sums.score_sums`."""
+    sums = no_sums(1, ruler.size, p.device)
+    n = p.shape[0]
+    if n == 0:
+        return sums
+    y = (y.view(torch.uint8) if y.dtype == torch.bool else y).contiguous()
+    p = p.contiguous()
+    limits = ruler.limits(p.dtype, p.device)
+    narrow = ruler.uniform and p.dtype != torch.float64
+    plan = _plan(ruler.size, narrow, moments, p.device.index)
+    with torch.cuda.device(p.device):
+        if plan is None:
+            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments))
+            return sums
+        kernel, most, rows, constants = plan
+        programs = max(min(-(-n // constants["BLOCK"]), most), -(-n // rows))
+        kernel[(programs,)](p, y, limits, sums.flat, n, **constants)
+    return sums
+
+
+def _shape(size: int, narrow: bool, moments: bool) -> dict[str, object]:
+    return {
+        "B": size,
+        "UNIFORM": narrow and size < 1 << 22,
+        "STEPS": (size - 1).bit_length(),
+        "MOMENTS": moments,
+    }
+
+
+@lru_cache(maxsize=64)
+def _plan(size: int, narrow: bool, moments: bool, device: int) -> tuple[object, int, int, dict[str, object]] | None:
+    """The kernel, how many programs run at once, the most rows for one, and what is compiled into it."""
+    cells = 2 * size + FAULTS
+    words = 4 if moments else 2
+    warps = next((w for w in (2, 1) if cells * words * 8 * 32 * w <= _SHARED), 0)
+    pieces = 9 if moments else 5
+    if not warps and cells * pieces * 4 > _SHARED:
+        return None
+    threads = 32 * (warps or 8)
+    shared = cells * words * 8 * threads if warps else cells * pieces * 4
+    resident = max(1, min(16 if warps else 8, _SHARED_OF_ALL // (shared + 1_024)))
+    constants = {
+        **_shape(size, narrow, moments),
+        "BLOCK": _VECTOR * threads,
+        "THREADS": threads,
+        "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
+        "ADD": _add_asm(words, threads) if warps else _add_pieces_asm(pieces),
+        "CLEAR": _clear_asm(words, threads) if warps else _clear_pieces_asm(pieces),
+        "READ": _read_asm(words, threads) if warps else _read_pieces_asm(pieces),
+        "num_warps": threads // 32,
+    }
+    kernel, rows = (_private, threads * _ROWS_PER_THREAD) if warps else (_common, _ROWS_PER_TABLE)
+    return kernel, processors(device) * resident, rows, constants
+
+
+def _launch_copies(y, p, limits, sums, shape) -> None:
+    words = sums.table.numel()
+    copies = max(1, min(64, _COPIED_WORDS // words))
+    tables = torch.zeros((copies, words), dtype=torch.int64, device=p.device)
+    n = p.shape[0]
+    programs = min(-(-n // 1_024), processors(p.device.index) * 16)
+    _copies[(programs,)](p, y, limits, tables, sums.faults, n, words, copies, BLOCK=1_024, **shape, num_warps=4)
+    sums.table.copy_(tables.sum(dim=0).view_as(sums.table))
+
+
+@lru_cache(maxsize=64)
+def processors(device: int) -> int:
+    """How many multiprocessors there are."""
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _address(words: int, threads: int) -> str:
+    """A thread's word of the cell whose number is in $1: neighbouring threads have neighbouring words."""
+    shift = (8 * words * threads).bit_length() - 1
+    return (
+        "{ .reg .u32 t, u; .reg .u64 a, b, c, d, e; mov.u32 t, %tid.x; shl.b32 t, t, 4; mov.u32 u, tn_cells;"
+        f" add.u32 t, t, u; shl.b32 u, $1, {shift}; add.u32 t, t, u;"
+    )
+
+
+def _add_asm(words: int, threads: int) -> str:
+    pair = (
+        " ld.shared.v2.u64 {{a, b}}, [t + {at}]; {first} add.u64 a, a, c; cvt.u64.u32 c, {low}; add.u64 b, b, c;"
+        " st.shared.v2.u64 [t + {at}], {{a, b}};"
+    )
+    # The count grows in the upper bits of the first word: 1 << 42 is 1 << 10 in its upper half.
+    body = pair.format(at=0, first="mov.u32 u, 1024; mov.b64 c, {$2, u};", low="$3")
+    if words == 4:
+        body += pair.format(at=16 * threads, first="cvt.u64.u32 c, $4;", low="$5")
+    return f"{_address(words, threads)}{body} mov.u32 $0, 0; }}"
+
+
+def _clear_asm(words: int, threads: int) -> str:
+    body = "".join(f" st.shared.v2.u64 [t + {16 * threads * i}], {{a, a}};" for i in range(words // 2))
+    return f"{_address(words, threads)} mov.u64 a, 0;{body} mov.u32 $0, 0; }}"
+
+
+def _read_asm(words: int, threads: int) -> str:
+    """Words $0 … of the cell in the input that follows them."""
+    address = _address(words, threads).replace("$1", f"${words}")
+    body = "".join(
+        f" ld.shared.v2.u64 {{a, b}}, [t + {16 * threads * i}]; mov.u64 ${2 * i}, a; mov.u64 ${2 * i + 1}, b;"
+        for i in range(words // 2)
+    )
+    return f"{address}{body} }}"
+
+
+def _piece_address(pieces: int, cell: str) -> str:
+    return f"{{ .reg .u32 t, u; .reg .pred q; mov.u32 u, tn_cells; mad.lo.u32 t, {cell}, {4 * pieces}, u;"
+
+
+def _add_pieces_asm(pieces: int) -> str:
+    """Atomics of 32 bits are the ones that shared memory has: each part is added in two pieces, if it is not 0."""
+    body = " red.shared.add.u32 [t], 1;"
+    for i, (part, bits) in enumerate((("$2", 13), ("$3", 14), ("$4", 13), ("$5", 14))[: pieces // 2]):
+        body += (
+            f" setp.ne.u32 q, {part}, 0; and.b32 u, {part}, {(1 << bits) - 1};"
+            f" @q red.shared.add.u32 [t + {8 * i + 4}], u;"
+            f" shr.u32 u, {part}, {bits}; @q red.shared.add.u32 [t + {8 * i + 8}], u;"
+        )
+    return f"{_piece_address(pieces, '$1')}{body} mov.u32 $0, 0; }}"
+
+
+def _clear_pieces_asm(pieces: int) -> str:
+    body = "".join(f" st.shared.u32 [t + {4 * i}], u;" for i in range(pieces))
+    return f"{_piece_address(pieces, '$1')} mov.u32 u, 0;{body} mov.u32 $0, 0; }}"
+
+
+def _read_pieces_asm(pieces: int) -> str:
+    """Count, then each part put together again, of the cell in the input that follows them."""
+    parts = pieces // 2
+    body = " ld.shared.u32 u, [t]; cvt.u64.u32 $0, u;"
+    for i, bits in enumerate((13, 14, 13, 14)[:parts]):
+        body += (
+            f" ld.shared.u32 u, [t + {8 * i + 4}]; cvt.u64.u32 v, u; ld.shared.u32 u, [t + {8 * i + 8}];"
+            f" cvt.u64.u32 w, u; shl.b64 w, w, {bits}; add.u64 ${i + 1}, v, w;"
+        )
+    return f"{_piece_address(pieces, f'${parts + 1}')} .reg .u64 v, w;{body} }}"
+
+
+@triton.jit
+def _place(p, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr):
+    """The bin of each score, as binary search on the edges would find it."""
+    if UNIFORM:
+        # p·B + 2²³ rounded down has ⌊p·B⌋ in its last bits. A score of 24 bits is at or above the float64 nearest to
+        # b/B if and only if it is at or above b/B itself, so this is exact.
+        scale = tl.full(p.shape, B, tl.float32)
+        sum = tl.inline_asm_elementwise(
+            "fma.rz.f32 $0, $1, $2, 0f4B000000;", "=r,r,r", [p, scale], dtype=tl.float32, is_pure=True, pack=1
+        )
+        place = sum.to(tl.int32, bitcast=True) & 0x7FFFFF
+        place = tl.minimum(place, B - 1)
+    else:
+        place = tl.zeros(p.shape, tl.int32)
+        for step in tl.static_range(STEPS):
+            further = place + (1 << (STEPS - 1 - step))
+            there = further < B
+            limit = tl.load(limits + further, mask=there, other=2.0)
+            place = tl.where(there & (p >= limit), further, place)
+    return place
+
+
+@triton.jit
+def _whole_parts(p, MOMENTS: tl.constexpr):
+    """Upper and lower bits of ⌊2⁵³ p⌋ and, if asked for, of ⌊2⁵³ p²⌋."""
+    if p.dtype == tl.float64:
+        q = (p * 9007199254740992.0).to(tl.int64)
+        s = (p * p * 9007199254740992.0).to(tl.int64)
+        hi = (q >> 27).to(tl.uint32)
+        lo = (q & 0x7FFFFFF).to(tl.uint32)
+        hi2 = (s >> 27).to(tl.uint32)
+        lo2 = (s & 0x7FFFFFF).to(tl.uint32)
+    else:
+        bits = p.to(tl.uint32, bitcast=True)
+        mantissa = (bits << 8) | 0x80000000
+        below = 132 - (bits >> 23).to(tl.int32)
+        wide = (mantissa.to(tl.uint64) << 32) >> tl.minimum(below, 63).to(tl.uint64)
+        hi = (wide >> 32).to(tl.uint32)
+        lo = wide.to(tl.uint32) >> 5
+        hi2 = hi
+        lo2 = lo
+        if MOMENTS:
+            square = mantissa.to(tl.uint64) * mantissa.to(tl.uint64)
+            square = square >> tl.minimum(2 * below - 1, 63).to(tl.uint64)
+            square = tl.where(below > 32, 0, square)  # a shift by 64 or more, which no machine has
+            hi2 = (square >> 27).to(tl.uint32)
+            lo2 = (square & 0x7FFFFFF).to(tl.uint32)
+    return hi, lo, hi2, lo2
+
+
+@triton.jit
+def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr):
+    """The cell of each row; faults have cells of their own after those of the bins."""
+    place = _place(p, limits, B, UNIFORM, STEPS)
+    label = y.to(tl.int32)
+    cell = place * 2 + label
+    if not UNIFORM:
+        outside = (p < tl.load(limits)) | (p > tl.load(limits + B))
+        cell = tl.where(outside, 2 * B + 2, cell)
+    if y.dtype == tl.uint8:
+        fair = y <= 1
+    else:
+        fair = (y >= 0) & (y <= 1)
+    cell = tl.where(fair, cell, 2 * B + 1)
+    if p.dtype == tl.float64:
+        valid = (p >= 0) & (p <= 1)
+    else:
+        valid = p.to(tl.uint32, bitcast=True) <= 0x3F800000
+    return tl.where(valid, cell, 2 * B)
+
+
+@triton.jit
+def _score(p):
+    """-0.0 becomes 0.0; all but float64 become float32."""
+    if p.dtype != tl.float64:
+        p = p.to(tl.float32)
+    return p + 0.0
+
+
+@triton.jit
+def _add_rows(
+    p,
+    y,
+    limits,
+    keep,
+    ADD: tl.constexpr,
+    MASKED: tl.constexpr,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+):
+    p = _score(p)
+    cell = _cell(p, y, limits, B, UNIFORM, STEPS)
+    hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
+    if MASKED:
+        cell = tl.where(keep, cell, 2 * B + 3)
+    if MOMENTS:
+        tl.inline_asm_elementwise(ADD, "=r,r,r,r,r,r", [cell, hi, lo, hi2, lo2], dtype=tl.int32, is_pure=False, pack=1)
+    else:
+        tl.inline_asm_elementwise(ADD, "=r,r,r,r", [cell, hi, lo], dtype=tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
+def _private(
+    p_rows,
+    y_rows,
+    limits,
+    sums,
+    n,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    THREADS: tl.constexpr,
+    DECLARE: tl.constexpr,
+    ADD: tl.constexpr,
+    CLEAR: tl.constexpr,
+    READ: tl.constexpr,
+):
+    each = tl.arange(0, THREADS)
+    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
+    for c in range(2 * B + 4):
+        tl.inline_asm_elementwise(CLEAR, "=r,r", [each * 0 + c], dtype=tl.int32, is_pure=False, pack=1)
+
+    rows = tl.arange(0, BLOCK)
+    n_full = n // BLOCK
+    first = tl.program_id(0).to(tl.int64)
+    stride = tl.num_programs(0)
+    there = rows < tl.where(first < n_full, BLOCK, 0)
+    p = tl.load(p_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
+    y = tl.load(y_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
+    for b in range(first, n_full, stride):
+        # The next block is on its way while this one is summed. The last one reads itself again: a mask of all rows
+        # would cost more than a read that the cache serves.
+        at = tl.where(b + stride < n_full, b + stride, b) * BLOCK + rows
+        p_next = tl.load(p_rows + at, eviction_policy="evict_first")
+        y_next = tl.load(y_rows + at, eviction_policy="evict_first")
+        _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS)
+        p = p_next
+        y = y_next
+    if first == n_full % stride:
+        at = n_full.to(tl.int64) * BLOCK + rows
+        keep = at < n
+        p = tl.load(p_rows + at, mask=keep, other=0.0)
+        y = tl.load(y_rows + at, mask=keep, other=0)
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS)
+
+    for c in range(2 * B + 3):
+        if MOMENTS:
+            one, lo, hi2, lo2 = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,=l,r", [each * 0 + c], dtype=(tl.int64,) * 4, is_pure=False, pack=1
+            )
+        else:
+            one, lo = tl.inline_asm_elementwise(
+                READ, "=l,=l,r", [each * 0 + c], dtype=(tl.int64, tl.int64), is_pure=False, pack=1
+            )
+        count = tl.sum(one >> 42)
+        if c < 2 * B:
+            hi = tl.sum(one & 0x3FFFFFFFFFF)
+            tl.atomic_add(sums + c * 5, count, sem="relaxed")
+            tl.atomic_add(sums + c * 5 + 1, hi, sem="relaxed")
+            tl.atomic_add(sums + c * 5 + 2, tl.sum(lo), sem="relaxed")
+            if MOMENTS:
+                tl.atomic_add(sums + c * 5 + 3, tl.sum(hi2), sem="relaxed")
+                tl.atomic_add(sums + c * 5 + 4, tl.sum(lo2), sem="relaxed")
+        else:
+            # Faults follow the 10·B words of the table.
+            tl.atomic_add(sums + 8 * B + c, count, sem="relaxed")
+
+
+@triton.jit
+def _common(
+    p_rows,
+    y_rows,
+    limits,
+    sums,
+    n,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    THREADS: tl.constexpr,
+    DECLARE: tl.constexpr,
+    ADD: tl.constexpr,
+    CLEAR: tl.constexpr,
+    READ: tl.constexpr,
+):
+    """One table for all threads of a program."""
+    each = tl.arange(0, THREADS)
+    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
+    for c in range(0, 2 * B + 4, THREADS):
+        cell = tl.minimum(c + each, 2 * B + 3)
+        tl.inline_asm_elementwise(CLEAR, "=r,r", [cell], dtype=tl.int32, is_pure=False, pack=1)
+    tl.debug_barrier()
+    rows = tl.arange(0, BLOCK)
+    for b in range(tl.program_id(0).to(tl.int64), tl.cdiv(n, BLOCK), tl.num_programs(0)):
+        at = b * BLOCK + rows
+        keep = at < n
+        p = tl.load(p_rows + at, mask=keep, other=0.0, eviction_policy="evict_first")
+        y = tl.load(y_rows + at, mask=keep, other=0, eviction_policy="evict_first")
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS)
+    tl.debug_barrier()
+    for c in range(0, 2 * B + 3, THREADS):
+        cell = tl.minimum(c + each, 2 * B + 3)
+        if MOMENTS:
+            count, hi, lo, hi2, lo2 = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,=l,=l,r", [cell], dtype=(tl.int64,) * 5, is_pure=False, pack=1
+            )
+        else:
+            count, hi, lo = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,r", [cell], dtype=(tl.int64,) * 3, is_pure=False, pack=1
+            )
+        some = (count > 0) & (cell < 2 * B)
+        to = sums + cell * 5
+        tl.atomic_add(to, count, mask=some, sem="relaxed")
+        tl.atomic_add(to + 1, hi, mask=some, sem="relaxed")
+        tl.atomic_add(to + 2, lo, mask=some, sem="relaxed")
+        if MOMENTS:
+            tl.atomic_add(to + 3, hi2, mask=some, sem="relaxed")
+            tl.atomic_add(to + 4, lo2, mask=some, sem="relaxed")
+        fault = (count > 0) & (cell >= 2 * B) & (cell < 2 * B + 3)
+        tl.atomic_add(sums + 8 * B + cell, count, mask=fault, sem="relaxed")
+
+
+@triton.jit
+def _copies(
+    p_rows,
+    y_rows,
+    limits,
+    tables,
+    faults,
+    n,
+    words,
+    copies,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    rows = tl.arange(0, BLOCK)
+    first = tl.program_id(0).to(tl.int64)
+    table = tables + (first % copies) * words
+    for b in range(first, tl.cdiv(n, BLOCK), tl.num_programs(0)):
+        at = b * BLOCK + rows
+        keep = at < n
+        p = _score(tl.load(p_rows + at, mask=keep, other=0.0))
+        y = tl.load(y_rows + at, mask=keep, other=0)
+        cell = _cell(p, y, limits, B, UNIFORM, STEPS)
+        hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
+        good = keep & (cell < 2 * B)
+        for fault in tl.static_range(3):
+            bad = tl.sum((keep & (cell == 2 * B + fault)).to(tl.int64))
+            if bad > 0:
+                tl.atomic_add(faults + fault, bad, sem="relaxed")
+        to = table + cell.to(tl.int64) * 5
+        tl.atomic_add(to, tl.full(cell.shape, 1, tl.int64), mask=good, sem="relaxed")
+        tl.atomic_add(to + 1, hi.to(tl.int64), mask=good, sem="relaxed")
+        tl.atomic_add(to + 2, lo.to(tl.int64), mask=good & (lo != 0), sem="relaxed")
+        if MOMENTS:
+            tl.atomic_add(to + 3, hi2.to(tl.int64), mask=good, sem="relaxed")
+            tl.atomic_add(to + 4, lo2.to(tl.int64), mask=good, sem="relaxed")

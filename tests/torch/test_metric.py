@@ -1,0 +1,231 @@
+"""The metric: batches, merges, processes and states."""
+
+import pickle
+
+import pytest
+
+import trueness as tn
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from trueness.torch import CalibrationError  # noqa: E402
+
+KINDS = [
+    {"kind": "binary"},
+    {"kind": "binary", "from_logits": True},
+    {"kind": "confidence", "from_logits": True},
+    {"kind": "classwise", "from_logits": True, "n_classes": 4},
+    {"kind": "confidence"},
+    {"kind": "classwise", "n_classes": 4},
+]
+
+
+def some_rows(options, n=600, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    if options["kind"] == "binary":
+        z = 2 * torch.randn(n, generator=generator)
+        return (torch.rand(n, generator=generator) < 0.4), z if "from_logits" in options else torch.sigmoid(z)
+    z = torch.randn(n, 4, generator=generator, dtype=torch.float64)
+    return torch.randint(0, 4, (n,), generator=generator), z if "from_logits" in options else torch.softmax(z, 1)
+
+
+def rows_of(options):
+    return {k: v for k, v in options.items() if k == "from_logits" or (k == "kind" and v != "binary")}
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("norm", ["l1", "l2", "max", 3.0])
+def test_batches_give_what_all_rows_give(options, norm):
+    y, p = some_rows(options)
+    metric = CalibrationError(bins=15, norm=norm, **options)
+    for part in (slice(0, 100), slice(100, 101), slice(101, 101), slice(101, None)):
+        metric.update(y[part], p[part])
+    value = metric.compute()
+    assert value.dtype == torch.float64
+    assert value.item() == tn.ece(y, p, bins=15, norm=norm, **rows_of(options))
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_its_sums_answer_any_measure(options):
+    y, p = some_rows(options)
+    metric = CalibrationError(moments=True, **options)
+    metric.update(y, p)
+    assert metric.binned == tn.binned(y, p, **rows_of(options))
+    assert tn.squared_ece(metric.binned, bins=10) == tn.squared_ece(tn.binned(y, p, **rows_of(options)), bins=10)
+
+
+def test_a_call_returns_the_error_of_the_batch_and_keeps_it():
+    y, p = some_rows(KINDS[0])
+    metric = CalibrationError()
+    assert metric(y[:300], p[:300]).item() == tn.ece(y[:300], p[:300])
+    assert metric(y[300:], p[300:]).item() == tn.ece(y[300:], p[300:])
+    assert metric.compute().item() == tn.ece(y, p)
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_metrics_merge_in_any_order(options):
+    y, p = some_rows(options)
+    parts = [CalibrationError(**options) for _ in range(3)]
+    for metric, rows in zip(parts, (slice(0, 10), slice(10, 400), slice(400, None)), strict=True):
+        metric.update(y[rows], p[rows])
+    whole, other = CalibrationError(**options), CalibrationError(**options)
+    whole.merge_state(parts)
+    for metric in reversed(parts):
+        other.merge_state(metric)
+    assert whole.binned == other.binned
+    assert whole.compute().item() == tn.ece(y, p, **rows_of(options))
+
+
+def test_reset_forgets():
+    y, p = some_rows(KINDS[0])
+    metric = CalibrationError()
+    metric.update(y, p)
+    metric.reset()
+    with pytest.raises(tn.InputError, match="An empty Binned has no calibration error"):
+        metric.compute()
+
+
+def test_a_state_is_saved_loaded_and_pickled(tmp_path):
+    y, p = some_rows(KINDS[3])
+    metric = CalibrationError(**KINDS[3])
+    metric.update(y, p)
+    torch.save(metric.state_dict(), tmp_path / "state.pt")
+    again = CalibrationError(**KINDS[3])
+    again.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    again.update(y, p)
+    metric.merge_state(pickle.loads(pickle.dumps(metric)))
+    assert again.binned == metric.binned
+
+
+def test_a_state_is_a_copy():
+    y, p = some_rows(KINDS[0])
+    metric, other = CalibrationError(), CalibrationError()
+    metric.update(y, p)
+    state = metric.state_dict()
+    other.load_state_dict(state)
+    other.update(y, p)
+    assert state["sums"][:-4].view(10, 2, 5)[..., 0].sum() == 600
+    assert metric.binned.n == 600
+
+
+def test_moving_keeps_the_sums():
+    y, p = some_rows(KINDS[0])
+    metric = CalibrationError(device="cpu")
+    metric.update(y, p)
+    assert metric.to("cpu").compute().item() == tn.ece(y, p)
+    assert metric.device == torch.device("cpu")
+
+
+MESSAGES = [
+    ({"kind": "top-label"}, "`kind` must be 'binary', 'confidence' or 'classwise'; got 'top-label'"),
+    ({"kind": "classwise"}, "`n_classes` must be a whole number ≥ 2 for kind='classwise'; got None"),
+    ({"kind": "classwise", "n_classes": 1.0}, "`n_classes` must be a whole number"),
+    ({"bins": tn.EqualMass(3)}, "`bins` must have fixed edges"),
+    ({"bins": 0}, "`bins` must be a whole number ≥ 1"),
+    ({"norm": "rms"}, "`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got 'rms'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MESSAGES)
+def test_options_that_cannot_be_are_refused(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        CalibrationError(**options)
+
+
+def test_rows_of_another_shape_are_refused_and_change_nothing():
+    metric = CalibrationError(kind="confidence", from_logits=True)
+    y, z = some_rows(KINDS[2])
+    metric.update(y, z)
+    for bad, message in (
+        ((y, z[:, 0]), r"`logits` must have shape \(n, K\)"),
+        ((y, z[:, :3]), "`logits` must have 4 columns, as before or as told; got 3"),
+        ((y + 1, z), "class codes 0 to 3"),
+        ((y, z * float("nan")), "no nan"),
+    ):
+        with pytest.raises(tn.InputError, match=message):
+            metric.update(*bad)
+    assert metric.binned.n == 600
+
+
+def test_other_sums_are_refused():
+    metric = CalibrationError(bins=10)
+    with pytest.raises(tn.InputError, match="`others` must have the same `edges` as this metric"):
+        metric.merge_state(CalibrationError(bins=11))
+    with pytest.raises(tn.InputError, match="`others` must be metrics of this class; got int"):
+        metric.merge_state([1])
+    with pytest.raises(
+        tn.InputError, match="`state` must have the same `kind` as this metric, 'binary'; got 'confidence'"
+    ):
+        metric.load_state_dict(CalibrationError(kind="confidence").state_dict())
+    with pytest.raises(tn.InputError, match="`state` must be what `state_dict` gave"):
+        metric.load_state_dict({})
+    state = metric.state_dict()
+    with pytest.raises(tn.InputError, match=r"`state\['sums'\]` must be an int64 tensor of shape \(104,\)"):
+        metric.load_state_dict(state | {"sums": state["sums"].float()})
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (0, r"`y_prob` must lie in \[0, 1\]; 3 rows did not. `validate=True`"),
+        (1, "`y_true` must hold 0/1 or class codes; 3 labels were others"),
+        (2, "`bins` must cover every score; .* 3 scores lay outside"),
+        (3, "Rows of `y_prob` must sum to 1; 3 did not"),
+    ],
+)
+def test_rows_that_were_left_out_raise_at_the_end(fault, message):
+    metric = CalibrationError()
+    metric.update(*some_rows(KINDS[0]))
+    state = metric.state_dict()
+    state["sums"][-4 + fault] += 3
+    metric.load_state_dict(state)
+    with pytest.raises(tn.InputError, match=message):
+        metric.compute()
+    with pytest.raises(tn.InputError, match=message):
+        _ = metric.binned
+
+
+def one_process(rank, folder, options):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    y, p = some_rows(options)
+    metric = CalibrationError(**options)
+    if rank == 0:  # the other has no rows at first
+        metric.update(y[:150], p[:150])
+        metric.update(y[150:400], p[150:400])
+    first = metric.compute().item()
+    if rank == 1:
+        metric.update(y[400:], p[400:])
+    own = CalibrationError(sync=False, **options)
+    own.update(y[:50], p[:50])
+    torch.save((first, metric.compute().item(), own.compute().item()), f"{folder}/{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this build of torch has no distributed package")
+@pytest.mark.parametrize("options", [KINDS[0], KINDS[3]], ids=str)
+def test_two_processes_see_all_rows(tmp_path, options):
+    context = torch.multiprocessing.get_context("fork")
+    workers = [context.Process(target=one_process, args=(rank, str(tmp_path), options)) for rank in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    y, p = some_rows(options)
+    expected = tuple(tn.ece(y[:n], p[:n], **rows_of(options)) for n in (400, 600, 50))
+    assert [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)] == [expected, expected]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_update_on_cuda_never_waits(options):
+    y, p = (rows.cuda() for rows in some_rows(options))
+    metric = CalibrationError(device="cuda:0", **options)
+    metric.update(y, p)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        metric.update(y, p)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    expected = tn.ece(y.cpu(), p.cpu(), **rows_of(options))
+    assert metric.compute().item() == pytest.approx(expected, abs=1e-6)
