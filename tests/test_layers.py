@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
+    "engines": {"_tally", "_input"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
     "cli": {
@@ -35,14 +36,14 @@ TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typ
 LIBRARIES = {
     "scipy": {"_numerics", "infer", "recalibrate"},
     "sklearn": {"recalibrate"},
-    "narwhals": {"_input", "results", "cli"},
+    "narwhals": {"_input", "results", "engines", "cli"},
     "matplotlib": {"plot"},
     "click": {"cli"},
     "rich": {"cli"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
-    # Readers of files, until there is a package of engines.
-    "polars": {"cli"},
+    "polars": {"cli", "engines"},
+    "duckdb": {"engines"},
     "pyarrow": {"cli"},
 }
 

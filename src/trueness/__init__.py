@@ -82,6 +82,7 @@ __all__ = [
     "cumulative_walk",
     "ece",
     "ece_interval",
+    "engines",
     "epsilon",
     "estimation_error",
     "gce",
@@ -101,6 +102,7 @@ __all__ = [
     "report",
     "results",
     "sample_size",
+    "scan",
     "show_versions",
     "simulate",
     "smooth_ece",
@@ -113,7 +115,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from trueness import infer, measure, plot, recalibrate, results, simulate
+    from trueness import engines, infer, measure, plot, recalibrate, results, simulate
     from trueness._report.report import Report, report
     from trueness._tally.accept import binned, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
@@ -135,6 +137,7 @@ if TYPE_CHECKING:
         TruenessError,
         TruenessWarning,
     )
+    from trueness.engines import scan
     from trueness.infer import calibration_test, compare, cumulative_walk, ece_interval, noise_floor, reliability_bands
     from trueness.measure import (
         ace,
@@ -245,6 +248,7 @@ __getattr__, __dir__ = lazily(
             "EqualWidth",
             "Isotonic",
         ),
+        "engines": ("scan",),
         "infer": ("calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"),
         "recalibrate": (
             "BayesianBinning",
@@ -312,6 +316,7 @@ __getattr__, __dir__ = lazily(
         "_report.report": ("Report", "report"),
         "_versions": ("show_versions",),
         "": (
+            "engines",
             "infer",
             "measure",
             "plot",
