@@ -71,10 +71,10 @@ def _counted(frame: Any, question: Question) -> dict[str, Any]:
     faults = _faults(scores, question, nw)
     flagged = flagged.with_columns(*[_as_int(complete & f.when, nw).alias(f.name) for f in faults])
     for low, high, value, where in (
-        ("lowest", "highest", nw.min_horizontal(*scores), "outside"),
+        ("lowest", "highest", _end(scores, nw.min_horizontal, nw), "outside"),
         ("fewest", "most", nw.col("total"), "unsummed"),
     ):
-        top = nw.max_horizontal(*scores) if where == "outside" else value
+        top = _end(scores, nw.max_horizontal, nw) if where == "outside" else value
         flagged = flagged.with_columns(
             nw.when(nw.col(where) == 1).then(value).otherwise(nw.lit(1.0)).alias(low),
             nw.when(nw.col(where) == 1).then(top).otherwise(nw.lit(1.0 if where == "unsummed" else 0.0)).alias(high),
@@ -91,6 +91,11 @@ def _counted(frame: Any, question: Question) -> dict[str, Any]:
     row = answer.lazy().collect()
     ends = ("lowest", "fewest", "highest", "most")
     return {name: _number(row.get_column(name).to_list()[0], name in ends) for name in row.columns}
+
+
+def _end(scores: list[str], of: Any, nw: Any) -> Any:
+    # Spark has no least or greatest of one column.
+    return nw.col(scores[0]) if len(scores) == 1 else of(*scores)
 
 
 def _number(value: Any, is_float: bool) -> float:

@@ -155,7 +155,7 @@ def _with_exponent(frame: Any, nw: Any) -> Any:
 
 
 def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], least: bool, nw: Any) -> Any:
-    for level in range(3):
+    for level in range(max(_TERMS[term] for term in terms)):
         deep = [term for term in terms if _TERMS[term] > level]
         scale = _UP if level == 0 else _DOWN
         frame = frame.with_columns(*[(nw.col(term) * scale).alias(term) for term in deep])

@@ -214,10 +214,7 @@ def _viewed(safe: Any, question: Question, scores: list[str], kept: list[str], n
     if question.view == "binary":
         return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
     if question.view == "classwise":
-        named = safe.rename({f"x{i}": str(i) for i in range(len(scores))})
-        places = [str(i) for i in range(len(scores))]
-        long = named.unpivot(on=places, index=["code", "ok", *kept], variable_name="name", value_name="p")
-        long = long.with_columns(nw.col("name").cast(nw.Int64).alias("part"))
+        long = _unpivoted(safe, scores, ["code", "ok", *kept], nw)
         hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
         return long.select("p", hit.alias("y"), "ok", "part", *kept)
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
@@ -231,3 +228,15 @@ def _viewed(safe: Any, question: Question, scores: list[str], kept: list[str], n
     hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
     part = ["part"] if question.split else []
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
+
+
+def _unpivoted(safe: Any, scores: list[str], index: list[str], nw: Any) -> Any:
+    """A row per class, with its place and score as part and p."""
+    if safe.implementation is nw.Implementation.DUCKDB:
+        # narwhals unpivots on DuckDB's default connection, where the tables of another one are not known.
+        parts = f"unnest(range({len(scores)})) AS part, unnest([{', '.join(scores)}]) AS p"
+        return nw.from_native(nw.to_native(safe).project(f"{', '.join(index)}, {parts}"))
+    named = safe.rename({x: str(i) for i, x in enumerate(scores)})
+    places = [str(i) for i in range(len(scores))]
+    long = named.unpivot(on=places, index=index, variable_name="name", value_name="p")
+    return long.with_columns(nw.col("name").cast(nw.Int64).alias("part"))

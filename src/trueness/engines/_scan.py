@@ -187,7 +187,8 @@ def scan(
     else:
         found = _of_path(source, question, engine, rule)
     if by is None:
-        return found[()]
+        whole: Tally | Binned = found[()]
+        return whole
     return {key[0] if isinstance(by, str) else key: sums for key, sums in found.items()}
 
 

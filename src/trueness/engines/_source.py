@@ -102,7 +102,7 @@ def _by_polars(paths: list[str], suffix: str, numbers: list[str]) -> Any:
     return pl.scan_csv(paths, separator=_TEXT[suffix], schema_overrides=wide, infer_schema_length=10_000)
 
 
-def _by_duckdb(paths: list[str], suffix: str, numbers: list[str]) -> Any:
+def _by_duckdb(paths: Any, suffix: str, numbers: list[str]) -> Any:
     import duckdb
 
     connection = duckdb.connect()
