@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.tally import Binned, Tally
     from trueness._versions import show_versions
+    from trueness.engines import scan
     from trueness.errors import (
         DroppedRowsWarning,
         FewClustersWarning,
@@ -137,7 +138,6 @@ if TYPE_CHECKING:
         TruenessError,
         TruenessWarning,
     )
-    from trueness.engines import scan
     from trueness.infer import calibration_test, compare, cumulative_walk, ece_interval, noise_floor, reliability_bands
     from trueness.measure import (
         ace,

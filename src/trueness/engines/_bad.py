@@ -65,19 +65,21 @@ def _counted(frame: Any, question: Question) -> dict[str, Any]:
         *[_as_int(flag.when, nw).alias(flag.name) for flag in flags],
         code_of(order, text).alias("code"),
         sum_of(scores, nw).alias("total"),
+        _end(scores, nw.min_horizontal, nw).alias("low"),
+        _end(scores, nw.max_horizontal, nw).alias("high"),
     )
     flagged = flagged.with_columns(_as_int(_any([nw.col(f.name) == 1 for f in flags]), nw).alias("incomplete"))
     complete = nw.col("incomplete") == 0
     faults = _faults(scores, question, nw)
     flagged = flagged.with_columns(*[_as_int(complete & f.when, nw).alias(f.name) for f in faults])
-    for low, high, value, where in (
-        ("lowest", "highest", _end(scores, nw.min_horizontal, nw), "outside"),
-        ("fewest", "most", nw.col("total"), "unsummed"),
+    for low, high, of, where, neutral in (
+        ("lowest", "highest", ("low", "high"), "outside", (1.0, 0.0)),
+        ("fewest", "most", ("total", "total"), "unsummed", (1.0, 1.0)),
     ):
-        top = _end(scores, nw.max_horizontal, nw) if where == "outside" else value
+        bad = nw.col(where) == 1
         flagged = flagged.with_columns(
-            nw.when(nw.col(where) == 1).then(value).otherwise(nw.lit(1.0)).alias(low),
-            nw.when(nw.col(where) == 1).then(top).otherwise(nw.lit(1.0 if where == "unsummed" else 0.0)).alias(high),
+            nw.when(bad).then(nw.col(of[0])).otherwise(nw.lit(neutral[0])).alias(low),
+            nw.when(bad).then(nw.col(of[1])).otherwise(nw.lit(neutral[1])).alias(high),
         )
     counts = [f.name for f in (*flags, *faults)] + ["incomplete"]
     answer = flagged.select(

@@ -52,23 +52,19 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     import narwhals.stable.v2 as nw
 
     schema = chosen(frame, question)
-    columns = [_as_float(nw.col(name), schema[name], nw).alias(f"x{i}") for i, name in enumerate(question.scores)]
+    columns = [nw.col(name).cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
     label = _as_label(nw.col(question.label), schema[question.label], question.label, nw)
     columns.append(label.alias("t"))
     if question.weight is not None:
-        columns.append(_as_float(nw.col(question.weight), schema[question.weight], nw).alias("w"))
+        columns.append(nw.col(question.weight).cast(nw.Float64).alias("w"))
     columns += [nw.col(name).alias(f"by{i}") for i, name in enumerate(question.by)]
     raw = frame.select(*columns)
     return raw, _label_order(raw, question, str(schema[question.label]))
 
 
-def _as_float(column: Any, dtype: Any, nw: Any) -> Any:
-    return column.cast(nw.Int64).cast(nw.Float64) if str(dtype) == "Boolean" else column.cast(nw.Float64)
-
-
 def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:
     if _is_number(dtype):
-        return _as_float(column, dtype, nw)
+        return column.cast(nw.Float64)
     if str(dtype) == "String" or _is_category(dtype):
         return column.cast(nw.String)
     if str(dtype) == "Object":  # pandas' booleans with gaps, and mixtures: compared as they are
