@@ -196,7 +196,8 @@ def _of_path(source: Any, question: Question, engine: PathEngine, rule: BinRule)
     try:
         return _scanned(opened(source, question, engine), question, rule)
     except Exception as reason:
-        if type(reason).__module__.partition(".")[0] not in ("polars", "duckdb", "_duckdb"):
+        home, name = type(reason).__module__.partition(".")[0], type(reason).__name__
+        if home not in ("polars", "duckdb", "_duckdb") and (home, name) != ("narwhals", "ComputeError"):
             raise
         names = source if isinstance(source, list | tuple) else [source]
         first = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
