@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.engines import _scan, _source
+from trueness.engines import _gather, _scan, _source
 
 ROWS = pl.DataFrame(
     {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"], "w": [1.0, 2.0, 0.5, 1.0]}
@@ -81,6 +81,29 @@ def test_classes_without_a_name_for_every_column_are_refused():
     rows = pl.LazyFrame({"a": [0.5, 0.5], "b": [0.5, 0.5], "y": ["u", "u"]})
     with pytest.raises(tn.InputError, match="one distinct value per score column; got 1 \\('u'\\) for 2 columns"):
         ask(rows, score=["a", "b"])
+
+
+def test_columns_that_may_be_meant_by_name_or_by_place_are_refused():
+    rows = pl.LazyFrame({"1": [0.5, 0.4], "0": [0.5, 0.6], "y": [0, 1]})
+    with pytest.raises(tn.InputError, match="columns of class codes in order; they are named '1', '0'"):
+        ask(rows, score=["1", "0"])
+    assert ask(rows, score=["1", "0"], labels=[1, 0]).classes == (1, 0)
+    named = pl.LazyFrame({"a": [0.5, 0.4], "b": [0.5, 0.6], "y": ["a", "b"]})
+    with pytest.raises(tn.InputError, match="`labels` must name the score columns in their order"):
+        ask(named, score=["a", "b"], labels=["b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("y", "event", "n"), [(["u", "u"], "u", 2), (["u", "u"], "v", 0), ([3, 3], 3, 2), ([3, 3], 4, 0)]
+)
+def test_one_label_is_the_event_or_it_is_not(y, event, n):
+    rows = pl.LazyFrame({"p": [0.5, 0.6], "y": y})
+    assert ask(rows, pos_label=event).parts[0].events.sum() == n
+
+
+def test_weights_that_vanish_when_squared_are_refused():
+    with pytest.raises(tn.InputError, match=r"largest weight above 2\*\*-332; it is about 2\*\*-665"):
+        ask(ROWS.lazy().with_columns(w=pl.lit(1e-200)), weight="w")
 
 
 def test_dropped_rows_are_counted():
@@ -155,10 +178,10 @@ def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path):
         ask(tmp_path / "rows.parquet", engine="duckdb")
 
 
-@pytest.mark.parametrize("source", [ROWS.lazy(), duckdb.from_arrow(ROWS.to_arrow())], ids=["polars", "duckdb"])
-def test_good_rows_of_a_local_engine_go_the_quick_way(monkeypatch, source):
+@pytest.mark.parametrize("engine", [pl.LazyFrame, lambda rows: duckdb.from_arrow(rows.to_arrow())])
+def test_good_rows_of_a_local_engine_go_the_quick_way(monkeypatch, engine):
     monkeypatch.setattr(_scan, "rows_of", None)
-    assert ask(source) == tn.binned(ROWS["y"], ROWS["p"])
+    assert ask(engine(ROWS)) == tn.binned(ROWS["y"], ROWS["p"])
 
 
 def test_many_batches_add_up():
@@ -215,3 +238,8 @@ def test_equal_weights_lose_no_digit_in_long_runs():
     n = 1_000_000
     rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1)})
     assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-15)
+
+
+def test_a_bin_too_full_for_exact_sums_is_refused():
+    with pytest.raises(tn.InputError, match=r"at most 2\*\*35 rows to be summed exactly; one has 34,359,738,369"):
+        _gather.refuse_overflow(np.array([5, 2**35 + 1]))

@@ -15,6 +15,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
+from trueness.engines._gather import refuse_overflow
 from trueness.engines._question import Question
 from trueness.errors import InputError
 
@@ -54,6 +55,7 @@ def streamed(frame: Any, question: Question, schema: Any, rule: BinRule) -> Binn
     except (InputError, _UntoldError):
         return None
     assert found.table is not None
+    refuse_overflow(found.table[:, :, 0])
     return Binned("binary", (Bins(found.edges, found.table, moments=True),))
 
 

@@ -12,6 +12,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, EqualWidth, refuse_uncovered
 from trueness.engines._cells import BAD, UNWEIGHED
 from trueness.engines._rows import Rows
+from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
 __all__ = ["Columns", "Group", "bins_of", "cells_of", "collected", "of_groups", "of_parts"]
@@ -20,8 +21,8 @@ Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
 
-# Up to this total weight the exact sums, in units of 2⁻²⁷ and 2⁻⁵³, fit 64 bits.
-_MOST_WHOLE = 2.0**35
+# Up to so many rows, or so much weight, the exact sums of parts of scores fit 64 bits.
+_MOST_WHOLE = 2**35
 
 
 def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
@@ -86,10 +87,19 @@ def summed_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
     size = edges.size - 1
     if "m0" in good:
         return _weighted_bins(good, place, label, edges)
+    refuse_overflow(good["n"])
     table = np.zeros((size, 2, 5), dtype=np.int64)
     sums = np.column_stack([good[name] for name in ("n", "hi", "lo", "hi2", "lo2")])
     np.add.at(table, (place, label), sums)
     return Bins(edges, table, moments=True)
+
+
+def refuse_overflow(n: Ints) -> None:
+    """Raise if a sum may have passed 64 bits: engines do not say so."""
+    if n.size and n.max() > _MOST_WHOLE:
+        raise InputError(
+            f"A bin must have at most 2**35 rows to be summed exactly; one has {int(n.max()):,}. Ask for more bins."
+        )
 
 
 def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
@@ -97,12 +107,13 @@ def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bi
     order = np.lexsort((good["e"], label, place))
     good = {name: values[order] for name, values in good.items()}
     place, label = place[order], label[order]
+    refuse_overflow(good["n"])
     floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
     w, ww, wp, wpp = (_value(good, term) for term in ("m", "mm", "mp", "mpp"))
     np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
     np.add.at(count, place, good["n"])
     whole = not good["broken"].any()
-    return Bins(edges, None, np.where(np.isfinite(floats), floats, 0.0), count, moments=True, whole=whole)
+    return Bins(edges, None, floats, count, moments=True, whole=whole)
 
 
 def _value(good: Columns, term: str) -> Floats:

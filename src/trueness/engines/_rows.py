@@ -89,12 +89,32 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
                 f"got {wrong[0]!r}."
             )
     if question.labels is not None:
+        _refuse_contradiction(question.labels, question.scores)
         return question.labels
     if question.binary:
         return _two(raw, question, text)
     if not text:
+        _refuse_permuted_codes(question.scores)
         return tuple(range(len(question.scores)))
     return _named(raw, question)
+
+
+def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
+    if set(labels) == set(scores) and labels != scores:
+        raise InputError(
+            f"`labels` must name the score columns in their order; it says {_listed(labels)}, they are named "
+            f"{_listed(scores)}. Leave `labels` out to go by the names."
+        )
+
+
+def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
+    """Columns named 2, 0, 1 beside labels 0, 1, 2 may be meant by name or by place."""
+    codes = [str(i) for i in range(len(scores))]
+    if list(scores) != codes and sorted(scores) == sorted(codes):
+        raise InputError(
+            f"`score` must have the columns of class codes in order; they are named {_listed(scores)}. "
+            f"Say `labels=[{', '.join(scores)}]` to go by the names."
+        )
 
 
 def _two(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
@@ -116,8 +136,11 @@ def _two(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
             f"`label` column {question.label!r} must hold two values when there is one score column; beside "
             f"{question.pos_label!r} it holds {_listed(others)}."
         )
-    other = others[0] if others else ("" if question.pos_label else "-") if text else question.pos_label - 1
-    return (other, question.pos_label)
+    if others:
+        return (others[0], question.pos_label)
+    if isinstance(question.pos_label, str):
+        return (question.pos_label + "?", question.pos_label)  # some other string; none is there
+    return (question.pos_label - 1, question.pos_label)
 
 
 def _named(raw: Any, question: Question) -> tuple[Any, ...]:

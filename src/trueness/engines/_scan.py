@@ -30,6 +30,9 @@ Source: TypeAlias = Any
 # Beyond so many edges, comparing with each costs more than a second group-by.
 _FEW_EDGES = 64
 
+# Squares of weights are summed, which must not vanish.
+_LEAST_EXPONENT = -332
+
 
 @overload
 def scan(
@@ -260,10 +263,19 @@ def _settle(frame: Any, question: Question, numbers: Columns, marked: Any) -> No
     """Explain or drop bad rows; refuse weights of which none is above 0."""
     if (marked == BAD).any():
         settle_bad_rows(frame, question)
+    if question.weight is None:
+        return
     unweighed = marked == UNWEIGHED
-    if unweighed.any() and not (~unweighed & (marked != BAD)).any():
+    good = ~unweighed & (marked != BAD)
+    if unweighed.any() and not good.any():
         n = int(numbers["n"][unweighed].sum())
         raise InputError(f"`weight` column {question.weight!r} must have a weight above 0; all {n:,} are 0.")
+    largest = numbers["e"][good].max(initial=-1100)
+    if good.any() and largest < _LEAST_EXPONENT:
+        raise InputError(
+            f"`weight` column {question.weight!r} must have its largest weight above 2**{_LEAST_EXPONENT}; it is about "
+            f"2**{largest}. Multiply all weights by one number: calibration errors do not change."
+        )
 
 
 def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any) -> dict[Group, Any]:
