@@ -71,12 +71,13 @@ def of_spark(session, table):
     return session.createDataFrame(one).where("1 = 0")
 
 
-@pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
+# Half of the cases, still more than forty, for each of these: a case takes a second of a cluster.
+@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
 def test_spark_gives_what_memory_gives(spark, one):
     run(one, of_spark(spark, one.table).repartition(3))
 
 
-@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", CASES[1::2], ids=lambda one: one.name)
 def test_spark_connect_gives_what_memory_gives(connect, one):
     run(one, of_spark(connect, one.table))
 
@@ -94,7 +95,11 @@ def test_ibis_gives_what_memory_gives(one):
     run(one, pytest.importorskip("ibis").memtable(one.table))
 
 
-@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+# SQLFrame cannot make a frame of no known type, and takes half a minute to write the query of a weighted one.
+FEW = [one for one in CASES[::3] if one.table.num_rows > 2 and "weight" not in one.options]
+
+
+@pytest.mark.parametrize("one", FEW, ids=lambda one: one.name)
 def test_sqlframe_gives_what_memory_gives(one):
     session = pytest.importorskip("sqlframe.duckdb").DuckDBSession()
     run(one, session.createDataFrame(one.table.to_pandas(types_mapper=pd.ArrowDtype)))

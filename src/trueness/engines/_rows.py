@@ -255,7 +255,5 @@ def _unpivoted(safe: Any, scores: list[str], index: list[str], nw: Any) -> Any:
         # narwhals unpivots on DuckDB's default connection, where the tables of another one are not known.
         parts = f"unnest(range({len(scores)})) AS part, unnest([{', '.join(scores)}]) AS p"
         return nw.from_native(nw.to_native(safe).project(f"{', '.join(index)}, {parts}"))
-    named = safe.rename({x: str(i) for i, x in enumerate(scores)})
-    places = [str(i) for i in range(len(scores))]
-    long = named.unpivot(on=places, index=index, variable_name="name", value_name="p")
-    return long.with_columns(nw.col("name").cast(nw.Int64).alias("part"))
+    long = safe.unpivot(on=scores, index=index, variable_name="name", value_name="p")
+    return long.with_columns(nw.col("name").str.slice(1).cast(nw.Int64).alias("part"))
