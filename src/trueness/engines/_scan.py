@@ -212,6 +212,8 @@ def _scanned(frame: Any, question: Question, rule: BinRule) -> dict[Group, Any]:
     quick = _in_memory(frame, question, rule) or streamed(frame, question, schema, rule)
     if quick is not None:
         return {(): quick}
+    # Polars fuses what it is asked lazily; eagerly, each step would be a copy of every row.
+    frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
     if rule.fixed_edges is not None and (rows.weighted or not _is_long(rule)):
         return _with_fixed_edges(frame, question, rows, rule)
