@@ -27,15 +27,22 @@ _MOST_WHOLE = 2**35
 
 def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     """The rows of the answer: numbers as arrays, and the group of each."""
-    import narwhals.stable.v2 as nw
-
     lazy = query.lazy()
-    answer = lazy.collect(engine="streaming") if lazy.implementation is nw.Implementation.POLARS else lazy.collect()
+    answer = lazy.collect(**_how(lazy))
     by = [f"by{i}" for i in range(rows.n_by)]
     columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in by}
     numbers = {name: v.astype(np.float64 if name in ("p", "least") else np.int64) for name, v in columns.items()}
     keys = [[None if is_missing(v) else v for v in answer.get_column(name).to_list()] for name in by]
     return numbers, list(zip(*keys, strict=True)) if by else [()] * len(answer)
+
+
+def _how(lazy: Any) -> dict[str, Any]:
+    if not lazy.implementation.is_polars():
+        return {}
+    import polars as pl
+
+    streams = tuple(int(part) for part in pl.__version__.split(".")[:2]) >= (1, 23)
+    return {"engine": "streaming"} if streams else {}
 
 
 def of_groups(numbers: Columns, groups: list[Group]) -> Iterator[tuple[Group, Columns]]:

@@ -95,7 +95,7 @@ def _by_polars(paths: list[str], suffix: str, numbers: list[str]) -> Any:
     import polars as pl
 
     if suffix in _PARQUET:
-        return pl.scan_parquet(paths, missing_columns="raise")
+        return pl.scan_parquet(paths)
     names = pl.scan_csv(paths, separator=_TEXT[suffix], infer_schema_length=0).collect_schema().names()
     # A column of scores may begin with whole numbers; it must not be taken for integers.
     wide: Any = {name: pl.Float64 for name in numbers if name in names}
