@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
+    "engines": {"_tally", "_input"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
     "torch": {"engines", "_tally", "measure"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
@@ -40,7 +41,7 @@ TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typ
 LIBRARIES = {
     "scipy": {"_numerics", "infer", "recalibrate", "reproduce"},
     "sklearn": {"recalibrate", "reproduce"},
-    "narwhals": {"_input", "results", "cli"},
+    "narwhals": {"_input", "results", "engines", "cli"},
     "matplotlib": {"plot", "reproduce"},
     "click": {"cli"},
     "rich": {"cli"},
@@ -50,8 +51,9 @@ LIBRARIES = {
     "markupsafe": {"_report"},
     "torch": {"torch"},
     "triton": {"torch"},
-    # Readers of files, until there is a package of engines.
-    "polars": {"cli"},
+    # Readers of files.
+    "polars": {"cli", "engines"},
+    "duckdb": {"engines"},
     "pyarrow": {"cli"},
 }
 

@@ -86,6 +86,7 @@ __all__ = [
     "cumulative_walk",
     "ece",
     "ece_interval",
+    "engines",
     "epsilon",
     "estimation_error",
     "gce",
@@ -105,6 +106,7 @@ __all__ = [
     "report",
     "results",
     "sample_size",
+    "scan",
     "show_versions",
     "simulate",
     "sketch",
@@ -118,7 +120,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from trueness import infer, measure, plot, recalibrate, results, simulate
+    from trueness import engines, infer, measure, plot, recalibrate, results, simulate
     from trueness._report.report import Report, report
     from trueness._tally.accept import binned, sketch, tally
     from trueness._tally.accumulator import Accumulator
@@ -126,6 +128,7 @@ if TYPE_CHECKING:
     from trueness._tally.sketch import Sketch
     from trueness._tally.tally import Binned, Tally
     from trueness._versions import show_versions
+    from trueness.engines import scan
     from trueness.errors import (
         DroppedRowsWarning,
         FewClustersWarning,
@@ -258,6 +261,7 @@ __getattr__, __dir__ = lazily(
             "EqualWidth",
             "Isotonic",
         ),
+        "engines": ("scan",),
         "infer": ("calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"),
         "recalibrate": (
             "BayesianBinning",
@@ -326,6 +330,7 @@ __getattr__, __dir__ = lazily(
         "_report.report": ("Report", "report"),
         "_versions": ("show_versions",),
         "": (
+            "engines",
             "infer",
             "measure",
             "plot",

@@ -1,0 +1,161 @@
+"""`tn.scan` of Parquet against the engine's bare scan and its own group-by, as a Markdown table of ratios.
+
+    python benchmarks/engines.py                      # 10^8 rows, some 600 MB in a temporary folder
+    python benchmarks/engines.py --rows 10000000      # a tenth of them; the bars are for the full size
+    python benchmarks/engines.py --spark              # also a Spark cluster of one and of two workers; needs Java
+
+The file has a float32 score and a bool label in row groups of 2^20 rows. "Bare" sums both columns; "by hand" groups by
+⌊10 p⌋ and sums both, which misplaces scores at edges and adds floats in any order. Calls take turns, and ratios are
+taken within a round. Memory is the peak of a process of its own, with what the same process needs for a file
+of one row beside it.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import trueness as tn
+
+RATIO_BAR = 1.3
+MEMORY_BAR = 400.0
+GROUP = 1 << 20
+
+
+def write(path: Path, n: int) -> None:
+    """Scores drawn from a beta distribution and labels that are calibrated, row group by row group."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    schema = pa.schema([("p", pa.float32()), ("y", pa.bool_())])
+    with pq.ParquetWriter(path, schema) as file:
+        for start in range(0, n, GROUP):
+            p = rng.beta(2, 5, min(GROUP, n - start)).astype(np.float32)
+            file.write_table(pa.table({"p": p, "y": rng.random(p.size) < p}, schema=schema), row_group_size=GROUP)
+
+
+def polars_bare(path: Path) -> Any:
+    import polars as pl
+
+    return pl.scan_parquet(path).select(pl.col("p").sum(), pl.col("y").sum()).collect(engine="streaming")
+
+
+def polars_by_hand(path: Path) -> Any:
+    import polars as pl
+
+    place = (pl.col("p") * 10).floor().cast(pl.Int64).alias("bin")
+    rows = pl.scan_parquet(path).group_by(place)
+    return rows.agg(pl.len(), pl.col("p").sum(), pl.col("y").sum()).collect(engine="streaming")
+
+
+def duckdb_bare(path: Path) -> Any:
+    import duckdb
+
+    return duckdb.read_parquet(str(path)).aggregate("sum(p), sum(y::INT)").fetchall()
+
+
+def duckdb_by_hand(path: Path) -> Any:
+    import duckdb
+
+    sums = "floor(p * 10)::INT AS bin, count(*), sum(p), sum(y::INT)"
+    return duckdb.read_parquet(str(path)).aggregate(sums, "bin").fetchall()
+
+
+def scanned(path: Path, engine: Any) -> Any:
+    return tn.scan(path, label="y", score="p", engine=engine)
+
+
+BARE: dict[str, Callable[[Path], Any]] = {"polars": polars_bare, "duckdb": duckdb_bare}
+BY_HAND: dict[str, Callable[[Path], Any]] = {"polars": polars_by_hand, "duckdb": duckdb_by_hand}
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds that pass, and seconds of CPU time on all cores."""
+    start = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - start[0], time.process_time() - start[1]
+
+
+def rounds(engine: str, path: Path, n: int) -> tuple[list[float], float]:
+    """Median ratios of the scan to the bare scan and to the group-by, in seconds and in CPU time; and its seconds."""
+    calls = [lambda: BARE[engine](path), lambda: BY_HAND[engine](path), lambda: scanned(path, engine)]
+    for call in calls:
+        call()
+    times = np.array([[timed(call) for call in calls] for _ in range(n)])
+    ratios = np.median(times[:, 2:] / times[:, :2], axis=0)
+    return [*ratios[0], *ratios[1]], float(np.median(times[:, 2, 0]))
+
+
+def peak(engine: str, path: Path) -> float:
+    """Megabytes at the peak of a process that scans the file and nothing else."""
+    command = [sys.executable, __file__, "--measure", engine, str(path)]
+    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def measure(engine: str, path: str) -> None:
+    scanned(Path(path), engine)
+    # Not ru_maxrss: a child process begins with its parent's.
+    status = Path("/proc/self/status").read_text(encoding="ascii").split()
+    print(json.dumps(int(status[status.index("VmHWM:") + 1]) / 1024))
+
+
+def spark_scaling(path: Path, folder: Path, n: int) -> float:
+    """How much longer a scan takes on one worker than on two, of one core each."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from local_cluster import SparkCluster
+
+    seconds = []
+    for workers in (1, 2):
+        place = folder / f"spark-{workers}"
+        place.mkdir()
+        cluster = SparkCluster(place, n=workers, cores=1)
+        try:
+            session = cluster.session(cores=workers)
+            session.conf.set("spark.sql.files.maxPartitionBytes", str(16 << 20))
+            rows = session.read.parquet(str(path))
+            tn.scan(rows, label="y", score="p")
+            calls = [timed(lambda r=rows: tn.scan(r, label="y", score="p"))[0] for _ in range(n)]
+            seconds.append(statistics.median(calls))
+            session.stop()
+        finally:
+            cluster.close()
+    return seconds[0] / seconds[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10**8)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--measure", nargs=2, metavar=("ENGINE", "PATH"))
+    asked = parser.parse_args()
+    if asked.measure:
+        measure(*asked.measure)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path, one = Path(folder, "rows.parquet"), Path(folder, "one.parquet")
+        write(path, asked.rows)
+        write(one, 1)
+        print(f"{asked.rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB of Parquet\n")
+        print("| engine | × bare scan | (CPU) | × by hand | (CPU) | at most | rows/s | peak MB | of one row | below |")
+        print("|---|---|---|---|---|---|---|---|---|---|")
+        for engine in BARE:
+            ratios, seconds = rounds(engine, path, asked.rounds)
+            cells = [*(f"{ratio:.2f}" for ratio in ratios), f"{RATIO_BAR:g}", f"{asked.rows / seconds:,.0f}"]
+            cells += [f"{peak(engine, path):,.0f}", f"{peak(engine, one):,.0f}", f"{MEMORY_BAR:g}"]
+            print(f"| {engine} | {' | '.join(cells)} |", flush=True)
+        if asked.spark:
+            print(f"\nSpark, one worker / two workers: {spark_scaling(path, Path(folder), asked.rounds):.2f}")
+
+
+if __name__ == "__main__":
+    main()

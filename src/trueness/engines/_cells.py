@@ -1,0 +1,187 @@
+"""The cell of a row, as an expression, and the sums of each cell, as one group-by."""
+
+from typing import Any
+
+import numpy as np
+
+from trueness._tally.rules import BinRule, EqualWidth
+from trueness.engines._rows import Rows
+from trueness.typing import Floats
+
+__all__ = ["BAD", "UNWEIGHED", "binned_query", "distinct_query", "place_in", "place_of"]
+
+BAD = -10
+"""The cell of rows with a bad value."""
+
+UNWEIGHED = -20
+"""The cell of good rows of weight 0."""
+
+_UP, _DOWN = 2.0**26, 2.0**27
+
+
+def place_of(rule: BinRule) -> Any:
+    """The bin of the score p as Float64: what binary search on the edges finds.
+
+    A score of exactly 1 may be placed one past the last of bins of equal width; a score outside the edges is placed
+    at −1 or one past the last.
+    """
+    edges = rule.fixed_edges
+    assert edges is not None
+    return place_in(rule.n) if isinstance(rule, EqualWidth) else _place_among(edges)
+
+
+def place_in(n: int) -> Any:
+    """The bin among n of equal width.
+
+    ⌊p·n⌋ alone is wrong on either side of an edge, because the product is rounded. The nearest edge is known with
+    certainty, and comparing with that one float decides.
+    """
+    import narwhals.stable.v2 as nw
+
+    p = nw.col("p")
+    if n & (n - 1) == 0:  # the product is exact
+        return (p * float(n)).floor()
+    nearest = (p * float(n) + 0.5).floor()
+    # Polars divides by a constant as it multiplies by the reciprocal, which rounds twice; p · 0 + n is no constant.
+    edge = nearest / (p * 0.0 + float(n))
+    return nearest - (p < edge).cast(nw.Int64).cast(nw.Float64)
+
+
+def _place_among(edges: Floats) -> Any:
+    import narwhals.stable.v2 as nw
+
+    p = nw.col("p")
+    place = (p > float(edges[-1])).cast(nw.Int64) - 1
+    for edge in edges[:-1]:
+        place = place + (p >= float(edge)).cast(nw.Int64)
+    return place.cast(nw.Float64)
+
+
+def binned_query(rows: Rows, place: Any, *, least: bool = False) -> tuple[Any, list[str]]:
+    """The group-by of rows by bin and label (and, with weights, by the exponent of the weight), and its keys.
+
+    Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
+    square likewise. `least` adds the smallest score of each cell.
+    """
+    return _weighted_query(rows, place, least) if rows.weighted else _plain_query(rows, place, least)
+
+
+def _plain_query(rows: Rows, place: Any, least: bool) -> tuple[Any, list[str]]:
+    import narwhals.stable.v2 as nw
+
+    p = nw.col("p")
+    keep = [*rows.keys, *(["p"] if least else [])]
+    placed = rows.frame.select(
+        place.alias("place"), "y", "ok", (p * _UP).alias("s"), (p * p).alias("q"), *keep
+    ).with_columns((nw.col("q") * _UP).alias("q"))
+    split = placed.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
+    whole = split.select(
+        _cell(nw.col("place"), nw),
+        *_integers(["hi", "hi2"], nw),
+        _rest("s", "hi", nw).alias("lo"),
+        _rest("q", "hi2", nw).alias("lo2"),
+        *keep,
+    )
+    keys = [*rows.keys, "cell"]
+    return _summed(whole, keys, ["hi", "lo", "hi2", "lo2"], least, nw), keys
+
+
+def _cell(place: Any, nw: Any) -> Any:
+    good = (place * 2.0 + nw.col("y").cast(nw.Float64)).cast(nw.Int64)
+    return nw.when(nw.col("ok") == 1).then(good).otherwise(nw.lit(BAD)).cast(nw.Int64).alias("cell")
+
+
+def _integers(names: list[str], nw: Any) -> list[Any]:
+    return [nw.col(name).cast(nw.Int64).alias(name) for name in names]
+
+
+def _rest(scaled: str, high: str, nw: Any) -> Any:
+    return ((nw.col(scaled) - nw.col(high)) * _DOWN).floor().cast(nw.Int64)
+
+
+def _summed(frame: Any, keys: list[str], sums: list[str], least: bool, nw: Any) -> Any:
+    wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
+    if least:
+        wanted.append(nw.col("p").min().alias("least"))
+    # Sums of integers come back from DuckDB as decimals.
+    types = [nw.col(name).cast(nw.Int64).alias(name) for name in ("n", *sums)]
+    return frame.group_by(*keys).agg(*wanted).with_columns(*types)
+
+
+_TERMS = {"m": 2, "mm": 2, "mp": 3, "mpp": 3}
+"""The terms of a weighted row, m = w / 2^e, and in how many parts of 26 or 27 bits each is summed.
+
+Products with a small score need the third part to keep twelve digits.
+"""
+
+
+def weighted_columns(terms: tuple[str, ...]) -> list[str]:
+    """The names of the sums of parts."""
+    return [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
+
+
+def _weighted_query(rows: Rows, place: Any, least: bool) -> tuple[Any, list[str]]:
+    import narwhals.stable.v2 as nw
+
+    frame = _with_exponent(rows.frame.with_columns(place.alias("place")), nw)
+    p, m = nw.col("p"), nw.col("m")
+    frame = frame.with_columns((m * m).alias("mm"), (m * p).alias("mp"))
+    frame = frame.with_columns((nw.col("mp") * p).alias("mpp"))
+    frame = frame.with_columns(_cell(nw.col("place"), nw)).with_columns(_unless_unweighed("cell", UNWEIGHED, nw))
+    keys = [*rows.keys, "cell", "e"]
+    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), least, nw), keys
+
+
+def _unless_unweighed(name: str, code: float, nw: Any) -> Any:
+    none = (nw.col("ok") == 1) & (nw.col("w") == 0.0)
+    return nw.when(none).then(nw.lit(code)).otherwise(nw.col(name)).alias(name)
+
+
+def _with_exponent(frame: Any, nw: Any) -> Any:
+    """The weight as m · 2^e.
+
+    Whole numbers of one exponent add without rounding, however large or small the weights; float sums would depend
+    on the order, and lose digits in long runs. An exponent off by one is harmless: m is then a little below 1, or 2.
+    """
+    w = nw.col("w")
+    frame = frame.with_columns(nw.when(w > 0.0).then(w).otherwise(nw.lit(1.0)).alias("positive"))
+    positive = nw.col("positive")
+    frame = frame.with_columns(
+        positive.log(2).floor().alias("e"), (positive != positive.floor()).cast(nw.Int64).alias("broken")
+    )
+    frame = frame.with_columns((nw.lit(2.0) ** nw.col("e")).alias("scale"))
+    frame = frame.with_columns((nw.col("positive") / nw.col("scale")).alias("m"))
+    return frame.with_columns(nw.col("e").cast(nw.Int64).alias("e"))
+
+
+def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], least: bool, nw: Any) -> Any:
+    for level in range(max(_TERMS[term] for term in terms)):
+        deep = [term for term in terms if _TERMS[term] > level]
+        scale = _UP if level == 0 else _DOWN
+        frame = frame.with_columns(*[(nw.col(term) * scale).alias(term) for term in deep])
+        frame = frame.with_columns(*[nw.col(term).floor().alias(f"{term}{level}") for term in deep])
+        frame = frame.with_columns(*[(nw.col(term) - nw.col(f"{term}{level}")).alias(term) for term in deep])
+    sums = weighted_columns(terms)
+    frame = frame.with_columns(*_integers(sums, nw))
+    return _summed(frame, keys, ["broken", *sums], least, nw)
+
+
+def distinct_query(
+    rows: Rows, only: np.ndarray[Any, np.dtype[Any]] | None = None, grid: int = 0
+) -> tuple[Any, list[str]]:
+    """The group-by of rows by distinct score, and its keys; `only` limits it to some cells of a grid."""
+    import narwhals.stable.v2 as nw
+
+    frame = rows.frame
+    if only is not None:
+        frame = frame.with_columns(place_in(grid).cast(nw.Int64).alias("place"))
+        frame = frame.filter(nw.col("place").is_in(only.tolist()) & (nw.col("ok") == 1))
+    score = nw.when(nw.col("ok") == 1).then(nw.col("p")).otherwise(nw.lit(float(BAD))).alias("p")
+    frame = frame.with_columns(score)
+    if not rows.weighted:
+        keys = [*rows.keys, "p"]
+        return _summed(frame, keys, ["y"], False, nw), keys
+    frame = _with_exponent(frame, nw).with_columns(_unless_unweighed("p", float(UNWEIGHED), nw))
+    frame = frame.with_columns((nw.col("m") * nw.col("m")).alias("mm"))
+    keys = [*rows.keys, "p", "y", "e"]
+    return _weighted_sums(frame, keys, ("m", "mm"), False, nw), keys

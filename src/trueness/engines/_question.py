@@ -1,0 +1,113 @@
+"""What is asked of a source: which columns, which view of them, what to do with missing values."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from trueness._input.scores import row_sum_tolerance
+from trueness._tally.views import View, check_kind
+from trueness.errors import InputError
+from trueness.typing import Kind, Missing
+
+__all__ = ["Question", "read_question"]
+
+
+class Question(NamedTuple):
+    """The arguments of a scan, checked as far as they can be without the source."""
+
+    label: str
+    scores: tuple[str, ...]
+    weight: str | None
+    by: tuple[str, ...]
+    view: View
+    labels: tuple[Any, ...] | None
+    pos_label: Any
+    missing: Missing
+    tolerance: float
+
+    @property
+    def binary(self) -> bool:
+        """Whether there is one column of scores."""
+        return self.view == "binary"
+
+    @property
+    def split(self) -> bool:
+        """Whether there is a part per class."""
+        return self.view in ("classwise", "top-label")
+
+
+def read_question(
+    label: Any,
+    score: Any,
+    weight: Any,
+    by: Any,
+    kind: Kind | None,
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+    missing: Missing,
+    sum_tolerance: float | None,
+) -> Question:
+    """Check the arguments against each other."""
+    if not isinstance(missing, str) or missing not in ("raise", "drop"):
+        raise InputError(f"`missing` must be 'raise' or 'drop'; got {missing!r}.")
+    binary = isinstance(score, str)
+    scores = (score,) if binary else _several(score)
+    view: View = "binary" if binary else check_kind(kind or "classwise")
+    if binary and kind not in (None, "classwise"):
+        raise InputError(f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column.")
+    if binary and sum_tolerance is not None:
+        raise InputError("`sum_tolerance` is for several score columns; `score` is one column.")
+    if not binary and pos_label is not None:
+        raise InputError("`pos_label` is for one score column; `score` names several, so use `labels=`.")
+    return Question(
+        _name(label, "label"),
+        scores,
+        None if weight is None else _name(weight, "weight"),
+        () if by is None else (by,) if isinstance(by, str) else _names(by, "by"),
+        view,
+        _order(labels, len(scores), pos_label),
+        pos_label,
+        missing,
+        row_sum_tolerance(_NO_FLOAT16, sum_tolerance),
+    )
+
+
+# Engines have no 16-bit floats, for which rows may be further from one.
+_NO_FLOAT16: Any = None
+
+
+def _name(given: Any, argument: str) -> str:
+    if not isinstance(given, str):
+        raise InputError(f"`{argument}` must be the name of a column; got {given!r}.")
+    return given
+
+
+def _names(given: Any, argument: str) -> tuple[str, ...]:
+    if isinstance(given, Sequence) and given and all(isinstance(name, str) for name in given):
+        if len(set(given)) == len(given):
+            return tuple(given)
+        raise InputError(f"`{argument}` must name each column once; got {list(given)!r}.")
+    raise InputError(f"`{argument}` must be the name of a column or a list of names; got {given!r}.")
+
+
+def _several(score: Any) -> tuple[str, ...]:
+    names = _names(score, "score")
+    if len(names) < 2:
+        raise InputError(f"`score` as a list needs a column per class, at least 2; got {list(names)!r}.")
+    return names
+
+
+def _order(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
+    if labels is None:
+        return None
+    if isinstance(labels, str | bytes) or not isinstance(labels, Sequence):
+        raise InputError(f"`labels` must be a list of the classes in column order; got {labels!r}.")
+    expected = max(2, n_scores)
+    if len(labels) != expected or len(set(labels)) != expected or any(v is None or v != v for v in labels):
+        which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} score columns in order"
+        raise InputError(f"`labels` must name {which}, each once; got {list(labels)!r}.")
+    if pos_label is not None and pos_label != labels[-1]:
+        raise InputError(
+            f"`labels` puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}. "
+            "One of the two is enough."
+        )
+    return tuple(labels)

@@ -1,0 +1,259 @@
+"""The rows of a frame in the form that is summed: a score, a label 0/1, a weight, and whether all three are good.
+
+Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and once: Spark cannot sum
+booleans and rounds products of float32; `floor` comes before every cast to integers, because some engines round. A bad
+row keeps its place with harmless values, so that no engine meets a cast or a logarithm it cannot do.
+"""
+
+from typing import Any, NamedTuple
+
+from trueness.engines._question import Question
+from trueness.errors import InputError
+
+__all__ = ["MOST_WEIGHT", "Rows", "chosen", "raw_rows", "rows_of"]
+
+MOST_WEIGHT = 1e100  # squares of weights are summed, which must neither overflow nor vanish
+
+
+class Rows(NamedTuple):
+    """A frame with the columns p, y and ok; where asked for also w, part, by0, by1 and so on."""
+
+    frame: Any
+    keys: tuple[str, ...]
+    """The columns whose values tell one object from another: those of `by`, then the part."""
+    n_by: int
+    weighted: bool
+    classes: tuple[Any, ...] | None
+
+
+def chosen(frame: Any, question: Question) -> Any:
+    """The schema, after a look whether every column is there and of a kind that can be read."""
+    schema = frame.collect_schema()
+    asked = {"label": (question.label,), "score": question.scores, "by": question.by}
+    asked["weight"] = () if question.weight is None else (question.weight,)
+    for argument, names in asked.items():
+        for name in names:
+            if name not in schema:
+                there = ", ".join(map(repr, list(schema)[:8])) + (", …" if len(schema) > 8 else "")
+                raise InputError(f"`{argument}` names no column {name!r}; the columns are {there}.")
+    for argument in ("score", "weight"):
+        for name in asked[argument]:
+            if not _is_number(schema[name]):
+                raise InputError(f"`{argument}` column {name!r} must hold numbers; its type is {schema[name]}.")
+    return schema
+
+
+def _is_number(dtype: Any) -> bool:
+    return dtype.is_numeric() or str(dtype) in ("Boolean", "Unknown")
+
+
+def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
+    """The columns asked for as x0, x1, …, t (the label), w and by0, by1, …; and the labels in order of their codes."""
+    import narwhals.stable.v2 as nw
+
+    schema = chosen(frame, question)
+    columns = [nw.col(name).cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
+    label = _as_label(nw.col(question.label), schema[question.label], question.label, nw)
+    columns.append(label.alias("t"))
+    if question.weight is not None:
+        columns.append(nw.col(question.weight).cast(nw.Float64).alias("w"))
+    columns += [nw.col(name).alias(f"by{i}") for i, name in enumerate(question.by)]
+    raw = frame.select(*columns)
+    return raw, _label_order(raw, question, str(schema[question.label]))
+
+
+def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:
+    if _is_number(dtype):
+        return column.cast(nw.Float64)
+    if str(dtype) == "String" or _is_category(dtype):
+        return column.cast(nw.String)
+    if str(dtype) == "Object":  # pandas' booleans with gaps, and mixtures: compared as they are
+        return column
+    raise InputError(f"`label` column {name!r} must hold 0/1, bool, integers or strings; its type is {dtype}.")
+
+
+def _is_category(dtype: Any) -> bool:
+    return str(dtype).startswith(("Categorical", "Enum"))
+
+
+def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
+    text = dtype == "String" or dtype.startswith(("Categorical", "Enum"))
+    if question.labels is not None or question.pos_label is not None:
+        named = question.labels or (question.pos_label,)
+        wrong = [v for v in named if dtype != "Object" and isinstance(v, str) != text]
+        if wrong:
+            argument = "labels" if question.labels is not None else "pos_label"
+            holds = "strings" if text else "numbers"
+            raise InputError(
+                f"`{argument}` must be values of `label` column {question.label!r}, which holds {holds}; "
+                f"got {wrong[0]!r}."
+            )
+    if question.labels is not None:
+        _refuse_contradiction(question.labels, question.scores)
+        return question.labels
+    if question.binary:
+        return _two(raw, question, text)
+    if not text:
+        _refuse_permuted_codes(question.scores)
+        return tuple(range(len(question.scores)))
+    return _named(raw, question)
+
+
+def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
+    if set(labels) == set(scores) and labels != scores:
+        raise InputError(
+            f"`labels` must name the score columns in their order; it says {_listed(labels)}, they are named "
+            f"{_listed(scores)}. Leave `labels` out to go by the names."
+        )
+
+
+def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
+    """Columns named 2, 0, 1 beside labels 0, 1, 2 may be meant by name or by place."""
+    codes = [str(i) for i in range(len(scores))]
+    if list(scores) != codes and sorted(scores) == sorted(codes):
+        raise InputError(
+            f"`score` must have the columns of class codes in order; they are named {_listed(scores)}. "
+            f"Say `labels=[{', '.join(scores)}]` to go by the names."
+        )
+
+
+def _two(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
+    if question.pos_label is None:
+        if not text:
+            return (0, 1)
+        found = _distinct(raw, 4)
+        if not found:
+            return ("0", "1")
+        raise InputError(
+            f"`label` column {question.label!r} must be 0 or 1; it holds strings ({_listed(found)}). Say which of them "
+            f"the scores are about: `pos_label={found[-1]!r}`."
+        )
+    import narwhals.stable.v2 as nw
+
+    others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
+    if len(others) > 1:
+        raise InputError(
+            f"`label` column {question.label!r} must hold two values when there is one score column; beside "
+            f"{question.pos_label!r} it holds {_listed(others)}."
+        )
+    if others:
+        return (others[0], question.pos_label)
+    if isinstance(question.pos_label, str):
+        return (question.pos_label + "?", question.pos_label)  # some other string; none is there
+    return (question.pos_label - 1, question.pos_label)
+
+
+def _named(raw: Any, question: Question) -> tuple[Any, ...]:
+    """Strings for classes: the names of the score columns if labels are among them, else in alphabetical order."""
+    n_classes = len(question.scores)
+    found = _distinct(raw, n_classes + 1)
+    if set(found) & set(question.scores) or not found:
+        return question.scores
+    if len(found) != n_classes:
+        more = "more" if len(found) > n_classes else len(found)
+        raise InputError(
+            f"`label` column {question.label!r} must have one distinct value per score column; got {more} "
+            f"({_listed(found)}) for {n_classes} columns. `labels=` names the columns in order."
+        )
+    return tuple(found)
+
+
+def _distinct(raw: Any, most: int) -> list[Any]:
+    import narwhals.stable.v2 as nw
+
+    found = raw.select("t").filter(~nw.col("t").is_null()).unique().sort("t").head(most).lazy().collect()
+    return [value for value in found.get_column("t").to_list() if value == value]
+
+
+def _listed(found: Any) -> str:
+    head = ", ".join(repr(v) for v in list(found)[:4])
+    return head + (", …" if len(found) > 4 else "")
+
+
+def code_of(order: tuple[Any, ...], text: bool) -> Any:
+    """The place of the label t in the order as Float64, −1 for any other value."""
+    import narwhals.stable.v2 as nw
+
+    t = nw.col("t")
+    if not text and order == tuple(range(len(order))) and len(order) > 2:
+        return nw.when((t >= 0) & (t < len(order)) & (t == t.floor())).then(t).otherwise(nw.lit(-1.0))
+    code = nw.lit(-1.0)
+    for place in reversed(range(len(order))):
+        code = nw.when(t == order[place]).then(nw.lit(float(place))).otherwise(code)
+    return code
+
+
+def rows_of(frame: Any, question: Question) -> Rows:
+    """The rows as they are summed."""
+    import narwhals.stable.v2 as nw
+
+    raw, order = raw_rows(frame, question)
+    text = isinstance(order[0], str)
+    scores = [f"x{i}" for i in range(len(question.scores))]
+    by = [f"by{i}" for i in range(len(question.by))]
+    weight = [] if question.weight is None else ["w"]
+    coded = raw.with_columns(code_of(order, text).alias("code"))
+    flagged = coded.with_columns(_good(scores, question, nw).alias("ok"))
+    ok = nw.col("ok")
+    safe = flagged.select(
+        *[nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)).alias(x) for x in scores],
+        nw.when(ok).then(nw.col("code")).otherwise(nw.lit(0.0)).cast(nw.Int64).alias("code"),
+        nw.when(ok).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias("ok"),
+        *[nw.when(ok).then(nw.col(w)).otherwise(nw.lit(0.0)).alias(w) for w in weight],
+        *by,
+    )
+    viewed = _viewed(safe, question, scores, [*weight, *by], nw)
+    keys = (*by, *(["part"] if question.split else []))
+    classes = None if question.binary else tuple(order)
+    return Rows(viewed, keys, len(by), bool(weight), classes)
+
+
+def _good(scores: list[str], question: Question, nw: Any) -> Any:
+    good = nw.col("code") >= 0
+    for x in scores:
+        good = good & (nw.col(x) >= 0) & (nw.col(x) <= 1)
+    if not question.binary:
+        gap = sum_of(scores, nw) - 1.0
+        good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
+    if question.weight is not None:
+        good = good & (nw.col("w") >= 0) & (nw.col("w") <= MOST_WEIGHT)
+    return good
+
+
+def sum_of(scores: list[str], nw: Any) -> Any:
+    """The sum over score columns."""
+    total = nw.col(scores[0])
+    for x in scores[1:]:
+        total = total + nw.col(x)
+    return total
+
+
+def _viewed(safe: Any, question: Question, scores: list[str], kept: list[str], nw: Any) -> Any:
+    """Score and label of the binary problems that the view makes of a row."""
+    if question.view == "binary":
+        return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
+    if question.view == "classwise":
+        long = _unpivoted(safe, scores, ["code", "ok", *kept], nw)
+        hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
+        return long.select("p", hit.alias("y"), "ok", "part", *kept)
+    top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
+    # The smallest index among those that reach the top: a tie goes to the first.
+    places = [
+        nw.when(nw.col(x) == nw.col("p")).then(nw.lit(i)).otherwise(nw.lit(len(scores))).alias(f"k{i}")
+        for i, x in enumerate(scores)
+    ]
+    top = top.with_columns(*places)
+    top = top.with_columns(nw.min_horizontal(*[f"k{i}" for i in range(len(scores))]).cast(nw.Int64).alias("part"))
+    hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
+    part = ["part"] if question.split else []
+    return top.select("p", hit.alias("y"), "ok", *part, *kept)
+
+
+def _unpivoted(safe: Any, scores: list[str], index: list[str], nw: Any) -> Any:
+    """A row per class, with its place and score as part and p."""
+    if safe.implementation is nw.Implementation.DUCKDB:
+        # narwhals unpivots on DuckDB's default connection, where the tables of another one are not known.
+        parts = f"unnest(range({len(scores)})) AS part, unnest([{', '.join(scores)}]) AS p"
+        return nw.from_native(nw.to_native(safe).project(f"{', '.join(index)}, {parts}"))
+    long = safe.unpivot(on=scores, index=index, variable_name="name", value_name="p")
+    return long.with_columns(nw.col("name").str.slice(1).cast(nw.Int64).alias("part"))

@@ -1,0 +1,339 @@
+"""`scan`: the sums of rows that lie anywhere."""
+
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+from trueness._tally.accept import binned, tally
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass, as_rule
+from trueness._tally.tally import Binned, Tally
+from trueness.engines._bad import extreme_scores, settle_bad_rows
+from trueness.engines._batches import streamed
+from trueness.engines._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
+from trueness.engines._gather import Columns, Group, bins_of, cells_of, collected, of_groups, of_parts, refuse_outside
+from trueness.engines._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
+from trueness.engines._question import Question, read_question
+from trueness.engines._rows import Rows, chosen, rows_of
+from trueness.engines._source import PathEngine, is_path, opened
+from trueness.errors import InputError
+from trueness.typing import Ints, Kind, Missing
+
+__all__ = ["scan"]
+
+Source: TypeAlias = Any
+"""A frame, a relation, or a path."""
+
+# Beyond so many edges, comparing with each costs more than a second group-by.
+_FEW_EDGES = 64
+
+# Squares of weights are summed, which must not vanish.
+_LEAST_EXPONENT = -332
+
+
+@overload
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = ...,
+    by: None = ...,
+    bins: Distinct | None,
+    kind: Kind | None = ...,
+    labels: Sequence[Any] | None = ...,
+    pos_label: Any = ...,
+    missing: Missing = ...,
+    sum_tolerance: float | None = ...,
+    engine: PathEngine = ...,
+) -> Tally: ...
+@overload
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = ...,
+    by: None = ...,
+    bins: BinsLike = ...,
+    kind: Kind | None = ...,
+    labels: Sequence[Any] | None = ...,
+    pos_label: Any = ...,
+    missing: Missing = ...,
+    sum_tolerance: float | None = ...,
+    engine: PathEngine = ...,
+) -> Binned: ...
+@overload
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = ...,
+    by: str | Sequence[str],
+    bins: Distinct | None,
+    kind: Kind | None = ...,
+    labels: Sequence[Any] | None = ...,
+    pos_label: Any = ...,
+    missing: Missing = ...,
+    sum_tolerance: float | None = ...,
+    engine: PathEngine = ...,
+) -> dict[Hashable, Tally]: ...
+@overload
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = ...,
+    by: str | Sequence[str],
+    bins: BinsLike = ...,
+    kind: Kind | None = ...,
+    labels: Sequence[Any] | None = ...,
+    pos_label: Any = ...,
+    missing: Missing = ...,
+    sum_tolerance: float | None = ...,
+    engine: PathEngine = ...,
+) -> dict[Hashable, Binned]: ...
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = None,
+    by: str | Sequence[str] | None = None,
+    bins: BinsLike | None = 10,
+    kind: Kind | None = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    missing: Missing = "raise",
+    sum_tolerance: float | None = None,
+    engine: PathEngine = "auto",
+) -> Tally | Binned | dict[Hashable, Tally] | dict[Hashable, Binned]:
+    """Sum rows where they lie: in a frame, a file, a database or on a cluster.
+
+    The engine makes the sums; what comes back takes the place of labels and scores in
+    every measure, and adds. Without weights it equals, bit for bit, what
+    :func:`trueness.binned` or :func:`trueness.tally` make of the same rows in memory.
+
+    Parameters
+    ----------
+    source : frame, relation, path, pattern or list of paths
+        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and
+        whatever else narwhals reads; or Parquet or CSV files, which are never read whole.
+    label : str
+        Column of what happened: 0/1, bool, class codes, or strings (see `labels`).
+    score : str or list of str
+        Column of P(positive), or one column per class.
+    weight : str, optional
+        Column of row weights: weight 2 is the row twice.
+    by : str or list of str, optional
+        Column or columns whose values tell groups apart.
+    bins : int, sequence of edges, bin rule or None, default 10
+        As for :func:`trueness.binned`; None, or ``Distinct()``, sums every distinct
+        score apart and returns a `Tally`, which serves every measure but grows with the number
+        of distinct scores.
+    kind : {'classwise', 'confidence', 'top-label'}, optional
+        What is compared with what when there is a score column per class; 'classwise' by default.
+    labels : sequence, optional
+        The classes in column order; for one score column two, the event last.
+    pos_label : optional
+        The label that the scores are about. Which other label there is takes a pass
+        of its own; `labels` needs none.
+    missing : {'raise', 'drop'}, default 'raise'
+        Whether NULL and nan raise, or are left out with a warning that counts them.
+    sum_tolerance : float, optional
+        How far from one the scores of a row may sum; by default 1e-6.
+    engine : {'auto', 'polars', 'duckdb'}, default 'auto'
+        What reads a path; by default Polars if it is installed, else DuckDB.
+
+    Returns
+    -------
+    Binned or Tally
+        With `by`, a dict of them: by value for one column named as a string, by tuple of
+        values for a list. NULL and nan are the key None. A group without a complete row is left out.
+
+    Raises
+    ------
+    InputError
+        If a column is not there or a value is bad; the message counts the rows. Engines have no
+        row numbers.
+
+    See Also
+    --------
+    trueness.binned, trueness.tally : the same for arrays.
+
+    Notes
+    -----
+    A score is placed as binary search on the float64 edges would place it; float32 columns are
+    widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows
+    per bin. Weights enter as mantissa and exponent, so that their sums keep twelve digits, too, and do not
+    depend on the order of rows. Equal-mass bins without weights take two passes and no sort.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import trueness as tn
+    >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1], "day": ["mon", "tue", "mon", "tue"]})
+    >>> round(tn.ece(tn.scan(rows, label="y", score="p", bins=2), bins=2), 6)
+    0.15
+    >>> tn.scan(rows, label="y", score="p", by="day")
+    {'mon': Binned(binary, 2 rows, 10 bins), 'tue': Binned(binary, 2 rows, 10 bins)}
+    """
+    question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
+    rule = Distinct() if bins is None else as_rule(bins)
+    if not is_path(source):
+        found = _scanned(opened(source, question, engine), question, rule)
+    else:
+        found = _of_path(source, question, engine, rule)
+    if by is None:
+        whole: Tally | Binned = found[()]
+        return whole
+    return {key[0] if isinstance(by, str) else key: sums for key, sums in found.items()}
+
+
+def _of_path(source: Any, question: Question, engine: PathEngine, rule: BinRule) -> dict[Group, Any]:
+    try:
+        return _scanned(opened(source, question, engine), question, rule)
+    except Exception as reason:
+        home, name = type(reason).__module__.partition(".")[0], type(reason).__name__
+        if home not in ("polars", "duckdb", "_duckdb") and (home, name) != ("narwhals", "ComputeError"):
+            raise
+        names = source if isinstance(source, list | tuple) else [source]
+        first = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
+        raise InputError(f"`source` {os.fspath(names[0])!r} cannot be read: {first}") from reason
+
+
+def _scanned(frame: Any, question: Question, rule: BinRule) -> dict[Group, Any]:
+    schema = chosen(frame, question)
+    quick = _in_memory(frame, question, rule) or streamed(frame, question, schema, rule)
+    if quick is not None:
+        return {(): quick}
+    # Polars fuses what it is asked lazily; eagerly, each step would be a copy of every row.
+    frame = frame.lazy() if frame.implementation.is_polars() else frame
+    rows = rows_of(frame, question)
+    if rule.fixed_edges is not None and (rows.weighted or not _is_long(rule)):
+        return _with_fixed_edges(frame, question, rows, rule)
+    if isinstance(rule, EqualMass | Edges) and not rows.weighted:
+        return _in_two_passes(frame, question, rows, rule)
+    found = _tallied(frame, question, rows)
+    return found if isinstance(rule, Distinct) else {key: sums.coarsen(rule) for key, sums in found.items()}
+
+
+def _is_long(rule: BinRule) -> bool:
+    return isinstance(rule, Edges) and rule.asked > _FEW_EDGES
+
+
+def _in_memory(frame: Any, question: Question, rule: BinRule) -> Tally | Binned | None:
+    """The sums of a frame in memory, or None if something is wrong with it: the general way then counts what."""
+    import narwhals.stable.v2 as nw
+
+    if not isinstance(frame, nw.DataFrame) or question.by:
+        return None
+    y = nw.to_native(frame.get_column(question.label))
+    p = frame.get_column(question.scores[0]) if question.binary else frame.select(*question.scores)
+    options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
+    if question.weight is not None:
+        options["sample_weight"] = nw.to_native(frame.get_column(question.weight))
+    if not question.binary:
+        options |= {"kind": question.view, "sum_tolerance": question.tolerance}
+    try:
+        if isinstance(rule, Distinct):
+            return tally(y, nw.to_native(p), **options)
+        return binned(y, nw.to_native(p), bins=rule, **options)
+    except InputError:
+        return None
+
+
+def _with_fixed_edges(frame: Any, question: Question, rows: Rows, rule: BinRule) -> dict[Group, Any]:
+    numbers, groups = collected(binned_query(rows, place_of(rule))[0], rows)
+    _settle(frame, question, numbers, numbers.get("cell"))
+    refuse_outside(numbers, rule, lambda: extreme_scores(rows))
+    return _each(numbers, groups, question, rows, lambda part: bins_of(part, rule))
+
+
+def _tallied(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
+    numbers, groups = collected(distinct_query(rows)[0], rows)
+    _settle(frame, question, numbers, numbers.get("p"))
+    return _each(numbers, groups, question, rows, cells_of)
+
+
+def _settle(frame: Any, question: Question, numbers: Columns, marked: Any) -> None:
+    """Explain or drop bad rows; refuse weights of which none is above 0."""
+    if (marked == BAD).any():
+        settle_bad_rows(frame, question)
+    if question.weight is None:
+        return
+    unweighed = marked == UNWEIGHED
+    good = ~unweighed & (marked != BAD)
+    if unweighed.any() and not good.any():
+        n = int(numbers["n"][unweighed].sum())
+        raise InputError(f"`weight` column {question.weight!r} must have a weight above 0; all {n:,} are 0.")
+    largest = numbers["e"][good].max(initial=-1100)
+    if good.any() and largest < _LEAST_EXPONENT:
+        raise InputError(
+            f"`weight` column {question.weight!r} must have its largest weight above 2**{_LEAST_EXPONENT}; it is about "
+            f"2**{largest}. Multiply all weights by one number: calibration errors do not change."
+        )
+
+
+def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any) -> dict[Group, Any]:
+    """An object per group; without `by` there is one, also of no rows at all."""
+    found = {}
+    n_parts = 1 if rows.classes is None else len(rows.classes)
+    for key, mine in of_groups(numbers, groups):
+        made = _object(of_parts(mine, n_parts, make), question, rows)
+        if made.n or not question.by:
+            found[key] = made
+    if not question.by and not found:
+        found[()] = _object(of_parts(numbers, n_parts, make), question, rows)
+    return found
+
+
+def _object(parts: tuple[Any, ...], question: Question, rows: Rows) -> Tally | Binned:
+    whole: type[Any] = Tally if isinstance(parts[0], Cells) else Binned
+    made: Tally | Binned = whole(question.view, parts, rows.classes)
+    return made
+
+
+def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
+    numbers, groups = collected(binned_query(rows, place_in(GRID.n), least=True)[0], rows)
+    _settle(frame, question, numbers, numbers["cell"])
+    if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
+        raise InputError("`source` must have at least one row to make bins of equal mass; it has none.")
+    fine = _each_fine(numbers, groups, rows)
+    cut = [cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
+    cells = _told_apart(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
+    found = {}
+    for key, parts in fine.items():
+        if not any(part.cell.size for part in parts) and question.by:
+            continue
+        scores = cells.get(key, (Cells.empty(),) * len(parts))
+        made = tuple(_pieced(part, score, rule) for part, score in zip(parts, scores, strict=True))
+        found[key] = _object(made, question, rows)
+    return found
+
+
+def _each_fine(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[Fine, ...]]:
+    n_parts = 1 if rows.classes is None else len(rows.classes)
+    found = {key: of_parts(mine, n_parts, Fine) for key, mine in of_groups(numbers, groups)}
+    return found or ({} if rows.n_by else {(): of_parts(numbers, n_parts, Fine)})
+
+
+def _told_apart(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
+    if cut.size == 0:
+        return {}
+    # A score of 1 lies one past the grid.
+    only = np.append(cut, GRID.n) if cut[-1] == GRID.n - 1 else cut
+    numbers, groups = collected(distinct_query(rows, only, GRID.n)[0], rows)
+    n_parts = 1 if rows.classes is None else len(rows.classes)
+    return {key: of_parts(mine, n_parts, cells_of) for key, mine in of_groups(numbers, groups)}
+
+
+def _pieced(part: Fine, scores: Cells, rule: EqualMass | Edges) -> Bins:
+    if part.cell.size:
+        return bins_of_pieces(part, scores, rule)
+    return Bins.empty(np.array([0.0, 1.0]) if isinstance(rule, EqualMass) else rule.edges)

@@ -1,0 +1,153 @@
+"""The contract on real clusters: Spark (classic and Connect) and Dask, each with two workers as processes; and on Ibis.
+
+These need Java or libraries that the other tests do without: `pytest -m cluster tests/engines`.
+"""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from engine_cases import CASES, run
+from local_cluster import SparkCluster, why_not
+
+import trueness as tn
+
+pytestmark = [
+    pytest.mark.cluster,
+    # Warnings of the engines about each other are not ours to mend.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:.*PySpark.*"),
+]
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(tmp_path_factory):
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    cluster = SparkCluster(tmp_path_factory.mktemp("spark"))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(scope="session")
+def spark(spark_cluster):
+    session = spark_cluster.session()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(spark_cluster):
+    pytest.importorskip("grpc", reason="Spark Connect needs grpc: pip install 'pyspark[connect]'")
+    session = spark_cluster.connect()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def of_spark(session, table):
+    """Spark has no unsigned numbers, and cannot make a frame of no rows from a table."""
+    fields = [pa.field(f.name, pa.int16() if f.type == pa.uint8() else f.type) for f in table.schema]
+    table = table.cast(pa.schema(fields))
+    if table.num_rows:
+        return session.createDataFrame(table)
+    one = pa.table({f.name: pa.array([0 if f.type != pa.string() else ""], f.type) for f in table.schema})
+    return session.createDataFrame(one).where("1 = 0")
+
+
+# Half of the cases, still more than forty, for each of these: a case takes a second of a cluster.
+@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+def test_spark_gives_what_memory_gives(spark, one):
+    run(one, of_spark(spark, one.table).repartition(3))
+
+
+@pytest.mark.parametrize("one", CASES[1::2], ids=lambda one: one.name)
+def test_spark_connect_gives_what_memory_gives(connect, one):
+    run(one, of_spark(connect, one.table))
+
+
+@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+def test_dask_on_two_workers_gives_what_memory_gives(dask_client, one):
+    frames = pytest.importorskip("dask.dataframe")
+    # Dask turns objects into strings, and booleans with gaps would be objects.
+    rows = one.table.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
+    run(one, frames.from_pandas(rows, npartitions=3))
+
+
+@pytest.mark.parametrize("one", CASES[1::2], ids=lambda one: one.name)
+def test_ibis_gives_what_memory_gives(one):
+    run(one, pytest.importorskip("ibis").memtable(one.table))
+
+
+# SQLFrame cannot make a frame of no known type, and takes half a minute to write the query of a weighted one.
+FEW = [one for one in CASES[::3] if 2 < one.table.num_rows < 500 and "weight" not in one.options]
+
+
+@pytest.mark.parametrize("one", FEW, ids=lambda one: one.name)
+def test_sqlframe_gives_what_memory_gives(one):
+    session = pytest.importorskip("sqlframe.duckdb").DuckDBSession()
+    run(one, session.createDataFrame(one.table.to_pandas(types_mapper=pd.ArrowDtype)))
+
+
+@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+def test_pandas_with_nullable_columns_gives_what_memory_gives(one):
+    run(one, one.table.to_pandas().convert_dtypes())
+
+
+def test_empty_partitions_of_spark_change_nothing(spark):
+    one = next(c for c in CASES if c.name == "ordinary rows")
+    run(one, spark.createDataFrame(one.table).repartition(37, "p").union(spark.createDataFrame(one.table.slice(0, 0))))
+
+
+def test_a_skewed_partition_of_spark_changes_nothing(spark):
+    one = next(c for c in CASES if c.name == "ordinary rows")
+    run(one, spark.createDataFrame(one.table).repartition(4, "y"))
+
+
+N, PRIME, STEP = 3_000_000, 1_000_003, 7_919
+
+
+def slow_rows(session):
+    """Rows that any worker can make anew, at some cost."""
+    costly = "length(sha2(sha2(sha2(sha2(cast(id AS string), 512), 512), 512), 512)) = 128"
+    return session.range(0, N, 1, 48).selectExpr(
+        f"cast(id * {STEP} % {PRIME} AS double) / {PRIME}D AS p", f"{costly} AND (id * 31) % 100 < 40 AS y"
+    )
+
+
+def rows_in_memory():
+    n = np.arange(N)
+    return (n * 31) % 100 < 40, (n * STEP % PRIME) / PRIME
+
+
+def test_an_executor_killed_in_the_middle_of_a_scan_changes_no_bit(spark, spark_cluster):
+    found = []
+    scan = threading.Thread(target=lambda: found.append(tn.scan(slow_rows(spark), label="y", score="p", bins=100)))
+    scan.start()
+    tracker = spark.sparkContext.statusTracker()
+    done = 0
+    while scan.is_alive() and done < 3:
+        stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
+        done = max([stage.numCompletedTasks for stage in stages if stage is not None], default=0)
+        time.sleep(0.02)
+    victims = spark_cluster.executors(0) or spark_cluster.executors(1)
+    assert scan.is_alive(), "the scan was over before an executor could be killed"
+    os.kill(victims[0], signal.SIGKILL)
+    scan.join(timeout=300)
+    assert found == [tn.binned(*rows_in_memory(), bins=100)]

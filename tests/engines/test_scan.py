@@ -1,0 +1,245 @@
+"""What `scan` says and does apart from the contract: arguments, paths, groups, the ways it goes."""
+
+import math
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+from trueness.engines import _gather, _scan, _source
+
+ROWS = pl.DataFrame(
+    {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"], "w": [1.0, 2.0, 0.5, 1.0]}
+)
+
+
+def ask(source=ROWS, **options):
+    return tn.scan(source, **({"label": "y", "score": "p"} | options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": 3}, "`label` must be the name of a column; got 3"),
+        ({"label": "q"}, "`label` names no column 'q'; the columns are 'p', 'y', 'g', 'w'"),
+        ({"score": "q"}, "`score` names no column 'q'"),
+        ({"weight": "q"}, "`weight` names no column 'q'"),
+        ({"by": "q"}, "`by` names no column 'q'"),
+        ({"score": "g"}, "`score` column 'g' must hold numbers; its type is String"),
+        ({"weight": "g"}, "`weight` column 'g' must hold numbers"),
+        ({"score": ["p"]}, "at least 2; got \\['p'\\]"),
+        ({"score": []}, "`score` must be the name of a column or a list of names"),
+        ({"score": ["p", "p"]}, "`score` must name each column once"),
+        ({"by": []}, "`by` must be the name of a column or a list of names"),
+        ({"missing": "error"}, "`missing` must be 'raise' or 'drop'; got 'error'"),
+        ({"engine": "polars"}, "`engine` is for paths"),
+        ({"engine": "spark"}, "`engine` must be 'auto', 'polars' or 'duckdb'; got 'spark'"),
+        ({"kind": "confidence"}, "needs a list of score columns"),
+        ({"kind": "best", "score": ["p", "w"]}, "`kind` must be 'classwise'"),
+        ({"sum_tolerance": 0.1}, "`sum_tolerance` is for several score columns"),
+        ({"score": ["p", "w"], "sum_tolerance": 2}, "`sum_tolerance` must be a number between 0 and 1"),
+        ({"score": ["p", "w"], "pos_label": 1}, "`pos_label` is for one score column"),
+        ({"labels": "ab"}, "`labels` must be a list of the classes"),
+        ({"labels": [0, 1, 2]}, "`labels` must name two classes, the positive one last"),
+        ({"labels": [0, 0]}, "each once; got \\[0, 0\\]"),
+        ({"labels": [0, 1], "pos_label": 0}, "One of the two is enough"),
+        ({"labels": ["a", "b"]}, "`labels` must be values of `label` column 'y', which holds numbers; got 'a'"),
+        (
+            {"label": "g", "pos_label": 1},
+            "`pos_label` must be values of `label` column 'g', which holds strings; got 1",
+        ),
+        ({"bins": 0}, "`bins` must be a whole number ≥ 1"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        ask(**options)
+
+
+@pytest.mark.parametrize("source", [3, {"p": [0.5]}, [1, 2], np.zeros(3)])
+def test_a_source_that_is_none_is_refused(source):
+    with pytest.raises(tn.InputError, match="`source` must be a frame or relation"):
+        ask(source)
+
+
+def test_columns_of_one_name_are_refused():
+    with pytest.raises(tn.InputError, match="columns of different names"):
+        ask(pd.DataFrame([[0.5, 1, 1]], columns=["p", "y", "y"]))
+
+
+def test_a_label_column_of_dates_is_refused():
+    with pytest.raises(tn.InputError, match="`label` column 'd' must hold 0/1"):
+        ask(ROWS.lazy().with_columns(d=pl.date(2024, 1, 1)), label="d")
+
+
+def test_classes_without_a_name_for_every_column_are_refused():
+    rows = pl.LazyFrame({"a": [0.5, 0.5], "b": [0.5, 0.5], "y": ["u", "u"]})
+    with pytest.raises(tn.InputError, match="one distinct value per score column; got 1 \\('u'\\) for 2 columns"):
+        ask(rows, score=["a", "b"])
+
+
+def test_columns_that_may_be_meant_by_name_or_by_place_are_refused():
+    rows = pl.LazyFrame({"1": [0.5, 0.4], "0": [0.5, 0.6], "y": [0, 1]})
+    with pytest.raises(tn.InputError, match="columns of class codes in order; they are named '1', '0'"):
+        ask(rows, score=["1", "0"])
+    assert ask(rows, score=["1", "0"], labels=[1, 0]).classes == (1, 0)
+    named = pl.LazyFrame({"a": [0.5, 0.4], "b": [0.5, 0.6], "y": ["a", "b"]})
+    with pytest.raises(tn.InputError, match="`labels` must name the score columns in their order"):
+        ask(named, score=["a", "b"], labels=["b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("y", "event", "n"), [(["u", "u"], "u", 2), (["u", "u"], "v", 0), ([3, 3], 3, 2), ([3, 3], 4, 0)]
+)
+def test_one_label_is_the_event_or_it_is_not(y, event, n):
+    rows = pl.LazyFrame({"p": [0.5, 0.6], "y": y})
+    assert ask(rows, pos_label=event).parts[0].events.sum() == n
+
+
+def test_weights_that_vanish_when_squared_are_refused():
+    with pytest.raises(tn.InputError, match=r"largest weight above 2\*\*-332; it is about 2\*\*-665"):
+        ask(ROWS.lazy().with_columns(w=pl.lit(1e-200)), weight="w")
+
+
+def test_dropped_rows_are_counted():
+    rows = ROWS.lazy().with_columns(pl.when(pl.col("g") == "a").then(None).otherwise("p").alias("p"))
+    with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows miss a value and were dropped"):
+        assert ask(rows, missing="drop").n == 2
+
+
+def test_groups_come_by_value_or_by_tuple_in_order():
+    assert list(ask(by="g")) == ["a", "b"]
+    assert list(ask(by=["g"])) == [("a",), ("b",)]
+    assert list(ask(by=["y", "g"])) == [(0, "a"), (1, "b")]
+
+
+def test_nan_and_null_are_one_group():
+    rows = ROWS.with_columns(k=pl.Series([1.0, None, math.nan, 1.0]))
+    found = ask(rows, by="k")
+    assert list(found) == [1.0, None]
+    assert found[None].n == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv"])
+@pytest.mark.parametrize("engine", ["auto", "polars", "duckdb"])
+def test_files_give_what_memory_gives(tmp_path, engine, suffix):
+    for name, part in (("one", ROWS[:1]), ("two", ROWS[1:])):
+        path = tmp_path / f"{name}.{suffix}"
+        if suffix == "parquet":
+            part.write_parquet(path)
+        else:
+            part.write_csv(path, separator="\t" if suffix == "tsv" else ",")
+    wanted = tn.binned(ROWS["y"], ROWS["p"], bins=7)
+    for source in (tmp_path / f"*.{suffix}", [tmp_path / f"one.{suffix}", str(tmp_path / f"two.{suffix}")]):
+        assert ask(source, bins=7, engine=engine) == wanted
+        assert ask(source, bins=None, engine=engine) == tn.tally(ROWS["y"], ROWS["p"])
+        assert sum(ask(source, bins=7, by="g", engine=engine).values()) == wanted
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_score_column_that_begins_with_whole_numbers_is_read(tmp_path, engine):
+    path = tmp_path / "rows.csv"
+    path.write_text("p,y\n" + "0,0\n" * 200_000 + "0.5,1\n")
+    assert ask(path, engine=engine, bins=2).parts[0].count.tolist() == [200_000, 1]
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_file_that_cannot_be_read_says_so(tmp_path, engine):
+    path = tmp_path / "rows.parquet"
+    path.write_text("this is no Parquet")
+    with pytest.raises(tn.InputError, match=r"rows\.parquet' cannot be read: "):
+        ask(path, engine=engine)
+
+
+def test_paths_that_lead_nowhere_say_so(tmp_path):
+    with pytest.raises(tn.InputError, match="names no file"):
+        ask(tmp_path / "*.parquet")
+    with pytest.raises(tn.InputError, match="is a folder; name its files"):
+        ask(tmp_path)
+    (tmp_path / "a.xlsx").touch()
+    with pytest.raises(tn.InputError, match="must end in"):
+        ask(tmp_path / "a.xlsx")
+    (tmp_path / "a.csv").touch()
+    with pytest.raises(tn.InputError, match="files of one type; got"):
+        ask([tmp_path / "a.csv", tmp_path / "a.xlsx"])
+
+
+def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path):
+    ROWS.write_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setattr(_source, "find_spec", lambda name: None)
+    with pytest.raises(tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[files\]'"):
+        ask(tmp_path / "rows.parquet")
+    with pytest.raises(tn.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"):
+        ask(tmp_path / "rows.parquet", engine="duckdb")
+
+
+@pytest.mark.parametrize("engine", [pl.LazyFrame, lambda rows: duckdb.from_arrow(rows.to_arrow())])
+def test_good_rows_of_a_local_engine_go_the_quick_way(monkeypatch, engine):
+    monkeypatch.setattr(_scan, "rows_of", None)
+    assert ask(engine(ROWS)) == tn.binned(ROWS["y"], ROWS["p"])
+
+
+def test_many_batches_add_up():
+    rng = np.random.default_rng(0)
+    p = rng.random(300_000).astype(np.float32)
+    y = rng.random(p.size) < p
+    rows = pl.DataFrame({"p": p, "y": y})
+    wanted = tn.binned(y, p, bins=13)
+    assert ask(pl.concat([rows[:7], rows[7:100_000], rows[100_000:]], rechunk=False).lazy(), bins=13) == wanted
+    assert ask(duckdb.from_arrow(rows.to_arrow()), bins=13) == wanted
+
+
+def test_an_old_polars_without_batches_goes_the_general_way(monkeypatch):
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches")
+    assert ask(ROWS.lazy()) == tn.binned(ROWS["y"], ROWS["p"])
+
+
+def test_a_bad_value_in_a_batch_is_explained():
+    rows = ROWS.lazy().with_columns(p=pl.col("p") * 2)
+    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]; 3 of 4 rows do not, the largest is 1\.8"):
+        ask(rows)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1), st.integers(0, 2)), min_size=1, max_size=60),
+    n_bins=st.integers(1, 300),
+)
+def test_the_place_of_any_score_is_that_of_memory(rows, n_bins):
+    y, p, g = (np.array(column) for column in zip(*rows, strict=True))
+    found = tn.scan(pl.LazyFrame({"y": y, "p": p, "g": g}), label="y", score="p", by="g", bins=n_bins)
+    assert sum(found.values()) == tn.binned(y, p, bins=n_bins)
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=60), n_bins=st.integers(1, 20))
+def test_equal_mass_in_two_passes_is_equal_mass_in_memory(rows, n_bins):
+    y, p = (np.array(column) for column in zip(*rows, strict=True))
+    found = tn.scan(pl.LazyFrame({"y": y, "p": p}), label="y", score="p", bins=tn.EqualMass(n_bins))
+    assert found == tn.binned(y, p, bins=tn.EqualMass(n_bins))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64), st.integers(0, 9)), min_size=1, max_size=40))
+def test_a_whole_weight_is_the_row_so_often(rows):
+    y, p, w = (np.array(column) for column in zip(*rows, strict=True))
+    if w.sum() == 0:
+        w[0] = 1
+    lazy = pl.LazyFrame({"y": y, "p": p / 64, "w": w})
+    found = tn.scan(lazy, label="y", score="p", weight="w", bins=5).parts[0]
+    wanted = tn.binned(np.repeat(y, w), np.repeat(p / 64, w), bins=5).parts[0]
+    for name in ("weight", "events", "sum_score", "sum_square", "sum_event_score"):
+        assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
+
+
+def test_equal_weights_lose_no_digit_in_long_runs():
+    n = 1_000_000
+    rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1)})
+    assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-15)
+
+
+def test_a_bin_too_full_for_exact_sums_is_refused():
+    with pytest.raises(tn.InputError, match=r"at most 2\*\*35 rows to be summed exactly; one has 34,359,738,369"):
+        _gather.refuse_overflow(np.array([5, 2**35 + 1]))
