@@ -56,3 +56,9 @@ def test_the_sums_are_added_to_the_table(kernels):
     table = np.ones((2, 2, 5), np.int64)
     kernels.cell_sums(score, one, one, start, table)
     assert (table - 1).tolist() == [[[0] * 5] * 2, [[0] * 5, [1, 2**25, 0, 2**24, 0]]]
+
+
+@pytest.mark.parametrize("n_bins", [0, 3])
+def test_no_cells_have_no_sums(kernels, n_bins):
+    none = np.zeros(0, np.int64)
+    assert not sums(kernels, np.zeros(0), none, none, np.zeros(n_bins + 1, np.int64)).any()

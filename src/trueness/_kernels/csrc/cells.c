@@ -17,7 +17,7 @@ EXPORT int cell_sums(const array *score, const array *weight, const array *event
 {
     int64_t n_cells = score->shape[0], n_bins = start->shape[0] - 1;
     if (!is_array(score, 'f', 8, n_cells) || !is_array(weight, 'i', 8, n_cells) ||
-        !is_array(events, 'i', 8, n_cells) || n_bins < 1 || !is_array(start, 'i', 8, n_bins + 1) ||
+        !is_array(events, 'i', 8, n_cells) || n_bins < 0 || !is_array(start, 'i', 8, n_bins + 1) ||
         !is_array(table, 'i', 8, n_bins * 2 * COLUMNS))
         return WRONG_ARRAY;
     const double *p = score->data;
