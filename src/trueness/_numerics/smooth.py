@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 
-__all__ = ["smooth_error", "smooth_error_at", "smooth_ratio"]
+__all__ = ["KernelMeans", "smooth_error", "smooth_error_at", "smooth_ratio"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -29,6 +29,8 @@ _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]
 
 
 _NEGLIGIBLE = 1e-10
+# exp(−x²/2) is 0 in floating point from here on.
+_VANISHED = 39.0
 # Of a curve for the eye: the narrowest kernel, and the share of the weight that a kernel must reach.
 _NARROWEST, _FAINT = 1e-3, 1e-6
 
@@ -80,10 +82,11 @@ def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     n_points, sigma = _FEWEST, None
     while True:
         series = _cosine_series(p, r, n_points)
-        sigma = _fixed_point(series, mass, near=sigma)
+        integral = _Integral(series)
+        sigma = _fixed_point(integral, mass, near=sigma)
         enough = _enough_points(sigma)
         if enough <= n_points:
-            return _integral(series, sigma), sigma
+            return integral(sigma), sigma
         n_points = enough
 
 
@@ -113,7 +116,7 @@ def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> floa
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
     if not r.any():
         return 0.0
-    return _integral(_cosine_series(p, r, _enough_points(sigma)), sigma)
+    return _Integral(_cosine_series(p, r, _enough_points(sigma)))(sigma)
 
 
 def smooth_ratio(
@@ -152,17 +155,42 @@ def smooth_ratio(
     >>> p.round(3).tolist(), y.round(3).tolist()
     ([0.25, 0.25, 0.75, 0.75], [0.0, 0.0, 1.0, 1.0])
     """
-    p, w, e = (np.asarray(column) for column in (score, weight, events))
-    total = float(np.asarray(w, np.float64).sum())
-    k = np.arange(_FEWEST)
-    fade = np.exp(-0.5 * (np.pi * max(sigma, _NARROWEST) * k) ** 2)
-    deposits = _deposits(p, lambda few: (w[few] / total, w[few] * p[few] / total, e[few] / total), _FEWEST)
-    density, scores, labels = (_thinned(dct(dct(one) / 2 * fade, type=3), n_points) for one in deposits)
-    place = (np.arange(n_points) + 0.5) / n_points
-    blank = density < _FAINT / max(sigma, _NARROWEST)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = [np.clip(np.where(blank, np.nan, sums / density), 0, 1) for sums in (scores, labels)]
-    return place, means[0], means[1], np.maximum(density, 0)
+    means = KernelMeans(score, weight, sigma, n_points)
+    return means.place, means.of(means.scores), means.labels(events), np.maximum(means.density, 0)
+
+
+class KernelMeans:
+    """What :func:`smooth_ratio` finds, for labels of the same scores drawn again and again.
+
+    Parameters
+    ----------
+    score, weight, sigma, n_points
+        As for :func:`smooth_ratio`.
+    """
+
+    def __init__(self, score: ArrayLike, weight: ArrayLike, sigma: float, n_points: int) -> None:
+        self.p, self.n_points, self.sigma = np.asarray(score), n_points, max(sigma, _NARROWEST)
+        w = np.asarray(weight)
+        self.total = float(np.asarray(w, np.float64).sum())
+        self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FEWEST)) ** 2)
+        self.place: FloatArray = (np.arange(n_points) + 0.5) / n_points
+        self.density, self.scores = self._smoothed(lambda few: (w[few] / self.total, w[few] * self.p[few] / self.total))
+
+    def labels(self, events: ArrayLike) -> FloatArray:
+        """The mean label at each place, for the weight of the rows of each score that had an event."""
+        e = np.asarray(events)
+        (found,) = self._smoothed(lambda few: (e[few] / self.total,))
+        return self.of(found)
+
+    def of(self, sums: FloatArray) -> FloatArray:
+        """Means at each place, from smoothed sums."""
+        blank = self.density < _FAINT / self.sigma
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.clip(np.where(blank, np.nan, sums / self.density), 0, 1)
+
+    def _smoothed(self, columns: Callable[[slice], tuple[FloatArray, ...]]) -> list[FloatArray]:
+        deposits = _deposits(self.p, columns, _FEWEST)
+        return [_thinned(dct(dct(one) / 2 * self.fade, type=3), self.n_points) for one in deposits]
 
 
 def _thinned(f: FloatArray, n_points: int) -> FloatArray:
@@ -175,7 +203,7 @@ def _enough_points(sigma: float) -> int:
     return int(np.clip(2.0 ** np.ceil(np.log2(wanted)), _FEWEST, _MOST))
 
 
-def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
+def _fixed_point(integral: _Integral, mass: float, near: float | None) -> float:
     """Width equal to the integral at that width, which cannot exceed the residuals' mass.
 
     A coarser grid may have found a width that is `near`.
@@ -183,7 +211,7 @@ def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
     from scipy.optimize import brentq
 
     def excess(sigma: float) -> float:
-        return _integral(series, sigma) - sigma
+        return integral(sigma) - sigma
 
     low, high = 0.0, 2 * mass
     if near is not None:
@@ -194,11 +222,23 @@ def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
     return float(brentq(excess, low, high, xtol=1e-11, rtol=1e-11))
 
 
-def _integral(series: FloatArray, sigma: float) -> float:
-    """Integral of the absolute value of the blurred residuals."""
-    k = np.arange(series.size)
-    blurred = series * np.exp(-0.5 * (np.pi * sigma * k) ** 2)
-    return _integral_of_absolute_value(dct(blurred, type=3))
+class _Integral:
+    """Integral of the absolute value of the blurred residuals, by the width of the kernel; no width is asked twice."""
+
+    def __init__(self, series: FloatArray) -> None:
+        self.series, self.k = series, np.arange(series.size)
+        self.known: dict[float, float] = {}
+
+    def __call__(self, sigma: float) -> float:
+        if sigma not in self.known:
+            self.known[sigma] = _integral_of_absolute_value(dct(self._blurred(sigma), type=3, overwrite_x=True))
+        return self.known[sigma]
+
+    def _blurred(self, sigma: float) -> FloatArray:
+        blurred = np.zeros(self.series.size)
+        reach = int(min(blurred.size, _VANISHED / (np.pi * sigma) + 1)) if sigma > 0 else blurred.size
+        blurred[:reach] = self.series[:reach] * np.exp(-0.5 * (np.pi * sigma * self.k[:reach]) ** 2)
+        return blurred
 
 
 def _integral_of_absolute_value(f: FloatArray) -> float:

@@ -183,7 +183,11 @@ def _too_few(reached: Floats, x: Floats, y: Floats, rows: float) -> Bools:
 
 
 def _between(values: Numbers, start: Ints) -> Numbers:
-    return np.asarray(np.diff(np.concatenate([[0], np.cumsum(values)])[start]))
+    """Sums of the values between neighbouring starts, which may be equal."""
+    sums: Any = np.zeros(start.size - 1, dtype=values.dtype)
+    filled = start[1:] > start[:-1]
+    sums[filled] = segment_sums(values, start[:-1][filled])
+    return np.asarray(sums)
 
 
 def _curve(
