@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.reference_cells import cell_sums
 from trueness._kernels.reference_maps import ranks, venn_abers
+from trueness._kernels.reference_moments import grid_moments
 from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "cell_sums",
     "cells",
     "classwise_sums",
+    "grid_moments",
     "mass_sums",
     "pava",
     "ranks",

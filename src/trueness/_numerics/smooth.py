@@ -8,6 +8,7 @@ the residuals are a cosine series, and blurring multiplies its terms by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -15,9 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 
-__all__ = ["KernelMeans", "smooth_error", "smooth_error_at", "smooth_ratio"]
+from trueness import _kernels
+
+__all__ = ["KernelMeans", "smooth_error", "smooth_error_at", "smooth_error_of_sums", "smooth_ratio"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
+_Columns: TypeAlias = Callable[[slice], tuple[FloatArray, ...]]
+"""What the scores of a slice have; given anew when asked for, so that no column as long as the scores is kept."""
 
 # Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of the step.
 _POINTS_PER_SIGMA = 40
@@ -76,13 +81,41 @@ def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     (0.95, 0.95)
     """
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
-    mass = float(np.sum(np.abs(r)))
+    return _smooth_error(p, lambda few: (r[few],))
+
+
+def smooth_error_of_sums(score: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
+    """
+    What :func:`smooth_error` finds for the residuals of scores with the given weight of rows and of events.
+
+    Parameters
+    ----------
+    score, weight, events : array-like of shape (m,)
+        Distinct scores in [0, 1], the weight of their rows and of the rows with an event.
+
+    Returns
+    -------
+    value, sigma : float
+        As of :func:`smooth_error`. No array as long as the scores is made on the way.
+
+    Examples
+    --------
+    >>> value, sigma = smooth_error_of_sums([0.95], [3], [0])
+    >>> round(value, 9), round(sigma, 9)
+    (0.95, 0.95)
+    """
+    p, w, e = np.asarray(score, np.float64), np.asarray(weight), np.asarray(events)
+    total = w.sum()
+    return _smooth_error(p, lambda few: ((e[few] - w[few] * p[few]) / total,))
+
+
+def _smooth_error(p: FloatArray, residual: _Columns) -> tuple[float, float]:
+    mass = math.fsum(float(np.sum(np.abs(residual(few)[0]))) for few in _blocks(p.size))
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
     n_points, sigma = _FEWEST, None
     while True:
-        series = _cosine_series(p, r, n_points)
-        integral = _Integral(series)
+        integral = _Integral(_cosine_series(p, residual, n_points))
         sigma = _fixed_point(integral, mass, near=sigma)
         enough = _enough_points(sigma)
         if enough <= n_points:
@@ -116,7 +149,7 @@ def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> floa
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
     if not r.any():
         return 0.0
-    return _Integral(_cosine_series(p, r, _enough_points(sigma)))(sigma)
+    return _Integral(_cosine_series(p, lambda few: (r[few],), _enough_points(sigma)))(sigma)
 
 
 def smooth_ratio(
@@ -169,7 +202,7 @@ class KernelMeans:
     """
 
     def __init__(self, score: ArrayLike, weight: ArrayLike, sigma: float, n_points: int) -> None:
-        self.p, self.n_points, self.sigma = np.asarray(score), n_points, max(sigma, _NARROWEST)
+        self.p, self.n_points, self.sigma = np.asarray(score, np.float64), n_points, max(sigma, _NARROWEST)
         w = np.asarray(weight)
         self.total = float(np.asarray(w, np.float64).sum())
         self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FEWEST)) ** 2)
@@ -188,7 +221,7 @@ class KernelMeans:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.clip(np.where(blank, np.nan, sums / self.density), 0, 1)
 
-    def _smoothed(self, columns: Callable[[slice], tuple[FloatArray, ...]]) -> list[FloatArray]:
+    def _smoothed(self, columns: _Columns) -> list[FloatArray]:
         deposits = _deposits(self.p, columns, _FEWEST)
         return [_thinned(dct(dct(one) / 2 * self.fade, type=3), self.n_points) for one in deposits]
 
@@ -255,52 +288,32 @@ def _integral_of_absolute_value(f: FloatArray) -> float:
     return float((np.sum(size) - np.sum(excess)) / f.size)
 
 
-def _cosine_series(p: FloatArray, r: FloatArray, n_points: int) -> FloatArray:
+def _cosine_series(p: FloatArray, residual: _Columns, n_points: int) -> FloatArray:
     r"""Coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints."""
-    (deposit,) = _deposits(p, lambda few: (r[few],), n_points)
+    (deposit,) = _deposits(p, residual, n_points)
     return np.asarray(dct(deposit) / 2)
 
 
-def _deposits(
-    p: FloatArray, columns: Callable[[slice], tuple[FloatArray, ...]], n_points: int
-) -> tuple[FloatArray, ...]:
+def _deposits(p: FloatArray, columns: _Columns, n_points: int) -> list[FloatArray]:
     """
     Share out what each score has over its four nearest midpoints, column by column.
 
     By cubic interpolation: with two points the kernel would widen, by an amount that depends on where
     a score lies in the grid and is felt where positive and negative residuals nearly cancel.
     """
-    cells, moments = zip(
-        *(_run_moments(p[few], columns(few), n_points) for few in _blocks(p.size)),
-        strict=True,
-    )
-    cell = np.concatenate(cells)
-    return tuple(_spread(cell, every, n_points) for every in np.concatenate(moments, axis=2))
+    table = np.zeros((len(columns(slice(0))), 4, n_points + 1))
+    for few in _blocks(p.size):
+        _kernels.grid_moments(np.ascontiguousarray(p[few]), np.array(columns(few), dtype=np.float64), table)
+    return [_spread(moments, n_points) for moments in table]
 
 
 def _blocks(size: int) -> list[slice]:
     return [slice(i, i + _BLOCK) for i in range(0, size, _BLOCK)]
 
 
-def _run_moments(p: FloatArray, columns: tuple[FloatArray, ...], n_points: int) -> tuple[NDArray[np.int64], FloatArray]:
-    """Cells of the grid in the order met, and the columns' first four moments within each run of one cell."""
-    position = p * n_points + 0.5
-    cell = position.astype(np.int64)
-    offset = position - cell
-    runs = np.flatnonzero(np.diff(cell, prepend=-1))
-    moments = np.empty((len(columns), 4, runs.size))
-    for column, own in zip(columns, moments, strict=True):
-        term = column
-        for i, moment in enumerate(own):
-            term = term * offset if i else term
-            np.add.reduceat(term, runs, out=moment)
-    return cell[runs], moments
-
-
-def _spread(cell: NDArray[np.int64], moments: FloatArray, n_points: int) -> FloatArray:
-    sums = [np.bincount(cell, m, minlength=n_points + 1) for m in moments]
+def _spread(moments: FloatArray, n_points: int) -> FloatArray:
     spread = np.zeros(n_points + 4)
-    for node, share in enumerate(_CUBICS @ sums):
+    for node, share in enumerate(_CUBICS @ moments):
         spread[node : node + n_points + 1] += share
     return _folded(spread)
 

@@ -119,9 +119,9 @@ def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve
 
 def smooth_fit(cells: Cells) -> tuple[float, float]:
     """What :func:`smooth_ece` finds, and the width of its kernel."""
-    from trueness._numerics.smooth import smooth_error
+    from trueness._numerics.smooth import smooth_error_of_sums
 
-    return smooth_error(cells.score, (cells.events - cells.weight * cells.score) / cells.weight.sum())
+    return smooth_error_of_sums(cells.score, cells.weight, cells.events)
 
 
 def curve_of_bins(bins: Bins, words: str) -> Curve:
