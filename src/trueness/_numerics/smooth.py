@@ -34,8 +34,8 @@ _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]
 
 
 _NEGLIGIBLE = 1e-10
-# exp(−x²/2) is 0 in floating point from here on.
-_VANISHED = 39.0
+# exp(−x²/2) is below 1e-19 from here on: added to what is kept, it would be lost to rounding.
+_VANISHED = 9.5
 # Of a curve for the eye: the narrowest kernel, and the share of the weight that a kernel must reach.
 _NARROWEST, _FAINT = 1e-3, 1e-6
 
@@ -81,7 +81,7 @@ def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     (0.95, 0.95)
     """
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
-    return _smooth_error(p, lambda few: (r[few],))
+    return _smooth_error(p, lambda few: (r[few],), 1.0)
 
 
 def smooth_error_of_sums(score: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
@@ -105,22 +105,29 @@ def smooth_error_of_sums(score: ArrayLike, weight: ArrayLike, events: ArrayLike)
     (0.95, 0.95)
     """
     p, w, e = np.asarray(score, np.float64), np.asarray(weight), np.asarray(events)
-    total = w.sum()
-    return _smooth_error(p, lambda few: ((e[few] - w[few] * p[few]) / total,))
+    return _smooth_error(p, lambda few: (e[few] - w[few] * p[few],), float(w.sum()))
 
 
-def _smooth_error(p: FloatArray, residual: _Columns) -> tuple[float, float]:
-    mass = math.fsum(float(np.sum(np.abs(residual(few)[0]))) for few in _blocks(p.size))
+def _smooth_error(p: FloatArray, residual: _Columns, total: float) -> tuple[float, float]:
+    sizes: list[float] = []
+
+    def measured(few: slice) -> tuple[FloatArray, ...]:  # one pass for the mass and for the series
+        (found,) = residual(few)
+        sizes.append(float(np.sum(np.abs(found))))
+        return (found,)
+
+    series = _cosine_series(p, measured, _FEWEST) / total
+    mass = math.fsum(sizes) / total
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
-    n_points, sigma = _FEWEST, None
+    sigma = None
     while True:
-        integral = _Integral(_cosine_series(p, residual, n_points))
+        integral = _Integral(series)
         sigma = _fixed_point(integral, mass, near=sigma)
         enough = _enough_points(sigma)
-        if enough <= n_points:
+        if enough <= series.size:
             return integral(sigma), sigma
-        n_points = enough
+        series = _cosine_series(p, residual, enough) / total
 
 
 def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> float:
@@ -207,12 +214,12 @@ class KernelMeans:
         self.total = float(np.asarray(w, np.float64).sum())
         self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FEWEST)) ** 2)
         self.place: FloatArray = (np.arange(n_points) + 0.5) / n_points
-        self.density, self.scores = self._smoothed(lambda few: (w[few] / self.total, w[few] * self.p[few] / self.total))
+        self.density, self.scores = self._smoothed(lambda few: (w[few], w[few] * self.p[few]))
 
     def labels(self, events: ArrayLike) -> FloatArray:
         """The mean label at each place, for the weight of the rows of each score that had an event."""
         e = np.asarray(events)
-        (found,) = self._smoothed(lambda few: (e[few] / self.total,))
+        (found,) = self._smoothed(lambda few: (e[few],))
         return self.of(found)
 
     def of(self, sums: FloatArray) -> FloatArray:
@@ -223,7 +230,7 @@ class KernelMeans:
 
     def _smoothed(self, columns: _Columns) -> list[FloatArray]:
         deposits = _deposits(self.p, columns, _FEWEST)
-        return [_thinned(dct(dct(one) / 2 * self.fade, type=3), self.n_points) for one in deposits]
+        return [_thinned(dct(dct(one) / (2 * self.total) * self.fade, type=3), self.n_points) for one in deposits]
 
 
 def _thinned(f: FloatArray, n_points: int) -> FloatArray:
