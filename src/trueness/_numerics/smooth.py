@@ -288,8 +288,8 @@ def _integral_of_absolute_value(f: FloatArray) -> float:
     The mean is exact to all orders but for the kinks: between values :math:`a` and :math:`-b` it errs by
     :math:`ab / (a + b) - (a + b) / 6` steps, which is taken back.
     """
-    size = np.abs(f)
-    kink = np.flatnonzero((f[1:] > 0) != (f[:-1] > 0))
+    size, above = np.abs(f), f > 0
+    kink = np.flatnonzero(above[1:] != above[:-1])
     a, b = size[kink], size[kink + 1]
     excess = a * b / (a + b) - (a + b) / 6
     return float((np.sum(size) - np.sum(excess)) / f.size)
