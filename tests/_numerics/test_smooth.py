@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from trueness._numerics.smooth import smooth_error, smooth_error_at
+from trueness._numerics.smooth import (
+    KernelMeans,
+    smooth_error,
+    smooth_error_at,
+    smooth_error_of_sums,
+    smooth_ratio,
+)
 
 
 def blurred(t, p, r, sigma):
@@ -150,3 +156,25 @@ def test_residuals_next_to_nothing_give_an_error_next_to_nothing(residual):
     value, sigma = smooth_error([0.25], [residual])
     assert value == pytest.approx(abs(residual), abs=1e-9)
     assert sigma == pytest.approx(value, abs=1e-9)
+
+
+def test_the_error_of_sums_is_that_of_their_residuals():
+    rng = np.random.default_rng(8)
+    p = np.sort(rng.random(70_000))
+    w = rng.integers(1, 4, p.size)
+    e = rng.binomial(w, p**1.1)
+    expected = smooth_error(p, (e - w * p) / w.sum())
+    assert smooth_error_of_sums(p, w, e) == pytest.approx(expected, rel=1e-12)
+
+
+def test_labels_drawn_again_have_the_means_that_smooth_ratio_finds():
+    rng = np.random.default_rng(9)
+    p, w = np.sort(rng.random(300)), rng.integers(1, 9, 300)
+    means = KernelMeans(p, w, 0.03, 64)
+    for _ in range(3):
+        e = rng.binomial(w, p)
+        place, x, y, density = smooth_ratio(p, w, e, 0.03, 64)
+        assert np.array_equal(means.place, place)
+        assert np.array_equal(means.of(means.scores), x)
+        assert np.array_equal(means.labels(e), y)
+        assert np.array_equal(np.maximum(means.density, 0), density)

@@ -1,6 +1,7 @@
 """The largest scores of a row, and the cells they fall into."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -177,6 +178,21 @@ def test_near_ties_keep_sums_and_change_the_law_of_labels_by_less_than_a_thousan
     off = np.bincount(entry, (scores.z[:, 0] - joined.z[entry, 0]) ** 2)
     q = joined.z[:, 0]
     assert (off / ((joined.count + 1) * q * (1 - q))).sum() < 1e-3
+
+
+def test_near_ties_found_by_bisection_are_those_of_every_score_looked_at():
+    rng = np.random.default_rng(5)
+    p = np.concatenate([rng.random(30_000), rng.random(2000) ** 40, [0, 1], np.round(rng.random(5000), 2)])
+    scores = of_cells(tn.tally(rng.integers(0, 2, p.size), p).parts[0], tn.EqualMass(9), None)
+    joined = near_ties(scores, 1 / 1024)
+    # The last two of a bin swapped: no longer ascending, so that every score is looked at.
+    swapped = np.arange(len(scores.z))
+    swapped[-2:] = swapped[:-3:-1]
+    columns = {name: getattr(scores, name)[swapped] for name in ("z", "count", "hits")}
+    expected = near_ties(replace(scores, **columns), 1 / 1024)
+    assert joined.z[:-3] == pytest.approx(expected.z[:-3], rel=1e-14, abs=0)
+    for name in ("count", "hits", "first"):
+        assert getattr(joined, name).tolist() == getattr(expected, name).tolist()
 
 
 def test_messages():

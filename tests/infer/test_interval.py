@@ -18,7 +18,7 @@ from trueness._numerics.pairs import null_moments, pair_sums
 from trueness._tally.top_k import of_cells, of_matrix
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, upper_quantile, zero_threshold
-from trueness.infer._exact import draws_for, null_statistics, zero_pvalue
+from trueness.infer._exact import _log_chance, draws_for, null_statistics, zero_pvalue, zero_refuted
 from trueness.infer._score import score_ends
 from trueness.results import Interval
 
@@ -500,3 +500,38 @@ def test_small_numbers_are_printed_with_their_digits():
     printed = str(ece_interval(y, [0.004] * 20_000, squared=True, seed=0))
     assert "[2.27e-06, 6.61e-06]" in printed
     assert "0.0000" not in printed
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.05, 0.1, 0.2, 0.5])
+def test_zero_is_refuted_exactly_where_its_pvalue_says_so(shift):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p = rng.random(400)
+        y = (rng.random(p.size) < p * (1 - shift)).astype(int)
+        scores = of_cells(tn.tally(y, p).parts[0], tn.EqualMass(8), None)
+        statistic = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
+        for alpha in 0.1, 0.05, 0.4:
+            pvalue = zero_pvalue(scores, statistic, draws_for(alpha), np.random.default_rng(seed))
+            assert zero_refuted(scores, statistic, alpha, np.random.default_rng(seed)) == (pvalue <= alpha)
+
+
+def test_no_labels_are_drawn_where_none_could_reach_the_statistic():
+    p = np.linspace(0.3, 0.4, 2000)
+    scores = of_cells(tn.tally(np.arange(2000) % 10 < 9, p).parts[0], tn.EqualMass(5), None)
+    statistic = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert zero_refuted(scores, statistic, 0.1, rng)
+    assert rng.bit_generator.state == before
+    assert zero_pvalue(scores, statistic, 999, rng) == 0.001
+
+
+def test_the_bound_on_the_chance_to_reach_a_value_holds_over_all_labels():
+    p = np.array([0.1, 0.4, 0.5, 0.5, 0.6, 0.9, 0.95, 0.2, 0.7])
+    first, size = np.array([0, 2, 5]), np.array([2, 3, 4])
+    labels = np.array(list(itertools.product([0, 1], repeat=p.size)))
+    chance = np.where(labels == 1, p, 1 - p).prod(axis=1)
+    one = np.ones(p.size, dtype=np.int64)
+    value = p.size * np.array([pair_sums(p[:, None], one, y[:, None], first).statistic for y in labels])
+    for x in np.linspace(0, value.max(), 40):
+        assert np.log(chance[value >= x - 1e-12].sum()) <= _log_chance(size, x)

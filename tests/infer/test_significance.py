@@ -424,6 +424,16 @@ def test_redrawn_events_are_binomial(count):
     assert (drawn[:, 4] == count).all()
 
 
+def test_many_rows_of_a_score_are_drawn_as_one_binomial_number_entry_by_entry():
+    from trueness.infer._null_draws import drawn_hits
+
+    count, p = np.full(40, 50), np.linspace(0, 1, 40)
+    (hits,) = drawn_hits(p[:, None], count, 7, np.random.default_rng(3))
+    rng = np.random.default_rng(3)
+    rng.integers(0, 1 << 64, 40 * 7 // 4, dtype=np.uint64)  # the bits of single rows come first; none is undecided
+    assert hits.tolist() == [rng.binomial(50, chance, 7).tolist() for chance in p]
+
+
 def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
     """Two steps of 2⁻¹⁶ apart, and with a part that only the further bits can tell."""
     from trueness.infer._null_draws import _trials

@@ -143,3 +143,16 @@ def test_pooled_cells_keep_the_sums_of_every_bin(sample, most):
         assert cells.weight[a].sum() == few.weight[c].sum()
         assert cells.events[a].sum() == few.events[c].sum()
         assert (cells.weight * cells.score)[a].sum() == pytest.approx((few.weight * few.score)[c].sum())
+
+
+def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
+    rng = np.random.default_rng(2)
+    for n, most in (1000, 7), (997, 64), (10, 9):
+        p = rng.random(n)
+        alone = pooled_cells(tn.tally(np.zeros(n, int), p).parts[0], most)
+        twice = pooled_cells(tn.tally(np.zeros(n, int), p, sample_weight=np.full(n, 2)).parts[0], most)
+        reached = np.arange(1, n + 1)
+        cuts = np.searchsorted(reached, np.arange(1, most) * (n / most)) + 1
+        assert alone.weight.tolist() == np.diff(np.concatenate([[0], cuts, [n]])).tolist()
+        assert twice.weight.tolist() == (2 * alone.weight).tolist()
+        assert twice.score == pytest.approx(alone.score, rel=1e-14)

@@ -24,6 +24,7 @@ __all__ = [
     "cells",
     "classwise_sums",
     "events",
+    "grid_moments",
     "mass_sums",
     "pava",
     "ranks",
@@ -59,6 +60,7 @@ _pava_weights = bind("pava_weights", 5, returns=c_int64)
 _block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
 _top1 = bind("top1", 5, c_int64, c_int64, c_double)
 _classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
+_grid_moments = bind("grid_moments", 3)
 _make_ranks_guide = bind("make_ranks_guide", 2)
 _ranks = bind("ranks", 4, c_int64, c_int64)
 _steps = bind("steps", 5, c_int64, c_int64)
@@ -317,6 +319,11 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
     for own in tables[1:]:
         table += own
     return status
+
+
+def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
+    """See :func:`trueness._kernels.reference_moments.grid_moments`."""
+    call(_grid_moments, (p, columns, table))
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:

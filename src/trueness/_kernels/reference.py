@@ -15,6 +15,7 @@ from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.reference_cells import cell_sums
 from trueness._kernels.reference_maps import ranks, steps, venn_abers
+from trueness._kernels.reference_moments import grid_moments
 from trueness._kernels.reference_pava import block_pava, pava
 from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 
@@ -25,6 +26,7 @@ __all__ = [
     "cells",
     "classwise_sums",
     "events",
+    "grid_moments",
     "mass_sums",
     "pava",
     "ranks",

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trueness._numerics.runs import whole_runs
 from trueness.typing import Floats, Ints, Numbers
 
 __all__ = ["PairSums", "influence", "null_moments", "pair_mean", "pair_sums"]
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 15  # numbers of a temporary array, so that it stays in the processor's cache
 _TRUSTED = 5  # rows of a bin from which its own covariance is used
 
 
@@ -127,20 +128,36 @@ class PairSums:
 
 def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums:
     """Sum the residuals of the cells in each bin."""
+    k = z.shape[1]
+    runs = whole_runs(first, len(z), max(1, _ENTRIES // k))
+    n, s, q, along = (
+        np.concatenate(column)
+        for column in zip(*(_bin_sums(z[part], count[part], hits[part], at) for part, _, at in runs), strict=True)
+    )
+    share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
+    if k == 1:
+        return PairSums(n, s, q, along, np.array([[q.sum()]]), np.array([[(q * share).sum()]]))
+    outer, paired = np.zeros((2, k, k))
+    for part, bins, at in runs:
+        of_cell = np.repeat(share[bins], np.diff(np.append(at, part.stop - part.start)))
+        outer += _outer(z[part], count[part], hits[part])
+        paired += _outer(z[part], count[part] * of_cell, hits[part] * of_cell[:, None])
+    return PairSums(n, s, q, along, outer, paired)
+
+
+def _bin_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> tuple[Numbers, Floats, Floats, Floats]:
+    """N, ΣU, Σ‖U‖² and Σ (U·S)² of each bin."""
     n = np.add.reduceat(count, first)
     s = np.add.reduceat(hits - count[:, None] * z, first, axis=0)
     # ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j
     q = np.add.reduceat(count * _inner(z, z) + _inner(hits, 1 - 2 * z), first)
     if z.shape[1] == 1:
-        along = s[:, 0] ** 2 * q
-    else:
-        of_cell = np.repeat(s, np.diff(np.append(first, len(z))), axis=0)
-        level = _inner(of_cell, z)
-        # Of the k + 1 outcomes of a row, the j-th has (S_j − level)², none of the k has level².
-        squares = _inner(hits, of_cell * (of_cell - 2 * level[:, None])) + count * level**2
-        along = np.add.reduceat(squares, first)
-    share = np.repeat(np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0), np.diff(np.append(first, len(z))))
-    return PairSums(n, s, q, along, _outer(z, count, hits), _outer(z, count * share, hits * share[:, None]))
+        return n, s, q, s[:, 0] ** 2 * q
+    of_cell = np.repeat(s, np.diff(np.append(first, len(z))), axis=0)
+    level = _inner(of_cell, z)
+    # Of the k + 1 outcomes of a row, the j-th has (S_j − level)², none of the k has level².
+    squares = _inner(hits, of_cell * (of_cell - 2 * level[:, None])) + count * level**2
+    return n, s, q, np.add.reduceat(squares, first)
 
 
 def _inner(a: Numbers, b: Floats) -> Floats:
@@ -167,29 +184,21 @@ def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[flo
         Σ SᵀCS for the given S of each bin.
     """
     n = np.add.reduceat(count, first)
-    k = z.shape[1]
-    norms = (z**2).sum(axis=1)
-    single = np.add.reduceat(count * (norms - 2 * (z**3).sum(axis=1) + norms**2), first)
-    last = np.append(first[1:], len(z))
-    joint, implied = np.empty(len(first)), np.empty(len(first))
-    step = max(1, _ENTRIES // (k * k))
-    for low, high in _runs(last, step):
-        part, at = slice(first[low], last[high - 1]), first[low:high] - first[low]
-        summed = _covariances(z[part], count[part], at)
-        joint[low:high] = (summed**2).sum(axis=(1, 2))
-        implied[low:high] = np.einsum("bi,bij,bj->b", s[low:high], summed, s[low:high])
+    joint, single, implied = np.empty((3, len(first)))
+    for part, bins, at in whole_runs(first, len(z), max(1, _ENTRIES // z.shape[1] ** 2)):
+        summed, single[bins] = _covariances(z[part], count[part], at), _square_norms(z[part], count[part], at)
+        joint[bins] = (summed**2).sum(axis=(1, 2))
+        implied[bins] = np.einsum("bi,bij,bj->b", s[bins], summed, s[bins])
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(n >= 2, 2 * (joint - single) / (n - 1.0) ** 2, 0)
     return max(0.0, float(terms.sum())) / float(n.sum()) ** 2, implied
 
 
-def _runs(last: Ints, step: int) -> list[tuple[int, int]]:
-    """Runs of bins with about `step` cells, so that a k × k matrix per cell fits; a larger bin is alone."""
-    ends = np.searchsorted(last, np.arange(step, last[-1] + step, step), side="left") + 1
-    large = np.flatnonzero(np.diff(last, prepend=0) > step)
-    ends = np.unique(np.minimum(np.concatenate([ends, large, large + 1]), last.size))
-    ends = ends[ends > 0]
-    return [(int(a), int(b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+def _square_norms(z: Floats, count: Numbers, first: Ints) -> Floats:
+    """Σ count ‖diag(z) − z zᵀ‖² of each bin."""
+    square = z * z
+    norms = _inner(z, z)
+    return np.asarray(np.add.reduceat(count * (norms - 2 * _inner(square, z) + norms * norms), first))
 
 
 def _covariances(z: Floats, count: Numbers, first: Ints) -> Floats:

@@ -8,6 +8,7 @@ the residuals are a cosine series, and blurring multiplies its terms by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -15,9 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 
-__all__ = ["smooth_error", "smooth_error_at", "smooth_ratio"]
+from trueness import _kernels
+
+__all__ = ["KernelMeans", "smooth_error", "smooth_error_at", "smooth_error_of_sums", "smooth_ratio"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
+_Columns: TypeAlias = Callable[[slice], tuple[FloatArray, ...]]
+"""What the scores of a slice have; given anew when asked for, so that no column as long as the scores is kept."""
 
 # Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of the step.
 _POINTS_PER_SIGMA = 40
@@ -29,6 +34,8 @@ _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]
 
 
 _NEGLIGIBLE = 1e-10
+# exp(−x²/2) is below 1e-19 from here on: added to what is kept, it would be lost to rounding.
+_VANISHED = 9.5
 # Of a curve for the eye: the narrowest kernel, and the share of the weight that a kernel must reach.
 _NARROWEST, _FAINT = 1e-3, 1e-6
 
@@ -74,17 +81,53 @@ def smooth_error(score: ArrayLike, residual: ArrayLike) -> tuple[float, float]:
     (0.95, 0.95)
     """
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
-    mass = float(np.sum(np.abs(r)))
+    return _smooth_error(p, lambda few: (r[few],), 1.0)
+
+
+def smooth_error_of_sums(score: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
+    """
+    What :func:`smooth_error` finds for the residuals of scores with the given weight of rows and of events.
+
+    Parameters
+    ----------
+    score, weight, events : array-like of shape (m,)
+        Distinct scores in [0, 1], the weight of their rows and of the rows with an event.
+
+    Returns
+    -------
+    value, sigma : float
+        As of :func:`smooth_error`. No array as long as the scores is made on the way.
+
+    Examples
+    --------
+    >>> value, sigma = smooth_error_of_sums([0.95], [3], [0])
+    >>> round(value, 9), round(sigma, 9)
+    (0.95, 0.95)
+    """
+    p, w, e = np.asarray(score, np.float64), np.asarray(weight), np.asarray(events)
+    return _smooth_error(p, lambda few: (e[few] - w[few] * p[few],), float(w.sum()))
+
+
+def _smooth_error(p: FloatArray, residual: _Columns, total: float) -> tuple[float, float]:
+    sizes: list[float] = []
+
+    def measured(few: slice) -> tuple[FloatArray, ...]:  # one pass for the mass and for the series
+        (found,) = residual(few)
+        sizes.append(float(np.sum(np.abs(found))))
+        return (found,)
+
+    series = _cosine_series(p, measured, _FEWEST) / total
+    mass = math.fsum(sizes) / total
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
-    n_points, sigma = _FEWEST, None
+    sigma = None
     while True:
-        series = _cosine_series(p, r, n_points)
-        sigma = _fixed_point(series, mass, near=sigma)
+        integral = _Integral(series)
+        sigma = _fixed_point(integral, mass, near=sigma)
         enough = _enough_points(sigma)
-        if enough <= n_points:
-            return _integral(series, sigma), sigma
-        n_points = enough
+        if enough <= series.size:
+            return integral(sigma), sigma
+        series = _cosine_series(p, residual, enough) / total
 
 
 def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> float:
@@ -113,7 +156,7 @@ def smooth_error_at(score: ArrayLike, residual: ArrayLike, sigma: float) -> floa
     p, r = np.asarray(score, np.float64), np.asarray(residual, np.float64)
     if not r.any():
         return 0.0
-    return _integral(_cosine_series(p, r, _enough_points(sigma)), sigma)
+    return _Integral(_cosine_series(p, lambda few: (r[few],), _enough_points(sigma)))(sigma)
 
 
 def smooth_ratio(
@@ -152,17 +195,42 @@ def smooth_ratio(
     >>> p.round(3).tolist(), y.round(3).tolist()
     ([0.25, 0.25, 0.75, 0.75], [0.0, 0.0, 1.0, 1.0])
     """
-    p, w, e = (np.asarray(column) for column in (score, weight, events))
-    total = float(np.asarray(w, np.float64).sum())
-    k = np.arange(_FEWEST)
-    fade = np.exp(-0.5 * (np.pi * max(sigma, _NARROWEST) * k) ** 2)
-    deposits = _deposits(p, lambda few: (w[few] / total, w[few] * p[few] / total, e[few] / total), _FEWEST)
-    density, scores, labels = (_thinned(dct(dct(one) / 2 * fade, type=3), n_points) for one in deposits)
-    place = (np.arange(n_points) + 0.5) / n_points
-    blank = density < _FAINT / max(sigma, _NARROWEST)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = [np.clip(np.where(blank, np.nan, sums / density), 0, 1) for sums in (scores, labels)]
-    return place, means[0], means[1], np.maximum(density, 0)
+    means = KernelMeans(score, weight, sigma, n_points)
+    return means.place, means.of(means.scores), means.labels(events), np.maximum(means.density, 0)
+
+
+class KernelMeans:
+    """What :func:`smooth_ratio` finds, for labels of the same scores drawn again and again.
+
+    Parameters
+    ----------
+    score, weight, sigma, n_points
+        As for :func:`smooth_ratio`.
+    """
+
+    def __init__(self, score: ArrayLike, weight: ArrayLike, sigma: float, n_points: int) -> None:
+        self.p, self.n_points, self.sigma = np.asarray(score, np.float64), n_points, max(sigma, _NARROWEST)
+        w = np.asarray(weight)
+        self.total = float(np.asarray(w, np.float64).sum())
+        self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FEWEST)) ** 2)
+        self.place: FloatArray = (np.arange(n_points) + 0.5) / n_points
+        self.density, self.scores = self._smoothed(lambda few: (w[few], w[few] * self.p[few]))
+
+    def labels(self, events: ArrayLike) -> FloatArray:
+        """The mean label at each place, for the weight of the rows of each score that had an event."""
+        e = np.asarray(events)
+        (found,) = self._smoothed(lambda few: (e[few],))
+        return self.of(found)
+
+    def of(self, sums: FloatArray) -> FloatArray:
+        """Means at each place, from smoothed sums."""
+        blank = self.density < _FAINT / self.sigma
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.clip(np.where(blank, np.nan, sums / self.density), 0, 1)
+
+    def _smoothed(self, columns: _Columns) -> list[FloatArray]:
+        deposits = _deposits(self.p, columns, _FEWEST)
+        return [_thinned(dct(dct(one) / (2 * self.total) * self.fade, type=3), self.n_points) for one in deposits]
 
 
 def _thinned(f: FloatArray, n_points: int) -> FloatArray:
@@ -175,7 +243,7 @@ def _enough_points(sigma: float) -> int:
     return int(np.clip(2.0 ** np.ceil(np.log2(wanted)), _FEWEST, _MOST))
 
 
-def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
+def _fixed_point(integral: _Integral, mass: float, near: float | None) -> float:
     """Width equal to the integral at that width, which cannot exceed the residuals' mass.
 
     A coarser grid may have found a width that is `near`.
@@ -183,7 +251,7 @@ def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
     from scipy.optimize import brentq
 
     def excess(sigma: float) -> float:
-        return _integral(series, sigma) - sigma
+        return integral(sigma) - sigma
 
     low, high = 0.0, 2 * mass
     if near is not None:
@@ -194,11 +262,23 @@ def _fixed_point(series: FloatArray, mass: float, near: float | None) -> float:
     return float(brentq(excess, low, high, xtol=1e-11, rtol=1e-11))
 
 
-def _integral(series: FloatArray, sigma: float) -> float:
-    """Integral of the absolute value of the blurred residuals."""
-    k = np.arange(series.size)
-    blurred = series * np.exp(-0.5 * (np.pi * sigma * k) ** 2)
-    return _integral_of_absolute_value(dct(blurred, type=3))
+class _Integral:
+    """Integral of the absolute value of the blurred residuals, by the width of the kernel; no width is asked twice."""
+
+    def __init__(self, series: FloatArray) -> None:
+        self.series, self.k = series, np.arange(series.size)
+        self.known: dict[float, float] = {}
+
+    def __call__(self, sigma: float) -> float:
+        if sigma not in self.known:
+            self.known[sigma] = _integral_of_absolute_value(dct(self._blurred(sigma), type=3, overwrite_x=True))
+        return self.known[sigma]
+
+    def _blurred(self, sigma: float) -> FloatArray:
+        blurred = np.zeros(self.series.size)
+        reach = int(min(blurred.size, _VANISHED / (np.pi * sigma) + 1)) if sigma > 0 else blurred.size
+        blurred[:reach] = self.series[:reach] * np.exp(-0.5 * (np.pi * sigma * self.k[:reach]) ** 2)
+        return blurred
 
 
 def _integral_of_absolute_value(f: FloatArray) -> float:
@@ -208,59 +288,39 @@ def _integral_of_absolute_value(f: FloatArray) -> float:
     The mean is exact to all orders but for the kinks: between values :math:`a` and :math:`-b` it errs by
     :math:`ab / (a + b) - (a + b) / 6` steps, which is taken back.
     """
-    size = np.abs(f)
-    kink = np.flatnonzero((f[1:] > 0) != (f[:-1] > 0))
+    size, above = np.abs(f), f > 0
+    kink = np.flatnonzero(above[1:] != above[:-1])
     a, b = size[kink], size[kink + 1]
     excess = a * b / (a + b) - (a + b) / 6
     return float((np.sum(size) - np.sum(excess)) / f.size)
 
 
-def _cosine_series(p: FloatArray, r: FloatArray, n_points: int) -> FloatArray:
+def _cosine_series(p: FloatArray, residual: _Columns, n_points: int) -> FloatArray:
     r"""Coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints."""
-    (deposit,) = _deposits(p, lambda few: (r[few],), n_points)
+    (deposit,) = _deposits(p, residual, n_points)
     return np.asarray(dct(deposit) / 2)
 
 
-def _deposits(
-    p: FloatArray, columns: Callable[[slice], tuple[FloatArray, ...]], n_points: int
-) -> tuple[FloatArray, ...]:
+def _deposits(p: FloatArray, columns: _Columns, n_points: int) -> list[FloatArray]:
     """
     Share out what each score has over its four nearest midpoints, column by column.
 
     By cubic interpolation: with two points the kernel would widen, by an amount that depends on where
     a score lies in the grid and is felt where positive and negative residuals nearly cancel.
     """
-    cells, moments = zip(
-        *(_run_moments(p[few], columns(few), n_points) for few in _blocks(p.size)),
-        strict=True,
-    )
-    cell = np.concatenate(cells)
-    return tuple(_spread(cell, every, n_points) for every in np.concatenate(moments, axis=2))
+    table = np.zeros((len(columns(slice(0))), 4, n_points + 1))
+    for few in _blocks(p.size):
+        _kernels.grid_moments(np.ascontiguousarray(p[few]), np.array(columns(few), dtype=np.float64), table)
+    return [_spread(moments, n_points) for moments in table]
 
 
 def _blocks(size: int) -> list[slice]:
     return [slice(i, i + _BLOCK) for i in range(0, size, _BLOCK)]
 
 
-def _run_moments(p: FloatArray, columns: tuple[FloatArray, ...], n_points: int) -> tuple[NDArray[np.int64], FloatArray]:
-    """Cells of the grid in the order met, and the columns' first four moments within each run of one cell."""
-    position = p * n_points + 0.5
-    cell = position.astype(np.int64)
-    offset = position - cell
-    runs = np.flatnonzero(np.diff(cell, prepend=-1))
-    moments = np.empty((len(columns), 4, runs.size))
-    for column, own in zip(columns, moments, strict=True):
-        term = column
-        for i, moment in enumerate(own):
-            term = term * offset if i else term
-            np.add.reduceat(term, runs, out=moment)
-    return cell[runs], moments
-
-
-def _spread(cell: NDArray[np.int64], moments: FloatArray, n_points: int) -> FloatArray:
-    sums = [np.bincount(cell, m, minlength=n_points + 1) for m in moments]
+def _spread(moments: FloatArray, n_points: int) -> FloatArray:
     spread = np.zeros(n_points + 4)
-    for node, share in enumerate(_CUBICS @ sums):
+    for node, share in enumerate(_CUBICS @ moments):
         spread[node : node + n_points + 1] += share
     return _folded(spread)
 

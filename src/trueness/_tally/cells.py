@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._numerics.runs import whole_runs
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Cells", "Totals", "segment_sums"]
+__all__ = ["Cells", "Totals", "score_sums", "segment_sums"]
 
 _RUN = 512
+# Cells whose temporaries stay in the processor's cache.
+_BLOCK = 2**15
 
 
 class Totals(NamedTuple):
@@ -132,3 +135,14 @@ def segment_sums(values: Numbers, starts: Ints) -> Numbers:
         return np.asarray(np.add.reduceat(values, starts))
     runs = np.union1d(np.arange(0, values.size, _RUN), starts)
     return np.asarray(np.add.reduceat(np.add.reduceat(values, runs), np.searchsorted(runs, starts)))
+
+
+def score_sums(cells: Cells, starts: Ints) -> Floats:
+    """Σwp of consecutive segments of cells, as :func:`segment_sums` adds them."""
+    if cells.size <= _RUN:
+        return np.asarray(np.add.reduceat(cells.weight * cells.score, starts))
+    runs = np.union1d(np.arange(0, cells.size, _RUN), starts)
+    sums = [
+        np.add.reduceat(cells.weight[few] * cells.score[few], at) for few, _, at in whole_runs(runs, cells.size, _BLOCK)
+    ]
+    return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))

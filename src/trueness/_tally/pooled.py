@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.cells import Cells, score_sums, segment_sums
 from trueness._tally.rules import BinRule
 from trueness.typing import Ints
 
@@ -18,7 +18,7 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
         return cells
     start = _starts(cells, most, rule)
     weight = segment_sums(cells.weight, start)
-    score = segment_sums(cells.weight * cells.score, start) / weight
+    score = score_sums(cells, start) / weight
     last = np.append(start[1:], cells.size) - 1
     return Cells(
         # A mean that rounding pushes beyond its scores could cross an edge.
@@ -32,8 +32,20 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
 
 
 def _starts(cells: Cells, most: int, rule: BinRule | None) -> Ints:
-    reached = np.cumsum(cells.weight)
-    cuts = np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1
+    cuts = _cuts(cells, most)
     edges = np.zeros(0, dtype=np.int64) if rule is None else rule.group(cells).start
     start = np.unique(np.concatenate([[0], cuts, edges]))
     return start[start < cells.size].astype(np.int64)
+
+
+def _cuts(cells: Cells, most: int) -> Ints:
+    """The cells after those in which the weight reaches the first, second, … of `most` equal shares."""
+    if not cells.exact:
+        reached = np.cumsum(cells.weight)
+        return np.asarray(np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1)
+    total = int(cells.weight.sum())
+    # Whole numbers: compared with floats, the weights of all cells would first be made floats.
+    wanted = np.ceil(np.arange(1, most) * (total / most)).astype(np.int64)
+    if total == cells.size:  # one row each
+        return np.asarray(wanted)
+    return np.asarray(np.searchsorted(np.cumsum(cells.weight), wanted, side="left") + 1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from trueness import _kernels
 from trueness._input.sample import Sample
+from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
 from trueness.errors import InputError
@@ -120,27 +121,44 @@ def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
 
     In that angle a step is the same share of the spread of a label everywhere.
     """
+    if scores.k == 1 and (scores.z[1:] >= scores.z[:-1]).all():
+        start = np.union1d(scores.first, _where_steps_begin(scores.z[:, 0], angle))
+        return _joined(scores, start, np.searchsorted(start, scores.first))
     entries = np.diff(np.append(scores.first, len(scores.z)))
     bin_of = np.repeat(np.arange(scores.first.size), entries)
-    steps = np.floor(np.arcsin(np.sqrt(scores.z)) / angle).astype(np.int64)
     most = int(np.pi / 2 / angle) + 1
-    cell = _numbered([bin_of, *steps.T], [scores.first.size] + [most] * scores.k)
-    weighted, counts, hits = scores.count[:, None] * scores.z, scores.count, scores.hits
-    if not (cell[1:] >= cell[:-1]).all():  # several scores per row; single ones are in order
-        order = np.argsort(cell, kind="stable")
-        cell, bin_of, weighted, counts, hits = (
-            cell[order],
-            bin_of[order],
-            weighted[order],
-            counts[order],
-            hits[order],
-        )
-    start = np.flatnonzero(np.diff(cell, prepend=-1))
-    count = np.add.reduceat(counts, start)
-    z = np.add.reduceat(weighted, start, axis=0) / count[:, None]
-    hits = np.add.reduceat(hits, start, axis=0)
-    first = np.flatnonzero(np.diff(bin_of[start], prepend=-1)).astype(np.int64)
-    return replace(scores, z=np.clip(z, 0, 1), count=count, hits=hits, first=first)
+    cell = _numbered([bin_of, *_step(scores.z, angle).T], [scores.first.size] + [most] * scores.k)
+    order = np.argsort(cell, kind="stable")
+    start = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    first = np.flatnonzero(np.diff(bin_of[order][start], prepend=-1))
+    sorted_scores = replace(scores, z=scores.z[order], count=scores.count[order], hits=scores.hits[order])
+    return _joined(sorted_scores, start, first)
+
+
+def _joined(scores: BinnedScores, start: Ints, first: Ints) -> BinnedScores:
+    """The runs of entries that begin at `start` as one entry each; of these, the bins begin at `first`."""
+    count = np.add.reduceat(scores.count, start)
+    sums = [
+        np.add.reduceat(scores.count[part, None] * scores.z[part], at, axis=0)
+        for part, _, at in whole_runs(start, len(scores.z), max(1, _ENTRIES // scores.k))
+    ]
+    z = np.clip(np.concatenate(sums) / count[:, None], 0, 1)
+    return replace(scores, z=z, count=count, hits=np.add.reduceat(scores.hits, start, axis=0), first=first)
+
+
+def _step(z: Floats, angle: float) -> Ints:
+    return np.floor(np.arcsin(np.sqrt(z)) / angle).astype(np.int64)
+
+
+def _where_steps_begin(z: Floats, angle: float) -> Ints:
+    """The first of the ascending scores in each step but the first, by bisection: few are looked at."""
+    steps = np.arange(1, int(np.pi / 2 / angle) + 1)
+    low, high = np.zeros(steps.size, dtype=np.int64), np.full(steps.size, z.size)
+    for _ in range(z.size.bit_length()):
+        middle = (low + high) // 2
+        reached = (middle == z.size) | (_step(z[np.minimum(middle, z.size - 1)], angle) >= steps)
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+    return high[high < z.size]
 
 
 def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:

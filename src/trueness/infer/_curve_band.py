@@ -1,11 +1,12 @@
 """Where an isotonic or smooth reliability curve lies when the scores are the true probabilities."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
-from trueness._numerics.smooth import smooth_ratio
+from trueness._numerics.smooth import KernelMeans
 from trueness._tally.cells import Cells
 from trueness._tally.pooled import pooled_cells
 from trueness._tally.rules import Isotonic
@@ -16,6 +17,9 @@ __all__ = ["consistency_of_curve"]
 
 # Cells that labels are redrawn for, and places of a smooth curve.
 _CELLS, _PLACES = 1024, 256
+
+_Drawn: TypeAlias = tuple[Floats, Callable[[Numbers], Floats]]
+"""Where a curve is drawn, and how high, by the events of the cells."""
 
 
 def consistency_of_curve(
@@ -35,12 +39,11 @@ def consistency_of_curve(
     """
     level, resamples, rng = checked_fraction(level, "level"), checked_whole(resamples, "resamples"), generator(seed)
     few = pooled_cells(cells, _CELLS)
-    curve = _isotonic if method == "isotonic" else _smooth
-    drawn = [curve(few, _events(few, rng), bandwidth) for _ in range(resamples)]
-    x = drawn[0][0]
+    x, curve = _isotonic(few) if method == "isotonic" else _smooth(few, bandwidth)
+    drawn = [curve(_events(few, rng)) for _ in range(resamples)]
     there = np.isfinite(x)
     low, high = np.quantile(
-        np.stack([y[there] for _, y in drawn]), [(1 - level) / 2, (1 + level) / 2], axis=0, method="median_unbiased"
+        np.stack([y[there] for y in drawn]), [(1 - level) / 2, (1 + level) / 2], axis=0, method="median_unbiased"
     )
     return CurveBand(x[there], low, high, level, method, resamples)
 
@@ -54,12 +57,15 @@ def _events(cells: Cells, rng: np.random.Generator) -> Numbers:
     return np.clip(found, 0, cells.weight)
 
 
-def _isotonic(cells: Cells, events: Numbers, _: float) -> tuple[Floats, Floats]:
-    start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, events, cells.squares)).start
-    rate = np.add.reduceat(events, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
-    return cells.score, np.repeat(rate, np.diff(start))
+def _isotonic(cells: Cells) -> _Drawn:
+    def curve(events: Numbers) -> Floats:
+        start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, events, cells.squares)).start
+        rate = np.add.reduceat(events, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
+        return np.repeat(rate, np.diff(start))
+
+    return cells.score, curve
 
 
-def _smooth(cells: Cells, events: Numbers, bandwidth: float) -> tuple[Floats, Floats]:
-    _, x, y, _ = smooth_ratio(cells.score, cells.weight, events, bandwidth, _PLACES)
-    return x, y
+def _smooth(cells: Cells, bandwidth: float) -> _Drawn:
+    means = KernelMeans(cells.score, cells.weight, bandwidth, _PLACES)
+    return means.of(means.scores), means.labels

@@ -1,6 +1,7 @@
 """The exact test of calibration: labels drawn from the scores show what the statistic does by chance."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,13 +11,15 @@ from trueness._tally.top_k import BinnedScores, near_ties, of_cells
 from trueness.infer._finding import Ask, Finding, whole
 from trueness.infer._null_draws import drawn_pvalue, redrawn
 from trueness.infer._pair_statistic import PairStatistic
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
-__all__ = ["draws_for", "exact", "null_statistics", "zero_pvalue"]
+__all__ = ["draws_for", "exact", "null_statistics", "zero_pvalue", "zero_refuted"]
 
 # From so many entries on, scores closer than this angle are drawn together.
 _MANY, _ANGLE = 4096, 1 / 1024
 _MANY_ROWS, _WIDE_ANGLE = 1 << 15, 1 / 16
+# No labels are drawn where the logarithm of the chance that one set of them matters is below this.
+_IMPOSSIBLE = -60.0
 
 
 def draws_for(alpha: float) -> int:
@@ -51,6 +54,39 @@ def zero_pvalue(scores: BinnedScores, statistic: float, draws: int, rng: np.rand
     return float(drawn_pvalue(statistic, null_statistics(scores, draws, rng)))
 
 
+def zero_refuted(scores: BinnedScores, statistic: float, alpha: float, rng: np.random.Generator) -> bool:
+    """Whether :func:`zero_pvalue` is at most α, from no more draws than settle it.
+
+    Draws end once too many have reached the statistic. None is made if it is out of their reach: if the chance that
+    one set of labels gives half of it is below e⁻⁶⁰, so that the answer is the one that draws would give.
+    """
+    draws = draws_for(alpha)
+    if scores.k == 1 and _log_chance(_rows_of_bins(scores), scores.n * statistic / 2) < _IMPOSSIBLE:
+        return True
+    reached, drawn = 0, []
+    for batch in _null_batches(scores, draws, rng):
+        drawn.append(batch)
+        reached += int((batch >= statistic).sum())
+        if (1 + reached) / (draws + 1) > alpha:
+            return False
+    return bool(drawn_pvalue(statistic, np.concatenate(drawn)) <= alpha)
+
+
+def _rows_of_bins(scores: BinnedScores) -> Ints:
+    size: Ints = np.add.reduceat(scores.count, scores.first)
+    return size[size >= 2]
+
+
+def _log_chance(size: Ints, value: float) -> float:
+    r"""A bound on the logarithm of :math:`P(n T^* \ge x)`, T* of labels drawn from one score per row.
+
+    :math:`n T^*` is at most :math:`\sum S^2 / (N - 1)`. By Hoeffding's lemma a sum S of N centred labels has
+    :math:`E e^{tS} \le e^{N t^2 / 8}`, so that :math:`E e^{\lambda S^2} \le (1 - \lambda N / 2)^{-1/2}`; with
+    :math:`\lambda = 1 / (2(N - 1))` in each bin, Markov's inequality gives the bound.
+    """
+    return float(-value / 2 - 0.5 * np.log1p(-size / (4 * (size - 1.0))).sum())
+
+
 def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) -> Floats:
     """T for labels drawn from the scores.
 
@@ -61,10 +97,15 @@ def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) 
     by less than 0.001 in total variation (by the bound of Ehm, "Binomial approximation to the Poisson binomial
     distribution", 1991), so that the level of the test does too. Memory is bounded whatever `draws` is.
     """
+    return np.concatenate(list(_null_batches(scores, draws, rng)))
+
+
+def _null_batches(scores: BinnedScores, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
     total = scores.n
     size = np.add.reduceat(scores.count, scores.first)
     if not (size >= 2).any():
-        return np.zeros(draws)
+        yield np.zeros(draws)
+        return
     if (size < 2).any():  # rows that are alone add nothing
         scores = scores.of_bins(size >= 2)
     if scores.k == 1 and len(scores.z) > _MANY:
@@ -72,5 +113,5 @@ def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) 
     elif len(scores.z) > _MANY_ROWS:
         scores = near_ties(scores, _WIDE_ANGLE)
     statistic = PairStatistic(scores.z, scores.count, scores.first)
-    drawn = [statistic(hits) for hits in redrawn(scores.z, scores.count, draws, rng)]
-    return np.concatenate(drawn) * (scores.n / total)
+    for hits in redrawn(scores.z, scores.count, draws, rng):
+        yield statistic(hits) * (scores.n / total)

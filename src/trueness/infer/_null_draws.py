@@ -108,8 +108,9 @@ def _binomials(n: Ints, p: Floats, draws: int, rng: np.random.Generator) -> NDAr
     for trial in range(2, min(most, _LIGHT) + 1):
         entry = np.flatnonzero((n >= trial) & (n <= _LIGHT))
         events[entry] += _trials(p[entry], draws, rng)
-    for i in np.flatnonzero(n > _LIGHT):  # the generator prepares itself once for each pair (n, p)
-        events[i] = rng.binomial(n[i], p[i], draws)
+    heavy = np.flatnonzero(n > _LIGHT)
+    if heavy.size:  # entry by entry, so that the generator prepares itself once for each pair (n, p)
+        events[heavy] = rng.binomial(n[heavy, np.newaxis], p[heavy, np.newaxis], (heavy.size, draws))
     return events
 
 

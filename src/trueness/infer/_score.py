@@ -7,7 +7,7 @@ import numpy as np
 from trueness._numerics.pairs import PairSums, null_moments
 from trueness._tally.top_k import BinnedScores
 from trueness.infer._analytic import upper_quantile
-from trueness.infer._exact import draws_for, zero_pvalue
+from trueness.infer._exact import zero_refuted
 from trueness.infer._region import Region
 
 __all__ = ["score_ends", "score_region"]
@@ -22,7 +22,7 @@ def score_region(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.ran
     low, high = score_ends(
         statistic, variance, sums.noise(implied), sums.unevenness, sums.total, upper_quantile(alpha / 2)
     )
-    zero = zero_pvalue(scores, statistic, draws_for(alpha), rng) > alpha
+    zero = not zero_refuted(scores, statistic, alpha, rng)
     low = 0.0 if zero else low
     return Region(low, high, low > 0 or zero, zero)
 

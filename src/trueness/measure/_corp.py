@@ -1,7 +1,8 @@
 """The CORP decomposition of a proper score."""
 
+import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
@@ -11,12 +12,15 @@ from trueness._tally.rules import Isotonic
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.results import Decomposition
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Ints, RowOptions
 
-__all__ = ["corp"]
+__all__ = ["corp", "corp_of_blocks"]
 
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**14
+
+_Loss: TypeAlias = Callable[[Any, Any, Any], Any]
+"""From events, weight and prediction to the sum of scores."""
 
 
 @takes_rows
@@ -72,9 +76,15 @@ def corp(
     """
     if not isinstance(score, str) or score not in ("brier", "log"):
         raise InputError(f"`score` must be 'brier' or 'log'; got {score!r}.")
-    mean = _brier if score == "brier" else _log
-    found = as_tally(y_true, y_prob, rows)
-    means = {id(cells): _means(cells, mean) for cells in found.parts if cells.size}
+    return corp_of_blocks(as_tally(y_true, y_prob, rows), _blocks, score)
+
+
+def corp_of_blocks(
+    found: Tally, blocks: Callable[[Cells], Ints], score: Literal["brier", "log"] = "brier"
+) -> Decomposition:
+    """The decomposition of a tally whose isotonic blocks begin at the cells that `blocks` finds."""
+    loss = _brier if score == "brier" else _log
+    means = {id(cells): _means(cells, blocks(cells), loss) for cells in found.parts if cells.size}
 
     def averaged(of: Callable[[_Means], float]) -> float:
         return found.average(lambda cells: of(means[id(cells)]))
@@ -97,31 +107,31 @@ class _Means(NamedTuple):
     base: float
 
 
-def _means(cells: Cells, mean: Callable[[Cells, Floats], float]) -> _Means:
-    return _Means(*(mean(cells, p) for p in (cells.score, _fitted(cells), _base(cells))))
+def _blocks(cells: Cells) -> Ints:
+    return Isotonic().group(cells).start[:-1]
 
 
-def _fitted(cells: Cells) -> Floats:
-    start = Isotonic().group(cells).start
-    rate = segment_sums(cells.events, start[:-1]) / segment_sums(cells.weight, start[:-1])
-    return np.repeat(rate, np.diff(start))
+def _means(cells: Cells, first: Ints, loss: _Loss) -> _Means:
+    weight, events = (segment_sums(column, first) for column in (cells.weight, cells.events))
+    total, happened = cells.weight.sum(), cells.events.sum()
+    sums = (
+        _given(cells, loss),
+        float(loss(events, weight, events / weight).sum()),
+        float(loss(happened, total, happened / total)),
+    )
+    return _Means(*(float(each / total) for each in sums))
 
 
-def _base(cells: Cells) -> Floats:
-    return np.broadcast_to(cells.events.sum() / cells.weight.sum(), cells.size)
+def _given(cells: Cells, loss: _Loss) -> float:
+    parts = (slice(i, i + _BLOCK) for i in range(0, cells.size, _BLOCK))
+    return math.fsum(float(loss(cells.events[few], cells.weight[few], cells.score[few]).sum()) for few in parts)
 
 
-def _brier(cells: Cells, p: Floats) -> float:
-    squares = np.empty(cells.size)
-    for i in range(0, cells.size, _BLOCK):
-        few = slice(i, i + _BLOCK)
-        e, w = cells.events[few], cells.weight[few]
-        squares[few] = e * (1 - p[few]) ** 2 + (w - e) * p[few] ** 2
-    return float(squares.sum() / cells.weight.sum())
+def _brier(events: Any, weight: Any, p: Any) -> Any:
+    return events * (1 - p) ** 2 + (weight - events) * p**2
 
 
-def _log(cells: Cells, p: Floats) -> float:
-    happened, did_not = cells.events, cells.weight - cells.events
+def _log(events: Any, weight: Any, p: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(happened > 0, happened * np.log(p), 0) + np.where(did_not > 0, did_not * np.log1p(-p), 0)
-    return float(-logs.sum() / cells.weight.sum())
+        happened, did_not = events * np.log(p), (weight - events) * np.log1p(-p)
+    return -(np.where(events > 0, happened, 0) + np.where(weight > events, did_not, 0))

@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.cells import Cells, score_sums, segment_sums
 from trueness._tally.rules import BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -19,6 +19,7 @@ __all__ = [
     "checked_method",
     "curve_of_bins",
     "curve_of_cells",
+    "isotonic_curve",
     "reliability_curve",
     "smooth_curve",
     "smooth_fit",
@@ -111,14 +112,16 @@ def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve
     """The curve of one binary problem."""
     if not cells.size:
         return _curve(_no_points(), method, bandwidth=(float("nan"),) if method == "smooth" else None)
-    return _isotonic(cells) if method == "isotonic" else smooth_curve(cells, smooth_fit(cells)[1])
+    if method == "isotonic":
+        return isotonic_curve(cells, Isotonic().group(cells).start)
+    return smooth_curve(cells, smooth_fit(cells)[1])
 
 
 def smooth_fit(cells: Cells) -> tuple[float, float]:
     """What :func:`smooth_ece` finds, and the width of its kernel."""
-    from trueness._numerics.smooth import smooth_error
+    from trueness._numerics.smooth import smooth_error_of_sums
 
-    return smooth_error(cells.score, (cells.events - cells.weight * cells.score) / cells.weight.sum())
+    return smooth_error_of_sums(cells.score, cells.weight, cells.events)
 
 
 def curve_of_bins(bins: Bins, words: str) -> Curve:
@@ -134,12 +137,12 @@ def curve_of_bins(bins: Bins, words: str) -> Curve:
     return _curve(columns, "binned", bins=words)
 
 
-def _isotonic(cells: Cells) -> Curve:
-    start = Isotonic().group(cells).start
+def isotonic_curve(cells: Cells, start: Ints) -> Curve:
+    """The isotonic curve of one binary problem, whose blocks begin at `start`; its last entry is their end."""
     first = start[:-1]
     weight = segment_sums(cells.weight, first)
     columns = {
-        "x": segment_sums(cells.weight * cells.score, first) / weight,
+        "x": score_sums(cells, first) / weight,
         "y": segment_sums(cells.events, first) / weight,
         "n": segment_sums(cells.count, first),
         "weight": weight,
@@ -180,7 +183,11 @@ def _too_few(reached: Floats, x: Floats, y: Floats, rows: float) -> Bools:
 
 
 def _between(values: Numbers, start: Ints) -> Numbers:
-    return np.asarray(np.diff(np.concatenate([[0], np.cumsum(values)])[start]))
+    """Sums of the values between neighbouring starts, which may be equal."""
+    sums: Any = np.zeros(start.size - 1, dtype=values.dtype)
+    filled = start[1:] > start[:-1]
+    sums[filled] = segment_sums(values, start[:-1][filled])
+    return np.asarray(sums)
 
 
 def _curve(

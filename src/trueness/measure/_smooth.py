@@ -50,7 +50,6 @@ def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **row
 
 
 def _smooth(cells: Cells) -> float:
-    from trueness._numerics.smooth import smooth_error
+    from trueness._numerics.smooth import smooth_error_of_sums
 
-    residual = (cells.events - cells.weight * cells.score) / cells.weight.sum()
-    return smooth_error(cells.score, residual)[0]
+    return smooth_error_of_sums(cells.score, cells.weight, cells.events)[0]

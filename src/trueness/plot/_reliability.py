@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._tally.accept import takes_rows
 from trueness._tally.pooled import pooled_cells
-from trueness._tally.rules import BinRule, BinsLike, EqualMass, EqualWidth, as_rule
+from trueness._tally.rules import BinRule, BinsLike, EqualMass, EqualWidth, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._models import Problem, problems, scores_of, tallies
@@ -263,8 +263,8 @@ class _Seen(NamedTuple):
 
 def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _Seen:
     """The curve and its number."""
-    from trueness.measure import corp
-    from trueness.measure._curve import curve_of_bins, curve_of_cells, smooth_curve, smooth_fit
+    from trueness.measure._corp import corp_of_blocks
+    from trueness.measure._curve import curve_of_bins, curve_of_cells, isotonic_curve, smooth_curve, smooth_fit
     from trueness.measure._norm import norm_of_gaps
 
     if method == "binned":  # one pass over the scores serves both
@@ -276,8 +276,9 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _Seen:
     if method == "smooth":
         value, width = smooth_fit(problem.cells)
         return _Seen(smooth_curve(problem.cells, width), value, None)
-    apart = corp(problem.tally)
-    return _Seen(curve_of_cells(problem.cells, method), apart.miscalibration, apart)
+    start = Isotonic().group(problem.cells).start
+    apart = corp_of_blocks(problem.tally, lambda _: start[:-1])
+    return _Seen(isotonic_curve(problem.cells, start), apart.miscalibration, apart)
 
 
 def from_problem(
