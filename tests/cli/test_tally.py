@@ -124,6 +124,40 @@ def test_the_report_has_values_limits_and_bins(call, grouped, tmp_path, form):
         assert "<b>" not in text
 
 
+def test_the_report_has_the_verdict_of_the_confidence_set(call, tmp_path):
+    data = tn.simulate.demo(4_000, seed=3)
+    for name, p, begins in (
+        ("p", data.y_prob, "Not calibrated: the l2 calibration error is 0."),
+        ("recalibrated", data.columns["recalibrated"], "Nothing speaks against calibration"),
+    ):
+        write_columns(tmp_path / "x.csv", {"y": data.y_true, "p": p})
+        call("tally", "x.csv", "--bins", "distinct", "-o", f"{name}.tally")
+        found = json.loads(call("report", f"{name}.tally", "--format", "json", "-o", "-").stdout)
+        assert found["verdict"].startswith(begins)
+        expected = tn.ece_interval(data.y_true, p, seed=0)
+        assert found["interval"]["high"] == pytest.approx(expected.high, rel=1e-9)
+        assert found["interval"]["includes_zero"] is expected.includes_zero
+
+
+def test_bins_have_a_diagram_and_no_verdict(call, tmp_path):
+    write_columns(tmp_path / "x.csv", {"y": np.array([0, 1, 1, 0]), "p": np.array([0.1, 0.9, 0.8, 0.8])})
+    call("tally", "x.csv", "--bins", "10", "-o", "x.tally")
+    text = call("report", "x.tally", "--format", "html", "-o", "-").stdout
+    assert "No verdict: " in text
+    assert text.count("<circle") == 3
+    assert "2 rows: score 0.8000, rate 0.5000" in text
+
+
+@pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
+def test_several_classes_have_a_report(call, multiclass, tmp_path, kind):
+    y, P = multiclass
+    write_columns(tmp_path / "x.csv", {"y": y, **{f"p{i}": P[:, i] for i in range(3)}})
+    call("tally", "x.csv", "--prob-columns", "p0,p1,p2", "--kind", kind, "-o", "x.tally")
+    result = call("report", "x.tally", "--format", "html", "-o", "-")
+    assert result.exit_code == 0, result.stderr
+    assert "verdict" in result.stdout
+
+
 def test_text_labels_and_missing_values(call, small_pieces, grouped, tmp_path):
     y = np.where(grouped["y"] == 1, "yes", "no")
     p = np.array([f"{v}" for v in grouped["p"]], dtype=object)

@@ -61,6 +61,7 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
     with refusing(debug):
         from trueness.cli._bins import bin_rule
         from trueness.cli._tally_page import page
+        from trueness.cli._tally_verdict import verdict_of
 
         chosen = form_of(form, output, _SUFFIXES, "html")
         if chosen == "html" and output is None:
@@ -69,7 +70,8 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
         check_writable(output, *files)
         found = _added(files)
         bins = _bin_sheet(found, rule, asked["level"])
-        text = page(asked["title"] or "Calibration", _sheet(found, files, rule), bins, chosen)
+        verdict = verdict_of(found.total, found.bins)
+        text = page(asked["title"] or "Calibration", verdict, _sheet(found, files, rule), bins, chosen)
         if output is None or output == "-":
             click.echo(text, nl=not text.endswith("\n"))
             return

@@ -1,4 +1,4 @@
-"""The page about sums: two tables and what is to be said of them, in four forms."""
+"""The page about sums: a verdict, a diagram, two tables and what is to be said of them, in four forms."""
 
 import html
 import json
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from trueness.cli._layout import finite
 from trueness.cli._sheet import rendered
+from trueness.cli._tally_picture import STYLE, diagram
+from trueness.cli._tally_verdict import Verdict
 
 if TYPE_CHECKING:
     from trueness.cli._sheet import Sheet
@@ -16,28 +18,30 @@ __all__ = ["page"]
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.2rem .8rem .2rem 0;text-align:left}
 tr+tr td{border-top:1px solid #d8dee4}td.right,th.right{text-align:right}p{color:#57606a}
+.verdict{font-size:1.15rem;color:inherit}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}tr+tr td{border-color:#30363d}
 p{color:#9198a1}}"""
 
 
-def page(title: str, measures: "Sheet", bins: "Sheet", form: str) -> str:
+def page(title: str, verdict: Verdict, measures: "Sheet", bins: "Sheet", form: str) -> str:
     """Everything, in one of four forms."""
     if form == "json":
-        data = {**measures.data, "title": title, "table": bins.data["table"]}
+        data = {**measures.data, "title": title, **verdict._asdict(), "table": bins.data["table"]}
         return json.dumps(finite(data), indent=2, allow_nan=False) + "\n"
     if form == "html":
-        return _html(title, measures, bins)
+        return _html(title, verdict, measures, bins)
     tables = [rendered(sheet, "markdown" if form == "markdown" else "table") for sheet in (measures, bins)]
     head = f"# {title}\n" if form == "markdown" else f"{title}\n"
-    return "\n".join([head, *tables])
+    return "\n".join([head, verdict.verdict + "\n", *tables])
 
 
-def _html(title: str, *sheets: "Sheet") -> str:
+def _html(title: str, verdict: Verdict, measures: "Sheet", bins: "Sheet") -> str:
     name = html.escape(title)
-    body = "".join(map(_section, sheets))
+    lead = f'<p class="verdict">{html.escape(verdict.verdict)}</p>'
+    body = lead + diagram(bins.data["table"]) + _section(measures) + _section(bins)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}{STYLE}</style></head>'
         f"<body><h1>{name}</h1>{body}</body></html>\n"
     )
 
