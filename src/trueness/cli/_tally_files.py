@@ -231,9 +231,11 @@ def _notes(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> list[
 
 def _bin_sheet(found: "Accumulator", rule: "BinRule", level: float) -> "Sheet":
     import trueness as tn
+    from trueness.cli._rows import heard
     from trueness.cli._sheet import Column, Sheet, stamped
 
-    table = tn.bin_table(found.total, bins=rule, level=level).to_dict()
+    with heard():  # the measures have said it
+        table = tn.bin_table(found.total, bins=rule, level=level).to_dict()
     keys = ("low_edge", "high_edge", "n", "score", "rate", "low", "high", "gap")
     rows = [dict(zip(keys, line, strict=True)) for line in zip(*(table[key] for key in keys), strict=True)]
     columns = [Column(key, key.replace("_", " "), "count" if key == "n" else "number") for key in keys]

@@ -50,6 +50,7 @@ def _points(table: Mapping[str, Sequence[float]], filled: Sequence[int], top: fl
     for i, (x, y) in zip(filled, places, strict=True):
         _, low = _at(0, table["low"][i], top)
         _, high = _at(0, table["high"][i], top)
-        told = f"{table['n'][i]:,} rows: score {table['score'][i]:.4f}, rate {table['rate'][i]:.4f}"
+        n = table["n"][i]
+        told = f"{n:,} {'row' if n == 1 else 'rows'}: score {table['score'][i]:.4f}, rate {table['rate'][i]:.4f}"
         yield f'<line class="bar" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>'
         yield f'<circle class="dot" cx="{x}" cy="{y}" r="4"><title>{told}</title></circle>'
