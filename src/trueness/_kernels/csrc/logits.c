@@ -1,6 +1,4 @@
 /* Softmax of rows of logits: the top label in one pass, or all probabilities once that pass is done. */
-#include <math.h>
-
 #include "exp.h"
 
 /* Sums are kept apart in so many lanes, since a compiler must not reorder what is added to one; and begin anew after so
