@@ -75,7 +75,7 @@ def logistic(x: torch.Tensor) -> torch.Tensor:
 
 
 def _host_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str) -> Sums:
-    """The library's softmax; in chunks of rows for bfloat16, which NumPy lacks, and for a vector, which becomes scores."""
+    """The library's softmax; in chunks of bfloat16, which NumPy lacks, and of a vector, which becomes scores."""
     options: Any = {"from_logits": True} if logits.ndim == 1 else {"from_logits": True, "kind": kind}
     rule, n = _rule(ruler), logits.shape[0]
     step = n
