@@ -10,10 +10,11 @@ from trueness._input.columns import Column, by_row, column, refuse_missing
 from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
 from trueness._input.scores import (
     clipped,
+    explain_logits,
     explain_scores,
     explain_sums,
+    logistic,
     numeric,
-    probabilities_of_logits,
     row_sum_tolerance,
 )
 from trueness._input.weights import check_weights, row_weights
@@ -21,6 +22,8 @@ from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 __all__ = ["Sample", "accept"]
+
+_ENTRIES = 1 << 20  # looked at in one step
 
 
 class Sample:
@@ -31,7 +34,7 @@ class Sample:
     calls :meth:`explain`, which looks again and says what is wrong and where.
     """
 
-    __slots__ = ("classes", "dropped", "p", "rows", "tolerance", "w", "y")
+    __slots__ = ("classes", "dropped", "logits", "p", "rows", "tolerance", "w", "y")
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Sample:
         tolerance: float = 0.0,
         rows: Ints | None = None,
         dropped: int = 0,
+        logits: bool = False,
     ) -> None:
         self.y = y
         """0/1 for a vector of scores, column indices (int64) for a matrix."""
@@ -57,18 +61,23 @@ class Sample:
         """The numbers of the rows among those that were passed, for messages; None if no row was left out."""
         self.dropped = dropped
         """Rows left out because a value was missing."""
+        self.logits = logits
+        """Whether `p` is a matrix of logits, to which softmax is still to be applied."""
 
     def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
         """Some of the rows, or some of them several times, which keep their numbers, with other weights."""
         rows = np.arange(self.y.size) if self.rows is None else self.rows
-        return Sample(self.y[some], self.p[some], w, self.classes, self.tolerance, rows[some])
+        return Sample(self.y[some], self.p[some], w, self.classes, self.tolerance, rows[some], logits=self.logits)
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
         if self.p.ndim == 1:
             refuse_swapped(self.y, self.p)
-        explain_scores(self.p, "y_prob", self.rows)
-        if self.p.ndim == 2:
+        if self.logits:
+            explain_logits(self.p, "y_prob", self.rows)
+        else:
+            explain_scores(self.p, "y_prob", self.rows)
+        if self.p.ndim == 2 and not self.logits:
             explain_sums(self.p, "y_prob", self.tolerance, self.rows)
         explain_labels(self.y, self.p, self.rows)
         raise AssertionError("a pass refused rows in which no bad value can be found")
@@ -87,7 +96,10 @@ def accept(
     from_logits: bool = False,
     allow_empty: bool = False,
 ) -> Sample:
-    """Turn what a user passed into a Sample; `allow_empty` is for sums, whose zero is no rows at all."""
+    """Turn what a user passed into a Sample; `allow_empty` is for sums, whose zero is no rows at all.
+
+    A matrix of logits stays one, since its probabilities may be needed a few at a time only.
+    """
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError(f"`missing` must be 'raise' or 'drop'; got {missing!r}.")
     if not isinstance(from_logits, bool | np.bool_):
@@ -111,16 +123,16 @@ def accept(
         check_weights(w, rows)
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
-    p = _probabilities(given_p.values, clip_tolerance, sum_tolerance, from_logits, rows)
+    p = _scores(given_p.values, clip_tolerance, sum_tolerance, from_logits, rows)
     if p.ndim == 1:
         return Sample(binary_labels(given_y.values, labels, pos_label, rows), p, w, None, 0.0, rows, dropped)
     if pos_label is not None:
         raise InputError("`pos_label` is for a vector of scores; `y_prob` is a matrix, so use `labels=`.")
     codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows)
-    return Sample(codes, p, w, classes, tolerance, rows, dropped)
+    return Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits))
 
 
-def _probabilities(
+def _scores(
     values: NDArray[Any], clip_tolerance: float, sum_tolerance: float | None, from_logits: bool, rows: Ints | None
 ) -> NDArray[Any]:
     if not from_logits:
@@ -128,7 +140,7 @@ def _probabilities(
     if clip_tolerance or sum_tolerance is not None:
         name = "clip_tolerance" if clip_tolerance else "sum_tolerance"
         raise InputError(f"`{name}` is for probabilities; logits (`from_logits=True`) need none.")
-    return probabilities_of_logits(values, "y_prob", rows)
+    return logistic(values, "y_prob", rows) if values.ndim == 1 else values
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
@@ -182,9 +194,15 @@ def _refuse_known(y: Column, p: Column, w: Column | None) -> None:
 def _to_drop(y: Column, p: Column, w: Column | None) -> Bools | None:
     parts = [p] if w is None else [p, w]
     masks = [part.missing for part in (y, *parts) if part.missing is not None]
-    masks += [by_row(np.isnan(part.values)) for part in parts if part.values.dtype.kind == "f"]
+    masks += [_nan_rows(part.values) for part in parts if part.values.dtype.kind == "f"]
     gone = np.logical_or.reduce(masks) if masks else None
     return gone if gone is not None and bool(gone.any()) else None
+
+
+def _nan_rows(values: NDArray[Any]) -> Bools:
+    step = max(1, _ENTRIES * values.shape[0] // max(1, values.size))
+    found = [by_row(np.isnan(values[i : i + step])) for i in range(0, max(1, values.shape[0]), step)]
+    return np.concatenate(found)
 
 
 def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:

@@ -11,10 +11,11 @@ from trueness.typing import Bools, Floats, Ints
 
 __all__ = [
     "clipped",
+    "explain_logits",
     "explain_scores",
     "explain_sums",
+    "logistic",
     "numeric",
-    "probabilities_of_logits",
     "refuse_nan",
     "row_sum_tolerance",
     "shown",
@@ -68,27 +69,32 @@ def clipped(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     return wide
 
 
-def probabilities_of_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) -> Floats:
-    """Apply the logistic function to a vector, softmax to the rows of a matrix."""
+def logistic(logits: NDArray[Any], name: str, rows: Ints | None = None) -> Floats:
+    """The probabilities of a vector of logits."""
     x = logits.astype(np.float64)
     if np.isnan(x).any():
         refuse_nan(x, name, rows)
-    if x.ndim == 1:
-        small = np.exp(-np.abs(x))
-        return np.where(x >= 0, 1.0, small) / (1.0 + small)
-    bad = np.isposinf(x)
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
+def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) -> None:
+    """Raise the error that fits, with the user's number of the row; return if every row has a softmax."""
+    if logits.dtype.kind != "f":
+        return
+    if np.isnan(logits).any():
+        refuse_nan(logits, name, rows)
+    bad = np.isposinf(logits)
     if bad.any():
         count = int(bad.sum())
         raise InputError(
-            f"`{name}` as logits must be below +inf; {count:,} of {x.size:,} {are(count)} not, "
+            f"`{name}` as logits must be below +inf; {count:,} of {logits.size:,} {are(count)} not, "
             f"the first {_where(bad, rows)}."
         )
-    top = x.max(axis=1, keepdims=True)
-    if np.isneginf(top).any():
-        row = row_number(np.flatnonzero(np.isneginf(top[:, 0]))[0], rows)
+    none = np.isneginf(logits.max(axis=1))
+    if none.any():
+        row = row_number(np.flatnonzero(none)[0], rows)
         raise InputError(f"`{name}` as logits must have a finite entry in every row; row {row} has none.")
-    e = np.exp(x - top)
-    return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
 def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) -> None:

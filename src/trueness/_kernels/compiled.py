@@ -25,10 +25,12 @@ __all__ = [
     "classwise_sums",
     "events",
     "grid_moments",
+    "logit_tops",
     "mass_sums",
     "pava",
     "ranks",
     "sketch_sums",
+    "softmax",
     "softmax_sums",
     "steps",
     "top1",
@@ -428,6 +430,8 @@ def _first_cells(pieces: list[Array]) -> list[int]:
 
 
 _softmax_sums = bind("softmax_sums", 4, c_int64, c_int64, c_double)
+_logit_tops = bind("logit_tops", 6, c_int64, c_int64)
+_softmax = bind("softmax", 4, c_int64, c_int64)
 
 
 def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
@@ -439,3 +443,22 @@ def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Float
         return int(call(_softmax_sums, (Z, y, w, sums[i]), *rows[i], beta))
 
     return _every_fault(in_threads(work, len(rows))), sums.sum(axis=0)
+
+
+def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
+    """See :func:`trueness._kernels.reference_logits.logit_tops`."""
+    n = Z.shape[0]
+    top, total = np.empty(n), np.empty(n)
+    predicted, correct = np.empty(n, np.int64), np.empty(n, np.uint8)
+    rows = shares(n, workers(Z.size))
+
+    def work(i: int) -> int:
+        return int(call(_logit_tops, (Z, y, top, total, predicted, correct), *rows[i]))
+
+    return _every_fault(in_threads(work, len(rows))), top, total, predicted, correct
+
+
+def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
+    """See :func:`trueness._kernels.reference_logits.softmax`."""
+    rows = shares(Z.shape[0], workers(Z.size))
+    in_threads(lambda i: call(_softmax, (Z, top, total, P), *rows[i]), len(rows))

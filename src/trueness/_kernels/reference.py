@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.reference_cells import cell_sums
+from trueness._kernels.reference_logits import logit_tops, softmax
 from trueness._kernels.reference_maps import ranks, steps, venn_abers
 from trueness._kernels.reference_moments import grid_moments
 from trueness._kernels.reference_pava import block_pava, pava
@@ -27,10 +28,12 @@ __all__ = [
     "classwise_sums",
     "events",
     "grid_moments",
+    "logit_tops",
     "mass_sums",
     "pava",
     "ranks",
     "sketch_sums",
+    "softmax",
     "softmax_sums",
     "steps",
     "top1",

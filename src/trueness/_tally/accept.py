@@ -12,6 +12,7 @@ from trueness._input.sample import accept as accept_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid_cells import GridCells
+from trueness._tally.logits import with_probabilities
 from trueness._tally.rows import bins_of_rows, cells_of_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
 from trueness._tally.sketch import Sketch, served
@@ -83,7 +84,7 @@ def as_binned(
         if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
             raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")
     else:
-        sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind)
+        sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
         rule = _rule(bins, sample.y.size if sample.w is None else float(sample.w.sum()))
         found = _binned_rows(sample, kind, rule, moments)
     _warn_about(found, rule.asked)
@@ -109,7 +110,7 @@ def as_sums(
         if few == np.inf or (isinstance(y_true, Tally | Sketch) and y_true.weight <= few):
             return as_tally(y_true, y_prob, options, rule=rule), rule
         return as_binned(y_true, y_prob, rule, options, moments=True), rule
-    sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind)
+    sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
     n = sample.y.size if sample.w is None else float(sample.w.sum())
     rule = _rule(bins, n)
     if n > few and sample.w is None:
@@ -166,7 +167,7 @@ def as_tally(
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
             found.coarsen(rule)  # raises: a tally has no order of rows
     else:
-        found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind), rule)
+        found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule)
     _warn_about(found, 0 if rule is None else rule.asked)
     return found
 
@@ -202,8 +203,13 @@ def sample_and_kind(
     *,
     kind: Kind = "classwise",
     allow_empty: bool = False,
+    keep_logits: bool = False,
 ) -> tuple[Sample, Kind]:
-    """The rows, and the view of a matrix: as asked for, else `kind`."""
+    """The rows, and the view of a matrix: as asked for, else `kind`.
+
+    A matrix of logits becomes one of probabilities, unless `keep_logits` says that only the functions of this file
+    will look at it.
+    """
     if y_prob is None:
         raise InputError("`y_prob` is missing: pass labels and scores, or a Tally in place of both.")
     if not options:
@@ -218,6 +224,8 @@ def sample_and_kind(
             f"`kind={kind!r}` needs a matrix of scores, one column per class; `y_prob` is a vector. "
             "`np.column_stack([1 - y_prob, y_prob])` makes one."
         )
+    if sample.logits and not keep_logits:
+        sample = with_probabilities(sample)
     if sample.dropped:
         total = sample.dropped + sample.y.size
         warn(f"{sample.dropped:,} of {total:,} rows miss a value and were dropped.", DroppedRowsWarning)
@@ -295,7 +303,7 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
-    return tally_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True))
+    return tally_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
 
 
 @takes_rows
@@ -326,7 +334,7 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
     >>> tn.bounded(tn.ece, sum(days), bins=2).error < 1e-9
     True
     """
-    return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True))
+    return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
 
 
 def sketch_of(sample: Sample, kind: Kind) -> Sketch:
@@ -367,7 +375,8 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
     Binned(binary, 3 rows, 4 bins)
     """
     rule = as_rule(bins)
-    return binned_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=rule.fixed_edges is not None), rule)
+    may_be_empty = rule.fixed_edges is not None
+    return binned_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=may_be_empty, keep_logits=True), rule)
 
 
 def binned_of(sample: Sample, kind: Kind, rule: BinRule) -> Binned:

@@ -140,7 +140,7 @@ class Accumulator:
 
     def _pieces(self, y: Any, p: Any, w: Any, group: Any) -> list[tuple[Group, Sums]]:
         options: Any = self._options if w is None else {**self._options, "sample_weight": w}
-        sample, kind = sample_and_kind(y, p, options, allow_empty=True)
+        sample, kind = sample_and_kind(y, p, options, allow_empty=True, keep_logits=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneClassWarning)  # of a piece, which says nothing of the whole
             if group is None or isinstance(group, str | bytes) or np.ndim(group) == 0:
@@ -323,7 +323,7 @@ def _some(sample: Sample, at: NDArray[np.int64]) -> Sample:
     w = None if sample.w is None else sample.w[at]
     if w is not None and not w.any():
         at, w = at[:0], None
-    return Sample(sample.y[at], sample.p[at], w, sample.classes, sample.tolerance)
+    return Sample(sample.y[at], sample.p[at], w, sample.classes, sample.tolerance, logits=sample.logits)
 
 
 def _rows_by_group(keys: NDArray[Any]) -> list[tuple[Group, NDArray[np.int64]]]:

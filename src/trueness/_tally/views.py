@@ -1,6 +1,6 @@
 """Multiclass views: what of a matrix of scores is compared with what."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
+from trueness._tally.blocks import blocks
+from trueness._tally.logits import columns_of, row_blocks, softmax_of
 from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule, EqualWidth
 from trueness.errors import InputError
@@ -18,7 +20,6 @@ __all__ = ["View", "check_kind", "class_bins", "parts_of"]
 
 View: TypeAlias = Literal["binary", "classwise", "confidence", "top-label"]
 _KINDS = ("classwise", "confidence", "top-label")
-_ENTRIES = 1 << 16
 Part = TypeVar("Part")
 
 
@@ -31,13 +32,21 @@ def check_kind(kind: Kind) -> Kind:
 
 def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: Callable[[], Part]) -> tuple[Part, ...]:
     """Apply `make` to each binary problem of a matrix: one per class, or one for the top label."""
+    if kind == "classwise":
+        columns = enumerate(_columns(sample))
+        return tuple(make(Sample((sample.y == k).view(np.uint8), p, sample.w)) for k, p in columns)
     top = _top(sample)
     if kind == "confidence":
         return (make(Sample(top.correct, top.confidence, sample.w)),)
-    if kind == "classwise":
-        columns = range(sample.p.shape[1])
-        return tuple(make(Sample((sample.y == k).view(np.uint8), sample.p[:, k], sample.w)) for k in columns)
     return tuple(_of_predicted(sample, top, k, make, empty) for k in range(sample.p.shape[1]))
+
+
+def _columns(sample: Sample) -> Iterator[NDArray[Any]]:
+    """The probabilities of each class; every value is checked before the first."""
+    if sample.logits:
+        return columns_of(sample, softmax_of(sample))
+    _top(sample)
+    return iter(sample.p.T)
 
 
 class _Top(NamedTuple):
@@ -57,30 +66,16 @@ def _of_predicted(sample: Sample, top: _Top, k: int, make: Callable[[Sample], Pa
 
 def _top(sample: Sample) -> _Top:
     """The largest probability of each row, whose it is, and whether that class came; every value is checked here."""
-    p, y = sample.p, sample.y
-    if _is_ready(p):
-        return _checked(sample, *_kernels.top1(p, y, sample.tolerance))
-    step = max(1, _ENTRIES // p.shape[1])
-    pieces = [
-        _checked(sample, *_kernels.top1(_as_float(p[i : i + step]), y[i : i + step], sample.tolerance))
-        for i in range(0, max(1, p.shape[0]), step)
-    ]
-    return _Top(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
-
-
-def _checked(sample: Sample, status: int, *found: Any) -> _Top:
-    if status:
-        sample.explain()
-    return _Top(*found)
-
-
-def _is_ready(p: NDArray[Any]) -> bool:
-    return p.dtype in (np.float32, np.float64) and p.flags.c_contiguous and p.flags.aligned
-
-
-def _as_float(p: NDArray[Any]) -> NDArray[Any]:
-    wanted = np.float32 if p.dtype.kind == "f" and p.dtype.itemsize <= 4 else np.float64
-    return np.require(p, dtype=wanted, requirements=["C", "A"])
+    if sample.logits:
+        softmax = softmax_of(sample)
+        return _Top(1 / softmax.total, softmax.predicted, softmax.correct)
+    pieces = []
+    for rows, P in blocks(sample.p):
+        status, *found = _kernels.top1(P, sample.y[rows], sample.tolerance)
+        if status:
+            sample.explain()
+        pieces.append(found)
+    return _Top(*(np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*pieces, strict=True)))
 
 
 def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, ...]:
@@ -92,13 +87,11 @@ def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, .
             lambda part: bins_of_rows(part, rule, moments=moments),
             lambda: bins_of_rows(_no_rows(), rule),
         )
-    n, k = sample.p.shape
+    k = sample.p.shape[1]
     table = np.zeros((k, rule.n, 2, 3), dtype=np.int64)
-    step = n if _is_ready(sample.p) else max(1, _ENTRIES // k)
     status = 0
-    for i in range(0, n, max(1, step)):
-        block = sample.p[i : i + step] if step == n else _as_float(sample.p[i : i + step])
-        status |= _kernels.classwise_sums(block, sample.y[i : i + step], rule.n, table, sample.tolerance)
+    for rows, P in row_blocks(sample, softmax_of(sample)) if sample.logits else blocks(sample.p):
+        status |= _kernels.classwise_sums(P, sample.y[rows], rule.n, table, sample.tolerance)
     if status:
         sample.explain()
     padded = np.zeros((k, rule.n, 2, 5), dtype=np.int64)

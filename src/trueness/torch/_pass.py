@@ -17,9 +17,9 @@ from trueness.torch._sums import Sums, no_sums, score_sums
 
 __all__ = ["as_binned", "has_kernels", "host_sums", "on_host", "sums_of_logits", "sums_of_scores"]
 
-# Entries of a chunk of logits on the CPU. The probabilities of the first stay in the cache; class by class every column
-# has a pass of its own, which is worth it for many rows only.
-_ENTRIES = {"confidence": 1 << 16, "classwise": 1 << 22}
+# Entries of a chunk of logits that the library could only take as a copy. Class by class every column has a pass of its
+# own, which is worth it for many rows only.
+_ENTRIES = {"confidence": 1 << 20, "classwise": 1 << 22}
 
 
 @lru_cache(maxsize=1)
@@ -75,17 +75,18 @@ def logistic(x: torch.Tensor) -> torch.Tensor:
 
 
 def _host_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str) -> Sums:
-    """The library's softmax, few enough rows at a time that no matrix of probabilities is ever made."""
-    rule = _rule(ruler)
+    """The library's softmax; in chunks of bfloat16, which NumPy lacks, and of a vector, which becomes scores."""
+    options: Any = {"from_logits": True} if logits.ndim == 1 else {"from_logits": True, "kind": kind}
+    rule, n = _rule(ruler), logits.shape[0]
+    step = n
     if logits.ndim == 1:
-        step, options, parts = _ENTRIES["confidence"], {}, 1
-    else:
-        step, options = max(1, _ENTRIES[kind] // logits.shape[1]), {"kind": kind}
-        parts = 1 if kind == "confidence" else logits.shape[1]
+        step = _ENTRIES["confidence"]
+    elif logits.dtype == torch.bfloat16:
+        step = max(1, _ENTRIES[kind] // logits.shape[1])
+    parts = 1 if logits.ndim == 1 or kind == "confidence" else logits.shape[1]
     sums = no_sums(parts, ruler.size, logits.device)
-    for i in range(0, logits.shape[0], step):
-        rows: Any = {"from_logits": True, **options}
-        found = binned_rows(y[i : i + step], logits[i : i + step], bins=rule, **rows)
+    for i in range(0, n, max(1, step)):
+        found = binned_rows(y[i : i + step], logits[i : i + step], bins=rule, **options)
         sums.table.add_(host_sums(found).table)
     return sums
 

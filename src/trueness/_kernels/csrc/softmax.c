@@ -2,39 +2,13 @@
 #include <float.h>
 #include <math.h>
 
-#include "loops.h"
+#include "exp.h"
 
 /* Sums are kept apart in so many lanes, since a compiler must not reorder what is added to one. */
 enum { LANES = 64 };
 
-/* The least power of e that is no subnormal number, nearly. It travels as an argument: where compilers see the
- * constant, they branch on it, and a loop with branches does not become vector instructions. */
+/* The least power of e that is no subnormal number, nearly. */
 #define LEAST_POWER -708.0
-
-/* e^t for t <= 0, e^least below it. Taylor's polynomial of degree 12 on |r| <= ln 2 / 2,
- * off by less than 2^-51: a loop over it becomes vector instructions, which a call of exp() would not. */
-INLINE double exp_of(double t, double least)
-{
-    const double round = 0x1.8p52; /* adding it leaves the nearest whole number in the last bits */
-    t = t < least ? least : t;
-    double shifted = t * 0x1.71547652b82fep+0 + round;
-    double n = shifted - round;
-    double r = (t - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
-    double q = 1.0 / 479001600;
-    q = q * r + 1.0 / 39916800;
-    q = q * r + 1.0 / 3628800;
-    q = q * r + 1.0 / 362880;
-    q = q * r + 1.0 / 40320;
-    q = q * r + 1.0 / 5040;
-    q = q * r + 1.0 / 720;
-    q = q * r + 1.0 / 120;
-    q = q * r + 1.0 / 24;
-    q = q * r + 1.0 / 6;
-    q = q * r + 0.5;
-    q = q * r + 1.0;
-    q = q * r + 1.0;
-    return q * double_of((bits_of(shifted) + 1023) << 52);
-}
 
 typedef struct {
     double zeroth[LANES], first[LANES], second[LANES];

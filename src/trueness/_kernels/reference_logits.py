@@ -1,0 +1,113 @@
+"""The kernels in NumPy that apply softmax to logits; a part of :mod:`trueness._kernels.reference`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._kernels.status import BAD_LABEL, BAD_SCORE
+
+__all__ = ["logit_tops", "softmax"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Scores = NDArray[np.floating[Any]]
+
+# A dozen temporary arrays of one chunk stay inside a second-level cache.
+_CHUNK = 8_192
+_LEAST = -746.0  # e^t rounds to 0 below it
+_LANES, _TILE = 16, 1_024
+# 1/12!, 1/11!, …, 1/0!
+_TAYLOR = [1 / f for f in (479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1)]
+_PER_LN2 = float.fromhex("0x1.71547652b82fep+0")
+# ln 2 in two parts; products of the first with whole numbers up to 2²⁰ are exact.
+_LN2, _LN2_REST = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
+
+
+def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
+    r"""What softmax needs of each row, where its largest probability stands, and whether that was right.
+
+    Parameters
+    ----------
+    Z : array of float32 or float64, shape (n, K)
+        Logits; -inf is one, unless all of a row are.
+    y : array of int64, shape (n,)
+        Class codes 0 .. K−1.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE for a nan, a +inf or a row of -inf alone; BAD_LABEL.
+    top : array of float64, shape (n,)
+        The largest logit m of the row.
+    total : array of float64, shape (n,)
+        Σ exp(z − m), at least 1. The largest probability is 1 / total.
+    predicted : array of int64, shape (n,)
+        The smallest index that attains it.
+    correct : array of uint8, shape (n,)
+        1 where predicted equals y.
+    """
+    n, n_classes = Z.shape
+    top, total = np.empty(n), np.empty(n)
+    predicted = np.zeros(n, np.int64)
+    status = BAD_LABEL if y.size and (y.min() < 0 or y.max() >= n_classes) else 0
+    step = max(1, _CHUNK // n_classes)
+    for rows in (slice(i, i + step) for i in range(0, n, step)):
+        top[rows] = Z[rows].max(axis=1)
+        powers = _powers(Z[rows], top[rows])
+        total[rows] = _row_sums(powers)
+        if np.isnan(total[rows]).any():
+            status |= BAD_SCORE
+            continue
+        predicted[rows] = (powers / total[rows, None]).argmax(axis=1)
+    return status, top, total, predicted, (predicted == y).astype(np.uint8)
+
+
+def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
+    r"""The probabilities of logits.
+
+    Parameters
+    ----------
+    Z : array of float32 or float64, shape (n, k)
+        Logits; they may be some of the columns.
+    top, total : arrays of float64, shape (n,)
+        What :func:`logit_tops` found in the rows, all columns of them.
+    P : array of float64, shape (n, k)
+        Filled with exp(z − top) / total.
+    """
+    step = max(1, _CHUNK // Z.shape[1])
+    for rows in (slice(i, i + step) for i in range(0, Z.shape[0], step)):
+        P[rows] = _powers(Z[rows], top[rows]) / total[rows, None]
+
+
+def _powers(Z: Scores, top: Floats) -> Floats:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _exp(np.subtract(Z, top[:, None], dtype=np.float64))
+
+
+def _exp(t: Floats) -> Floats:
+    """e^t for t ≤ 0, by the very operations of the compiled kernel: NumPy's own differs between machines."""
+    t = np.where(t < _LEAST, _LEAST, t)
+    n = np.rint(t * _PER_LN2)
+    r = (t - n * _LN2) - n * _LN2_REST
+    q = np.full_like(r, _TAYLOR[0])
+    for coefficient in _TAYLOR[1:]:
+        q *= r
+        q += coefficient
+    return np.asarray(np.ldexp(q, np.nan_to_num(n).astype(np.intc)))
+
+
+def _row_sums(powers: Floats) -> Floats:
+    """Entries are added to 16 lanes, in turn; the lanes of 1,024 entries to those of all; then half to half."""
+    n, n_classes = powers.shape
+    lanes = np.zeros((n, _LANES))
+    for start in range(0, n_classes, _TILE):
+        part = np.zeros((n, _LANES))
+        for i in range(start, min(start + _TILE, n_classes), _LANES):
+            few = powers[:, i : min(i + _LANES, n_classes)]
+            part[:, : few.shape[1]] += few
+        lanes += part
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return lanes[:, 0]

@@ -1,0 +1,188 @@
+"""Logits go through softmax row by row: the sums are those of a matrix of probabilities, which is never made."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+from trueness._input.sample import accept
+from trueness._tally.logits import with_probabilities
+
+KINDS = ["classwise", "confidence", "top-label"]
+N, K = 300, 7
+
+
+def some_rows(n=N, k=K, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = 2 * rng.standard_normal((n, k))
+    Z[::5, 0] = -np.inf
+    Z[1::7] = Z[1::7].round()  # ties
+    return rng.integers(0, k, n), Z.astype(dtype)
+
+
+def probabilities(y, Z):
+    """The matrix that is never made."""
+    return with_probabilities(accept(y, Z, from_logits=True)).p
+
+
+SUMS = {
+    "binned": tn.binned,
+    "edges": lambda *a, **o: tn.binned(*a, bins=[0, 0.05, 0.3, 1], **o),
+    "equal mass": lambda *a, **o: tn.binned(*a, bins=tn.EqualMass(6), **o),
+    "tally": tn.tally,
+    "sketch": tn.sketch,
+    "ece": tn.ece,
+    "ace": tn.ace,
+    "brier": tn.brier,
+    "log loss": tn.log_loss,
+}
+W = np.random.default_rng(1).exponential(size=N) * (np.arange(N) % 4 > 0)
+OPTIONS = {
+    "plain": {},
+    "weights": {"sample_weight": W},
+    "whole weights": {"sample_weight": np.arange(N) % 3},
+    "names": {"labels": list("abcdefg")},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sums", SUMS.values(), ids=SUMS)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_the_sums_are_those_of_the_probabilities(kind, sums, options):
+    y, Z = some_rows()
+    P = probabilities(y, Z)
+    y = np.array(list("abcdefg"))[y] if "labels" in options else y
+    assert sums(y, Z, kind=kind, from_logits=True, **options) == sums(y, P, kind=kind, **options)
+
+
+FORMS = {
+    "float32": lambda Z: Z.astype(np.float32),
+    "float16": lambda Z: Z.astype(np.float16),
+    "big-endian": lambda Z: Z.astype(">f8"),
+    "Fortran order": np.asfortranarray,
+    "every second column": lambda Z: np.repeat(Z, 2, axis=1)[:, ::2],
+    "reversed": lambda Z: Z[::-1],
+    "long double": lambda Z: Z.astype(np.longdouble),
+    "lists": lambda Z: Z.tolist(),
+    "whole numbers": lambda Z: np.nan_to_num(Z, neginf=-9).astype(np.int8),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_logits_of_every_form_are_the_numbers_they_hold(kind, form):
+    y, Z = some_rows(20_000)
+    Z = form(Z)
+    plain = np.ascontiguousarray(np.asarray(Z), dtype=np.float64)
+    for sums in (tn.binned, tn.ece):
+        assert sums(y, Z, kind=kind, from_logits=True) == sums(y, plain, kind=kind, from_logits=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_classes_and_rows_cross_every_block(kind):
+    for n, k in ((3_000, 300), (200_000, 3), (40, 3_000)):
+        y, Z = some_rows(n, k, np.float32)
+        P = probabilities(y, Z)
+        assert tn.ece(y, Z, kind=kind, from_logits=True) == tn.ece(y, P, kind=kind)
+        if k < 3_000:
+            assert tn.binned(y, Z, kind=kind, from_logits=True) == tn.binned(y, P, kind=kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_are_those_of_a_softmax_in_float64(kind):
+    y, Z = some_rows()
+    e = np.exp(Z - Z.max(axis=1, keepdims=True))
+    P = e / e.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(probabilities(y, Z), P, rtol=1e-14)
+    assert tn.ece(y, Z, kind=kind, from_logits=True) == pytest.approx(tn.ece(y, P, kind=kind), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_the_order_of_rows_and_their_split_do_not_matter(kind, data):
+    n = data.draw(st.integers(2, 40))
+    entry = st.floats(-50, 50) | st.just(-np.inf)
+    Z = np.array(data.draw(st.lists(st.lists(entry, min_size=3, max_size=3), min_size=n, max_size=n)))
+    Z[np.isneginf(Z).all(axis=1)] = 0
+    y = np.arange(n) % 3
+    order = np.array(data.draw(st.permutations(range(n))))
+    cut = data.draw(st.integers(0, n))
+    whole = tn.tally(y, Z, kind=kind, from_logits=True)
+    y, Z = y[order], Z[order]
+    parts = [tn.tally(y[part], Z[part], kind=kind, from_logits=True) for part in (slice(cut), slice(cut, None))]
+    assert sum(parts) == whole
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_miss_a_value_are_dropped_from_logits_too(kind):
+    y, Z = some_rows()
+    Z[[3, 200], 2] = np.nan
+    kept = ~np.isnan(Z).any(axis=1)
+    with pytest.warns(tn.DroppedRowsWarning, match="2 of 300 rows miss a value"):
+        found = tn.binned(y, Z, kind=kind, from_logits=True, missing="drop")
+    assert found == tn.binned(y[kept], Z[kept], kind=kind, from_logits=True)
+
+
+FAULTS = {
+    "nan": (np.nan, r"`y_prob` must not have missing values; 1 of {size} is nan, the first at row {row}, column 2\."),
+    "+inf": (np.inf, r"`y_prob` as logits must be below \+inf; 1 of {size} is not, the first at row {row}, column 2\."),
+    "-inf": (-np.inf, r"`y_prob` as logits must have a finite entry in every row; row {row} has none\."),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("value", "message"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("form", [np.ascontiguousarray, np.asfortranarray], ids=["ready", "in blocks"])
+def test_the_message_names_the_row(kind, value, message, form):
+    y, Z = some_rows(30_000)
+    Z[29_000, slice(None) if value == -np.inf else 2] = value
+    message = message.format(size="210,000", row=29_000)
+    for sums in (tn.binned, tn.ece, tn.tally):
+        with pytest.raises(tn.InputError, match=message):
+            sums(y, form(Z), kind=kind, from_logits=True)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.DroppedRowsWarning")
+def test_dropped_rows_and_groups_do_not_change_the_row_that_is_named():
+    y, Z = some_rows()
+    Z[[3, 4], 1], Z[20] = np.nan, -np.inf
+    with pytest.raises(tn.InputError, match="row 20 has none"):
+        tn.ece(y, Z, kind="confidence", from_logits=True, missing="drop")
+    Z[[3, 4], 1] = 0
+    accumulator = tn.Accumulator(10, by="half", kind="confidence", from_logits=True)
+    with pytest.raises(tn.InputError, match="row 20 has none"):
+        accumulator.update(y, Z, group=np.arange(N) % 2)
+    accumulator.update(y[21:], Z[21:], group=np.arange(21, N) % 2)
+    assert accumulator.total == tn.binned(y[21:], Z[21:], kind="confidence", from_logits=True)
+
+
+CALLS = {
+    "binned": lambda y, Z: tn.binned(y, Z, kind="confidence", from_logits=True),
+    "ece": lambda y, Z: tn.ece(y, Z, kind="confidence", from_logits=True),
+    "weighted": lambda y, Z: tn.ece(y, Z, kind="confidence", from_logits=True, sample_weight=np.ones(y.size)),
+    "no row dropped": lambda y, Z: tn.ece(y, Z, kind="confidence", from_logits=True, missing="drop"),
+    "tally": lambda y, Z: tn.tally(y, Z, kind="confidence", from_logits=True),
+    "top label": lambda y, Z: tn.tally(y, Z, kind="top-label", from_logits=True),
+    "class by class": lambda y, Z: tn.ece(y, Z, from_logits=True),
+    "bins of every class": lambda y, Z: tn.binned(y, Z, from_logits=True),
+}
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, np.asfortranarray], ids=["ready", "in blocks"])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_no_matrix_of_probabilities_is_made(call, form):
+    y, Z = some_rows(20_000, 500, np.float32)
+    Z = form(Z)
+    call(y[:500], Z[:500])
+    tracemalloc.start()
+    try:
+        call(y, Z)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # A byte for each of 10⁷ logits would be 10 MB, their probabilities 80 MB.
+    assert peak < 9.5e6
