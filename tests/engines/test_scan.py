@@ -243,3 +243,45 @@ def test_equal_weights_lose_no_digit_in_long_runs():
 def test_a_bin_too_full_for_exact_sums_is_refused():
     with pytest.raises(tn.InputError, match=r"at most 2\*\*35 rows to be summed exactly; one has 34,359,738,369"):
         _gather.refuse_overflow(np.array([5, 2**35 + 1]))
+
+
+# DuckDB believes the least and greatest value that a Parquet file states, which leave nan out.
+@pytest.mark.parametrize("bins", [None, 10, [0, 0.3, 1], tn.EqualMass(2), tn.Isotonic()])
+@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("kind", ["path", "relation"])
+def test_nan_in_a_parquet_file_is_seen_by_duckdb(tmp_path, bins, by, kind):
+    ROWS.with_columns(p=pl.Series([0.1, math.nan, 0.7, 0.9])).write_parquet(tmp_path / "x.parquet")
+    path = str(tmp_path / "x.parquet")
+    source = path if kind == "path" else duckdb.sql(f"from '{path}'")
+    options = {"bins": bins, "by": by, "engine": "duckdb" if kind == "path" else "auto"}
+    with pytest.raises(tn.InputError, match="must not have missing values; 1 of 4 rows has one"):
+        ask(source, **options)
+    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows"):
+        found = ask(source, missing="drop", **options)
+    assert sum(part.n for part in found.values()) == 3 if by else found.n == 3
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 3.0, math.nan], [1.0, 1.0, 1.0, math.nan]])
+def test_nan_among_the_weights_of_a_parquet_file_is_seen_by_duckdb(tmp_path, weights):
+    ROWS.with_columns(w=pl.Series(weights)).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(tn.InputError, match="`weight` column 'w' must not have missing values"):
+        ask(str(tmp_path / "x.parquet"), weight="w", engine="duckdb")
+
+
+def test_files_whose_columns_differ_in_order_or_type_are_read_by_name_and_widened(tmp_path):
+    (tmp_path / "1.csv").write_text("p,q,y\n0.1,0.9,0\n")
+    (tmp_path / "2.csv").write_text("q,p,y\n0.9,0.2,1\n")
+    assert ask(str(tmp_path / "*.csv"), engine="duckdb", bins=None) == tn.tally([0, 1], [0.1, 0.2])
+    pl.DataFrame({"p": [0, 1], "y": [0, 1]}).write_parquet(tmp_path / "1.parquet")
+    pl.DataFrame({"p": [0.3, 0.7], "y": [0, 1]}).write_parquet(tmp_path / "2.parquet")
+    files = [str(tmp_path / name) for name in ("1.parquet", "2.parquet")]
+    assert ask(files, engine="duckdb", bins=None) == tn.tally([0, 1, 0, 1], [0, 1, 0.3, 0.7])
+    pl.DataFrame({"p": [0.3, 0.7], "y": [0.4, 1.4]}).write_parquet(tmp_path / "2.parquet")
+    with pytest.raises(tn.InputError, match="must be 0 or 1; 2 of 4 labels are not"):
+        ask(files, engine="duckdb")
+
+
+def test_labels_that_floats_cannot_tell_apart_are_refused():
+    rows = pl.DataFrame({"p": [0.3, 0.7], "y": [2**53, 2**53 + 1]})
+    with pytest.raises(tn.InputError, match=r"numbers beyond 2\^53 \(9007199254740993\).*cast it to strings"):
+        ask(rows.lazy(), labels=[2**53, 2**53 + 1], bins=None)

@@ -267,3 +267,10 @@ def test_only_a_sketch_is_taken():
         tn.bounded(tn.ece, tn.sketch([], []))
     with pytest.raises(tn.InputError, match="An empty Sketch"):
         tn.bounded("ks", tn.sketch([], []))
+
+
+def test_tiny_smooth_errors_lie_within_their_limits():
+    p = np.array([0.99999999999996, 0.999993870905081, 1.97e-19, 1.8e-20, 7.5e-20, 7.5e-14, 0.9999999999999079, 2e-12])
+    y = p > 0.5
+    found = tn.bounded(tn.smooth_ece, tn.sketch(y, p))
+    assert found.low <= tn.smooth_ece(y, p) <= found.high

@@ -80,14 +80,28 @@ def _tally(files: tuple[str, ...], output: str | None, *, resume: bool, save_eve
     if len(asked["by"]) > 1:
         raise InputError("`--by` must name one column for a tally; cross them in the file, or make two tallies.")
     kind, bins = asked.pop("kind"), _kept(asked.pop("bins"))
+    options = _in_text({**asked, "kind": kind, "bins": bins})
     request = Request.taken_from(asked)
-    work = _Work(files, Path(output), bins, kind, save_every)
+    work = _Work(files, Path(output), bins, kind, save_every, options)
     if resume:
         work.resume()
     with ExitStack() as stack:
         for i, name in enumerate(files):
             work.add(i, stack, replace(request, file=name))
     work.finish()
+
+
+def _in_text(options: dict[str, Any]) -> dict[str, str]:
+    """What decides the sums, so that a run goes on only with the same."""
+    return {name: repr(value) for name, value in sorted(options.items()) if name not in ("file", "files", "debug")}
+
+
+def _stamp(name: str) -> list[Any]:
+    """Name, size and time of a file: what is read again must be what was read."""
+    if not Path(name).is_file():
+        return [name, None, None]
+    known = Path(name).stat()
+    return [name, known.st_size, known.st_mtime_ns]
 
 
 def _kept(text: str) -> Any:
@@ -99,10 +113,13 @@ def _kept(text: str) -> Any:
 class _Work:
     """Sums, and how far they have come."""
 
-    def __init__(self, files: tuple[str, ...], output: Path, bins: Any, kind: str, every: float) -> None:
+    def __init__(
+        self, files: tuple[str, ...], output: Path, bins: Any, kind: str, every: float, options: dict[str, str]
+    ) -> None:
         self.output, self.partial = output, output.with_name(output.name + ".partial")
         self.bins, self.kind, self.every = bins, kind, every
-        self.inputs = [[name, Path(name).stat().st_size if Path(name).is_file() else None] for name in files]
+        self.inputs = [_stamp(name) for name in files]
+        self.options = options
         self.seen: Accumulator | None = None
         self.file = self.rows = self.dropped = 0
         self.saved = time.monotonic()
@@ -115,14 +132,20 @@ class _Work:
         if not self.partial.exists():
             say(f"note: there is no {self.partial}; starting from the first row.")
             return
-        if any(size is None for _, size in self.inputs):
+        if any(size is None for _, size, _ in self.inputs):
             raise InputError("`--resume` needs files; standard input cannot be read again.")
         self.seen = tn.Accumulator.load(self.partial)
         position = self.seen.position
         if not isinstance(position, dict) or position.get("inputs") != self.inputs:
             raise InputError(
-                f"{str(self.partial)!r} was made of other files, or files of another size; remove it, or leave "
+                f"{str(self.partial)!r} was made of other files, or files that have changed since; remove it, or leave "
                 "`--resume` out."
+            )
+        if position.get("options") != self.options:
+            other = [name for name, value in self.options.items() if position.get("options", {}).get(name) != value]
+            raise InputError(
+                f"{str(self.partial)!r} was made with other options ({', '.join(other) or 'of another version'}); give "
+                "the same, remove it, or leave `--resume` out."
             )
         self.file, self.rows, self.dropped = position["file"], position["rows"], position["dropped"]
         say(f"note: going on after row {self.rows:,} of {self.inputs[self.file][0]}.")
@@ -171,7 +194,13 @@ class _Work:
             self.saved = time.monotonic()
 
     def _position(self) -> dict[str, Any]:
-        return {"inputs": self.inputs, "file": self.file, "rows": self.rows, "dropped": self.dropped}
+        return {
+            "inputs": self.inputs,
+            "options": self.options,
+            "file": self.file,
+            "rows": self.rows,
+            "dropped": self.dropped,
+        }
 
     def _decided(self, rows: "Rows") -> "Rows":
         """Labels as true or false where one was named: a piece need not have both."""

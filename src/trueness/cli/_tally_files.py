@@ -132,7 +132,7 @@ def _questions(rule: "BinRule", kind: str) -> list[_Asked]:
         plain("ece_l2", "ECE, l2", tn.ece, bins=rule, norm="l2"),
         plain("mce", "MCE", tn.mce, bins=rule),
         plain("ace", "ACE", tn.ace, bins=mass),
-        plain("tce", "TCE, %", tn.tce, bins=mass),
+        plain("tce", f"TCE, %, {mass.n} bins", tn.tce, bins=mass),
         plain("smooth_ece", "smooth ECE", tn.smooth_ece),
         plain("brier", "Brier score", tn.brier),
         _Asked("brier_miscalibration", "miscalibration", lambda s: tn.corp(s).miscalibration, "miscalibration"),
@@ -141,7 +141,7 @@ def _questions(rule: "BinRule", kind: str) -> list[_Asked]:
     ]
     if kind in ("binary", "confidence"):
         found += [
-            plain("squared_ece", "squared ECE", tn.squared_ece, bins=rule),
+            plain("squared_ece", "squared ECE of these bins", tn.squared_ece, bins=rule),
             _Asked("ks", "KS distance", walk("ks"), "ks"),
             _Asked("kuiper", "Kuiper distance", walk("kuiper"), "kuiper"),
         ]

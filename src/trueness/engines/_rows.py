@@ -52,6 +52,7 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     import narwhals.stable.v2 as nw
 
     schema = chosen(frame, question)
+    frame = _opaque(frame, question, schema)
     columns = [nw.col(name).cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
     label = _as_label(nw.col(question.label), schema[question.label], question.label, nw)
     columns.append(label.alias("t"))
@@ -60,6 +61,26 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     columns += [nw.col(name).alias(f"by{i}") for i, name in enumerate(question.by)]
     raw = frame.select(*columns)
     return raw, _label_order(raw, question, str(schema[question.label]))
+
+
+def _opaque(frame: Any, question: Question, schema: Any) -> Any:
+    """The frame as it must be asked.
+
+    DuckDB believes the least and greatest value that a Parquet file states for a column, which leave nan out, and
+    decides comparisons by them, through most functions, too. What is random it does not decide beforehand.
+    """
+    import narwhals.stable.v2 as nw
+
+    if not frame.implementation.is_duckdb():
+        return frame
+    numbers = {*question.scores, question.label, *((question.weight,) if question.weight else ())}
+    asked = {*numbers, *question.by}
+    columns = []
+    for name in (name for name in schema if name in asked):
+        quoted = '"' + name.replace('"', '""') + '"'
+        is_float = name in numbers and str(schema[name]) in ("Float32", "Float64")
+        columns.append(f"{quoted} + 0 * random() AS {quoted}" if is_float else quoted)
+    return nw.from_native(frame.to_native().project(", ".join(columns)))
 
 
 def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:
@@ -87,6 +108,12 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
             raise InputError(
                 f"`{argument}` must be values of `label` column {question.label!r}, which holds {holds}; "
                 f"got {wrong[0]!r}."
+            )
+        large = [v for v in named if isinstance(v, int) and abs(v) > 2**53]
+        if large:
+            raise InputError(
+                f"`label` column {question.label!r} has numbers beyond 2^53 ({large[0]}), which engines compare as "
+                "floats; cast it to strings."
             )
     if question.labels is not None:
         _refuse_contradiction(question.labels, question.scores)

@@ -108,7 +108,7 @@ def _by_duckdb(paths: Any, suffix: str, numbers: list[str]) -> Any:
     connection = duckdb.connect()
     connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
     if suffix in _PARQUET:
-        return connection.read_parquet(paths)
-    names = connection.read_csv(paths, sep=_TEXT[suffix], all_varchar=True).columns
+        return connection.read_parquet(paths, union_by_name=True)  # else later files are cast to the types of the first
+    names = connection.read_csv(paths, sep=_TEXT[suffix], all_varchar=True, union_by_name=True).columns
     wide = {name: "DOUBLE" for name in numbers if name in names}
-    return connection.read_csv(paths, sep=_TEXT[suffix], dtype=wide, sample_size=100_000)
+    return connection.read_csv(paths, sep=_TEXT[suffix], dtype=wide, sample_size=100_000, union_by_name=True)

@@ -108,7 +108,8 @@ def smooth(cells: Spread, mean: Floats) -> Ends:
     low = next((s for s in hopeful if surely_above(s)), 0.0)
     if low > 0:
         low = _between(low * 2**0.25, low, surely_above)
-    return Ends(low, high)
+    # Below the quadrature's accuracy nothing can be told apart.
+    return Ends(max(0.0, low - _QUADRATURE), high + _QUADRATURE)
 
 
 def _between(wrong: float, right: float, holds: Callable[[float], bool]) -> float:
