@@ -167,7 +167,7 @@ FIGURE_1 = Experiment(
     title="what sample splitting costs, on CREDIT",
     pieces=partial(_pieces, (1_000,), _SPLIT_OR_NOT, 40),
     assemble=_first_outcome,
-    minutes=0.2,
+    minutes=0.02,
     needs=(_FILE,),
 )
 
@@ -208,7 +208,7 @@ FIGURES_3_4 = Experiment(
     title="methods of recalibration on CREDIT, n = 3,000 and 7,000",
     pieces=partial(_pieces, (3_000, 7_000), tuple(_METHODS), 10),
     assemble=_compared,
-    minutes=2,
+    minutes=0.1,
     needs=(_FILE,),
 )
 
@@ -266,6 +266,6 @@ FIGURES_5_6 = Experiment(
     title="from 500 to 10,000 rows of CREDIT, and the 14,000/1,000/1,000 split",
     pieces=_all_sizes,
     assemble=_sizes_outcome,
-    minutes=5,
+    minutes=0.4,
     needs=(_FILE,),
 )
