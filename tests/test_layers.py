@@ -113,3 +113,9 @@ def test_a_plot_computes_only_where_it_takes_data(file):
     for function, module in imports_by_function(ast.parse(file.read_text())):
         if module.split(".")[:2][-1] in ("measure", "infer", "recalibrate"):
             assert function.startswith("from_"), f"{module} is imported in {function or 'the module'}"
+
+
+def test_no_folder_of_tests_hides_a_library():
+    # Folders of tests are on the path: one called torch would be imported where torch is not installed.
+    folders = {folder.name for folder in Path(__file__).parent.iterdir() if folder.is_dir()}
+    assert not folders & {*LIBRARIES, *sys.stdlib_module_names}
