@@ -101,10 +101,8 @@ def calculation() -> dict[str, Any]:
     }
 
 
-def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # a calculation has one size
-    found = results["calculation"]
-    sizes = found["sizes"]
-    claims = (
+def _claims(sizes: Mapping[str, float]) -> tuple[Row, ...]:
+    return (
         Row(
             ("conditional", "sample splitting (UMS)"),
             sizes["split conditional"],
@@ -130,7 +128,10 @@ def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
         ),
         Row(("marginal", "UMD, exact binomial instead of Hoeffding"), sizes["exact marginal"]),
     )
-    values = (
+
+
+def _values(found: Mapping[str, Any]) -> tuple[Row, ...]:
+    return (
         Row(("2,900", "Theorem 3"), found["at 2,900"]["umd"]),
         Row(("2,900", "Corollary 1"), found["at 2,900"]["original"], 0.1, printed="< 0.1", at_most=True),
         Row(
@@ -143,6 +144,11 @@ def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
         ),
         Row(("1,510", "marginal"), found["at 1,510"]),
     )
+
+
+def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # a calculation has one size
+    found = results["calculation"]
+    claims, values = _claims(found["sizes"]), _values(found)
     return Outcome(
         (
             Table(
