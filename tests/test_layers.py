@@ -54,6 +54,7 @@ LIBRARIES = {
     # Readers of files.
     "polars": {"cli", "engines"},
     "duckdb": {"engines"},
+    "ibis": {"engines"},
     "pyarrow": {"cli"},
 }
 

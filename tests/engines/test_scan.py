@@ -285,3 +285,16 @@ def test_labels_that_floats_cannot_tell_apart_are_refused():
     rows = pl.DataFrame({"p": [0.3, 0.7], "y": [2**53, 2**53 + 1]})
     with pytest.raises(tn.InputError, match=r"numbers beyond 2\^53 \(9007199254740993\).*cast it to strings"):
         ask(rows.lazy(), labels=[2**53, 2**53 + 1], bins=None)
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # by Ibis, of DuckDB 2
+@pytest.mark.parametrize("bins", [None, 10])
+def test_nan_in_a_parquet_file_is_seen_through_ibis(tmp_path, bins):
+    ibis = pytest.importorskip("ibis", reason="ibis is not installed")
+    ROWS.with_columns(p=pl.Series([0.1, math.nan, 0.7, 0.9])).write_parquet(tmp_path / "x.parquet")
+    table = ibis.duckdb.connect().read_parquet(str(tmp_path / "x.parquet"))
+    with pytest.raises(tn.InputError, match="must not have missing values; 1 of 4 rows has one"):
+        ask(table, bins=bins)
+    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows"):
+        assert ask(table, bins=bins, missing="drop").n == 3

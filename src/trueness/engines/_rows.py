@@ -71,9 +71,12 @@ def _opaque(frame: Any, question: Question, schema: Any) -> Any:
     """
     import narwhals.stable.v2 as nw
 
+    numbers = {*question.scores, question.label, *((question.weight,) if question.weight else ())}
+    if frame.implementation.is_ibis():
+        floats = [name for name in schema if name in numbers and str(schema[name]) in ("Float32", "Float64")]
+        return nw.from_native(_opaque_ibis(frame.to_native(), floats))
     if not frame.implementation.is_duckdb():
         return frame
-    numbers = {*question.scores, question.label, *((question.weight,) if question.weight else ())}
     asked = {*numbers, *question.by}
     columns = []
     for name in (name for name in schema if name in asked):
@@ -81,6 +84,15 @@ def _opaque(frame: Any, question: Question, schema: Any) -> Any:
         is_float = name in numbers and str(schema[name]) in ("Float32", "Float64")
         columns.append(f"{quoted} + 0 * random() AS {quoted}" if is_float else quoted)
     return nw.from_native(frame.to_native().project(", ".join(columns)))
+
+
+def _opaque_ibis(table: Any, floats: list[str]) -> Any:
+    """The same for DuckDB behind Ibis."""
+    import ibis
+
+    if not floats or table.get_backend().name != "duckdb":
+        return table
+    return table.mutate([(table[name] + ibis.random() * 0).name(name) for name in floats])
 
 
 def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:
