@@ -2,55 +2,35 @@
 
 import pytest
 
-from trueness.reproduce import EXPERIMENTS, conduct
-from trueness.reproduce._data import absent
-
-RUNS = {}
-
-
-@pytest.fixture
-def record(tmp_path_factory):
-    """A quick run, done once, or a skip that says which data it wants."""
-
-    def run(name):
-        lacking = absent(EXPERIMENTS[name].needs)
-        if lacking:
-            pytest.skip(f"TRUENESS_DATA must name a folder with {', '.join(lacking)}")
-        if name not in RUNS:
-            RUNS[name] = conduct(EXPERIMENTS[name], tmp_path_factory.mktemp(name), size="quick", progress=False)
-        return RUNS[name]
-
-    return run
-
 
 def values(table):
     return {row.labels: row.ours for row in table.rows}
 
 
-def test_example_1(record):
-    errors, share = record("gupta-example-1").tables
+def test_example_1(recorded):
+    errors, share = recorded("gupta-example-1").tables
     assert values(errors) == pytest.approx({("l1-ECE",): 0.11, ("l2-ECE",): 0.114018}, abs=1e-6)
     assert values(share)[("0.1",)] == pytest.approx(0.9, abs=4 * (0.09 / 2_000) ** 0.5)
     assert values(share)[("0.05",)] == 0
     assert values(share)[("0.2",)] == 1
 
 
-def test_rows_that_are_needed(record):
-    claims, at, bins = record("gupta-sample-size").tables
+def test_rows_that_are_needed(recorded):
+    claims, at, bins = recorded("gupta-sample-size").tables
     assert list(values(claims).values()) == [5393, 2860, 2660, 1709, 1510, 759]
     assert list(values(at).values()) == pytest.approx([0.09574, 0.09919, 0.1003, 0.09997], abs=6e-5)
     assert [row.agrees(at.within) for row in at.rows] == [None, True, False, None]
     assert list(values(bins).values()) == [1160, 2660, 4305, 6020]
 
 
-def test_bins_that_are_advised(record):
-    (table,) = record("gupta-figure-2").tables
+def test_bins_that_are_advised(recorded):
+    (table,) = recorded("gupta-figure-2").tables
     assert list(values(table).values()) == pytest.approx([0.1076, 0.0729, 0.0579], abs=5e-5)
     assert table.agreement == (3, 3)
 
 
-def test_splitting_costs_validity(record):
-    (table,) = record("gupta-figure-1").tables
+def test_splitting_costs_validity(recorded):
+    (table,) = recorded("gupta-figure-1").tables
     found = values(table)
     # A split of the data moves the share by some hundredths; 40 runs by 0.02 each.
     assert found[("UMD",)] == pytest.approx(0.79, abs=0.07)
@@ -58,8 +38,8 @@ def test_splitting_costs_validity(record):
     assert found[("UMD",)] > found[("UMS",)] + 0.05
 
 
-def test_the_order_of_the_methods(record):
-    marginal, conditional = (values(table) for table in record("gupta-figures-3-4").tables)
+def test_the_order_of_the_methods(recorded):
+    marginal, conditional = (values(table) for table in recorded("gupta-figures-3-4").tables)
     for n in ("3,000", "7,000"):
         order = ["UMD", "UMS", "scaling-binning of p", "Platt alone, 10 bins"]
         found = [marginal[n, method] for method in order]
@@ -67,8 +47,8 @@ def test_the_order_of_the_methods(record):
         assert conditional[n, "UMD"] >= conditional[n, "UMS"] > conditional[n, "isotonic, steps"]
 
 
-def test_more_rows_are_more_valid(record):
-    by_size, splits = (values(table) for table in record("gupta-figures-5-6").tables)
+def test_more_rows_are_more_valid(recorded):
+    by_size, splits = (values(table) for table in recorded("gupta-figures-5-6").tables)
     assert by_size["500", "UMD"] + 0.1 < by_size["3,000", "UMD"] < by_size["10,000", "UMD"] + 0.02
     assert by_size["10,000", "UMD"] > 0.9
     assert splits[("UMD",)] > splits[("Platt alone, 10 bins",)] + 0.1

@@ -9,31 +9,12 @@ import trueness as tn
 from trueness._numerics.binomial import rejected
 from trueness.errors import InputError
 from trueness.reproduce import EXPERIMENTS, conduct
-from trueness.reproduce._data import absent
 from trueness.reproduce._matsubara_benchmark import FILES, MODELS, predictions, split
 from trueness.reproduce._matsubara_imagenet import plain_binomial
 from trueness.reproduce._matsubara_logistic import fitted_scores
 from trueness.reproduce._matsubara_procedure import MEASURES, Limits, by_code, by_text, code_bins
 from trueness.reproduce._matsubara_published import SUPPLEMENT, UCI, read
 from trueness.reproduce._matsubara_scale import expected
-
-
-@pytest.fixture(scope="module")
-def record(tmp_path_factory):
-    """A quick run by name, done once."""
-    folder, done = tmp_path_factory.mktemp("matsubara"), {}
-
-    def run(name):
-        lacking = absent(EXPERIMENTS[name].needs)
-        if lacking:
-            pytest.skip(f"TRUENESS_DATA must name a folder with {', '.join(lacking)}")
-        if name not in done:
-            done[name] = conduct(EXPERIMENTS[name], folder, size="quick", progress=False)
-            for file, _ in done[name].pictures:
-                assert (folder / file).stat().st_size > 5_000
-        return done[name]
-
-    return run
 
 
 def numbers(table):
@@ -54,19 +35,19 @@ AGREEMENT = {
 
 
 @pytest.mark.parametrize("number", AGREEMENT)
-def test_the_numbers_of_the_supplement(record, number):
-    assert [table.agreement for table in record(f"matsubara-table-{number}").tables] == AGREEMENT[number]
+def test_the_numbers_of_the_supplement(recorded, number):
+    assert [table.agreement for table in recorded(f"matsubara-table-{number}").tables] == AGREEMENT[number]
 
 
-def test_table_8_needs_cuts_that_floating_point_has_moved(record):
-    code, text = map(numbers, record("matsubara-table-8").tables)
+def test_table_8_needs_cuts_that_floating_point_has_moved(recorded):
+    code, text = map(numbers, recorded("matsubara-table-8").tables)
     places = [("40 %", "100", "TCE(Q)"), ("40 %", "50", "TCE(Q)")]
     assert [code[place] for place in places] == pytest.approx([32.2833, 56.7667], abs=5e-5)
     assert [text[place] for place in places] == pytest.approx([31.2833, 57.85], abs=5e-5)
 
 
-def test_table_11_is_an_artefact_of_the_variance(record):
-    code, text = map(numbers, record("matsubara-table-11").tables)
+def test_table_11_is_an_artefact_of_the_variance(recorded):
+    code, text = map(numbers, recorded("matsubara-table-11").tables)
     assert code["50 %", "300", "TCE(P)-T"] == pytest.approx(37.8, abs=5e-5)
     assert text["50 %", "300", "TCE(P)-T"] == pytest.approx(7.35, abs=5e-5)
     # The t test proper says what the binomial test says.
@@ -75,8 +56,8 @@ def test_table_11_is_an_artefact_of_the_variance(record):
             assert value == pytest.approx(text[test, n_min, column[:-1] + "B"], abs=3.5)
 
 
-def test_table_2_by_both_procedures(record):
-    code, labelled, means, spread = record("matsubara-table-2").tables
+def test_table_2_by_both_procedures(recorded):
+    code, labelled, means, spread = recorded("matsubara-table-2").tables
     assert code.agreement == (36, 36)
     assert "code and of the text alike" in code.title
     # What is named 1 % was computed with 2 %.
@@ -90,8 +71,8 @@ def test_table_2_by_both_procedures(record):
     assert 3 < calibrated.low < 7 < 13 < calibrated.high < 21
 
 
-def test_table_5(record):
-    table, seconds, fused = record("matsubara-table-5").tables
+def test_table_5(recorded):
+    table, seconds, fused = recorded("matsubara-table-5").tables
     wrong = [row for row in table.rows if not row.agrees(table.within)]
     assert [row.labels for row in wrong] == [("ResNet152", "MCE(Q)")]
     assert round(wrong[0].ours, 4) == 0.0101
@@ -116,16 +97,16 @@ def test_the_plain_loop_rejects_the_same_predictions(data_folder):
     assert found["rejected"] == refuted[500 * part : 500 * part + 500].sum()
 
 
-def test_bins_on_synthetic_data(record):
-    (table,) = record("matsubara-bins").tables
+def test_bins_on_synthetic_data(recorded):
+    (table,) = recorded("matsubara-bins").tables
     text = numbers(table)
     # PAVA has the least total that rising rates can have.
     for data in ("prevalence 50 %", "prevalence 2 %"):
         assert text[data, "total", "PAVA"] <= min(text[data, "total", rule] for rule in ("PAVA-BC", "quantiles"))
 
 
-def test_the_end_of_the_fit_decides_the_digits(record):
-    (table,) = record("matsubara-fit").tables
+def test_the_end_of_the_fit_decides_the_digits(recorded):
+    (table,) = recorded("matsubara-fit").tables
     then, converged, now = (row.ours for row in table.rows)
     assert "of the 352 numbers" in table.title
     assert (then, converged) == (352, 348)
@@ -142,8 +123,8 @@ def test_the_fit_of_then_is_the_optimum_but_for_its_last_step(features):
     assert np.abs(then - best).max() > 0
 
 
-def test_tce_of_a_calibrated_model_grows(record):
-    growth, orders, limits = record("matsubara-scale").tables
+def test_tce_of_a_calibrated_model_grows(recorded):
+    growth, orders, limits = recorded("matsubara-scale").tables
     found = {row.labels: row for row in growth.rows}
     for rows, value in (("1,000", 13.2), ("10,000", 51), ("100,000", 84.4)):
         row = found[rows, "TCE(Q), %"]

@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from trueness.infer import ece_interval
-from trueness.reproduce import EXPERIMENTS, conduct
-from trueness.reproduce._data import absent
+from trueness.reproduce import EXPERIMENTS
 from trueness.reproduce._sun_coverage import limits, simulated
 from trueness.reproduce._sun_expected import expected, true_with_intercept
 from trueness.reproduce._sun_methods import judged
@@ -19,22 +18,6 @@ from trueness.reproduce._sun_stored import as_stored
 from trueness.simulate import sun_setting
 
 NAMES = [name for name in EXPERIMENTS if name.startswith("sun-")]
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """Quick runs, each done once."""
-    folder, done = tmp_path_factory.mktemp("sun"), {}
-
-    def run(name):
-        lacking = absent(EXPERIMENTS[name].needs)
-        if lacking:
-            pytest.skip(f"TRUENESS_DATA must name a folder with {', '.join(lacking)}")
-        if name not in done:
-            done[name] = conduct(EXPERIMENTS[name], folder, size="quick", progress=False)
-        return done[name]
-
-    return run
 
 
 def ours(record, title):
