@@ -28,6 +28,7 @@ import trueness as tn
 RATIO_BAR = 1.3
 MEMORY_BAR = 400.0
 GROUP = 1 << 20
+WARM_UP = 4  # calls until the Java machines have compiled what they run
 
 
 def write(path: Path, n: int) -> None:
@@ -108,27 +109,34 @@ def measure(engine: str, path: str) -> None:
     print(json.dumps(int(status[status.index("VmHWM:") + 1]) / 1024))
 
 
-def spark_scaling(path: Path, folder: Path, n: int) -> float:
-    """How much longer a scan takes on one worker than on two, of one core each."""
+def on_spark(path: Path, place: Path, workers: int, n: int) -> list[float]:
+    """Seconds of each of n scans on a cluster of that many workers, of one core each."""
     sys.path.append(str(Path(__file__).parents[1] / "tests"))
     from local_cluster import SparkCluster
 
-    seconds = []
-    for workers in (1, 2):
-        place = folder / f"spark-{workers}"
-        place.mkdir()
-        cluster = SparkCluster(place, n=workers, cores=1)
-        try:
-            session = cluster.session(cores=workers)
-            session.conf.set("spark.sql.files.maxPartitionBytes", str(16 << 20))
-            rows = session.read.parquet(str(path))
+    place.mkdir()
+    cluster = SparkCluster(place, n=workers, cores=1)
+    try:
+        session = cluster.session(cores=workers)
+        session.conf.set("spark.sql.files.maxPartitionBytes", str(16 << 20))
+        rows = session.read.parquet(str(path))
+        for _ in range(WARM_UP):
             tn.scan(rows, label="y", score="p")
-            calls = [timed(lambda r=rows: tn.scan(r, label="y", score="p"))[0] for _ in range(n)]
-            seconds.append(statistics.median(calls))
-            session.stop()
-        finally:
-            cluster.close()
-    return seconds[0] / seconds[1]
+        seconds = [timed(lambda: tn.scan(rows, label="y", score="p"))[0] for _ in range(n)]
+        session.stop()
+    finally:
+        cluster.close()
+    return seconds
+
+
+def spark_scaling(path: Path, folder: Path, n: int) -> None:
+    """Print the seconds of a scan on one worker and on two; the clusters take turns, 1-2-2-1, so that drift cancels."""
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for turn, workers in enumerate((1, 2, 2, 1)):
+        seconds[workers] += on_spark(path, folder / f"spark-{turn}", workers, n)
+    one, two = (statistics.median(seconds[workers]) for workers in (1, 2))
+    print(f"\nSpark: {one:.2f} s on one worker ({min(seconds[1]):.2f}–{max(seconds[1]):.2f}), ", end="")
+    print(f"{two:.2f} s on two ({min(seconds[2]):.2f}–{max(seconds[2]):.2f}): {one / two:.2f} times as fast")
 
 
 def main() -> None:
@@ -154,7 +162,7 @@ def main() -> None:
             cells += [f"{peak(engine, path):,.0f}", f"{peak(engine, one):,.0f}", f"{MEMORY_BAR:g}"]
             print(f"| {engine} | {' | '.join(cells)} |", flush=True)
         if asked.spark:
-            print(f"\nSpark, one worker / two workers: {spark_scaling(path, Path(folder), asked.rounds):.2f}")
+            spark_scaling(path, Path(folder), asked.rounds)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from local_cluster import why_not
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
 NEEDED = {"torch.md": "torch"}  # a library that the test extra does not bring
+APART = {"Spark": "pyspark", "Dask": "dask", "Ibis": "ibis"}  # sections of engines.md that need one, too
 TOLD = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
 
@@ -44,10 +46,34 @@ def test_every_figure_is_there(page):
         assert (page.parent / name).is_file(), name
 
 
+def section(title):
+    return rf"^### {title}\n(?:(?!^###? ).*\n)*"
+
+
+def assert_examples_hold(text, name):
+    """Run the examples of a text one after the other."""
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    found = doctest.DocTestRunner().run(test)
+    assert found.attempted
+    assert not found.failed
+
+
 @pytest.mark.parametrize("page", TOLD, ids=lambda page: page.name)
 def test_every_example_gives_what_is_printed(page):
     if page.name in NEEDED:
         pytest.importorskip(NEEDED[page.name], reason=f"{NEEDED[page.name]} is not installed")
-    failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert tried
-    assert not failed
+    text = page.read_text(encoding="utf-8")
+    assert_examples_hold(re.sub(section(f"(?:{'|'.join(APART)})"), "", text, flags=re.MULTILINE), page.name)
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("ignore")  # of engines about each other
+@pytest.mark.parametrize("title", APART)
+def test_every_example_of_an_engine_gives_what_is_printed(title):
+    pytest.importorskip(APART[title], reason=f"{APART[title]} is not installed")
+    if title == "Spark" and why_not():
+        pytest.skip(why_not())
+    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    (own,) = re.findall(section(title), text, re.MULTILINE)
+    begin = text[: text.index("An engine adds")]
+    assert_examples_hold(begin + own, title)
