@@ -77,12 +77,13 @@ def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | Non
     from trueness.cli._progress import progress
     from trueness.reproduce import conduct
 
+    experiments = _chosen(names)
     if jobs is None:
         jobs = 1 if quick else os.cpu_count() or 1
     figures = find_spec("matplotlib") is not None
     if not figures:
         say("Tables only, no figures: these need matplotlib (`pip install 'trueness[plot]'`).")
-    for experiment in _chosen(names):
+    for experiment in experiments:
         size = "at the small size" if quick else _time(experiment)
         say(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.")
         try:
