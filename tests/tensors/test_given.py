@@ -202,10 +202,10 @@ def test_operations_leave_ignored_rows_out():
     z[::6] = float("nan")
     keep = y != 77
     for kind in KINDS:
-        found = sums_of_logits(y, z, ruler_of(10), kind, True, keep=keep)
+        found = sums_of_logits(y, z, ruler_of(10), kind, True, ignored=77)
         expected = sums_of_logits(y[keep], z[keep], ruler_of(10), kind, True)
         assert torch.equal(found.flat, expected.flat)
-    found = sums_of_scores(y, torch.softmax(z, 1), ruler_of(10), "classwise", True, keep=keep)
+    found = sums_of_scores(y, torch.softmax(z, 1), ruler_of(10), "classwise", True, ignored=77)
     assert int(found.faults.sum()) == 0
 
 

@@ -41,11 +41,11 @@ def some_weights(what, n=3_000):
     return w.bool() if what == "bool" else w
 
 
-def by_operations(y, p, w, view, from_logits, keep=None, bins=10):
+def by_operations(y, p, w, view, from_logits, bins=10):
     """The pass for devices, on whatever device the rows are."""
     make, ruler = (sums_of_logits if from_logits else sums_of_scores), ruler_of(bins)
     kind = "classwise" if view == "binary" else view
-    sums = on_host(make(y, p, ruler, kind, True, w=None if w is None else w.double(), keep=keep))
+    sums = on_host(make(y, p, ruler, kind, True, w=w.double()))
     assert not sums.faults.any()
     return as_binned(sums, ruler, view, None if view == "binary" else p.shape[1], True)
 

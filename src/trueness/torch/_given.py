@@ -8,7 +8,7 @@ import torch
 
 from trueness.errors import InputError
 
-__all__ = ["Rows", "check_ignored", "check_kind", "check_rows"]
+__all__ = ["Rows", "check_ignored", "check_kind", "check_rows", "holds", "which_count"]
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # which torch compares nowhere but on the CPU, if at all
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     @property
     def keep(self) -> torch.Tensor | None:
         """Which rows count; None for all of them."""
-        return None if self.ignored is None else self.codes.to(torch.int64) != self.ignored
+        return which_count(self.codes, self.ignored)
 
     def kept(self) -> Rows:
         """The rows that count; waits for the device."""
@@ -63,6 +63,20 @@ class Rows(NamedTuple):
         keep = keep.flatten()
         w = None if self.w is None else torch.where(keep, self.w, 0)
         return Rows(torch.where(keep, self.y, 0), p, w, None, self.name)
+
+
+def which_count(codes: torch.Tensor, ignored: int | None) -> torch.Tensor | None:
+    """Rows whose label is not the one that is left out; None for all of them, or where no label can be that one."""
+    codes = codes.view(torch.uint8) if codes.dtype == torch.bool else codes
+    return None if ignored is None or not holds(codes, ignored) else torch.ne(codes, ignored)
+
+
+def holds(codes: torch.Tensor, label: int | None) -> bool:
+    """Whether integers of this type can be that label: torch would compare with what it wraps around to."""
+    if label is None:
+        return False
+    limits = torch.iinfo(torch.uint8 if codes.dtype == torch.bool else codes.dtype)
+    return limits.min <= label <= limits.max
 
 
 def check_rows(

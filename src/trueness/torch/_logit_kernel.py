@@ -23,6 +23,7 @@ __all__ = ["logit_sums", "tops"]
 _IN_REGISTERS = 2_048  # entries of a row that one warp holds
 _ENTRIES = 2_048  # in one step of a program of one warp
 _LONG_WARPS = 8
+_SKIPPED = 3  # beside wrong, right and a label that is no class
 _SHORT_PROGRAMS, _CLASS_PROGRAMS = 256, 32  # for each multiprocessor
 
 
@@ -42,7 +43,9 @@ def logit_sums(
         return _class_sums(y, logits, ruler, moments, keep)
     confidence, correct, top = tops(y, logits, places=kind == "top-label")
     if kind == "confidence" and w is None:
-        return score_sums(correct, confidence, ruler, moments, keep=keep)
+        if keep is None:
+            return score_sums(correct, confidence, ruler, moments)
+        return score_sums(torch.where(keep, correct, _SKIPPED), confidence, ruler, moments, skipped=_SKIPPED)
     part, parts = (None, 1) if kind == "confidence" else (top, logits.shape[1])
     return sums_by_operations(correct, confidence, ruler, moments, w=w, keep=keep, part=part, parts=parts)
 

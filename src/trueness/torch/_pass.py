@@ -15,7 +15,7 @@ from trueness.errors import InputError
 from trueness.torch._classes import class_sums, logit_sums
 from trueness.torch._edges import Ruler
 from trueness.torch._explain import explain
-from trueness.torch._given import Rows
+from trueness.torch._given import Rows, holds, which_count
 from trueness.torch._sums import Sums, no_sums, score_sums
 from trueness.torch._weights import float_home, of_bins, refuse_light, with_weights
 
@@ -79,7 +79,7 @@ def sums_of(rows: Rows, ruler: Ruler, kind: str, moments: bool, from_logits: boo
         return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
     w = None if rows.w is None else rows.w.to(torch.float64)
     make = sums_of_logits if from_logits else sums_of_scores
-    return make(rows.codes, rows.p, ruler, kind, moments, w=w, keep=rows.keep)
+    return make(rows.codes, rows.p, ruler, kind, moments, w=w, ignored=rows.ignored)
 
 
 def sums_of_scores(
@@ -90,15 +90,16 @@ def sums_of_scores(
     moments: bool,
     *,
     w: torch.Tensor | None = None,
-    keep: torch.Tensor | None = None,
+    ignored: int | None = None,
 ) -> Sums:
     """Of a vector of scores, or of a matrix of probabilities seen as `kind`, on a device."""
-    if p.ndim == 2:
-        return class_sums(y, p, ruler, kind, moments, w=w, keep=keep)
-    if w is None and has_kernels(p.device):
+    if p.ndim == 1 and w is None and has_kernels(p.device):
         from trueness.torch._score_kernel import score_sums as by_kernel
 
-        return by_kernel(y, p, ruler, moments, keep=keep)
+        return by_kernel(y, p, ruler, moments, skipped=ignored if holds(y, ignored) else None)
+    keep = which_count(y, ignored)
+    if p.ndim == 2:
+        return class_sums(y, p, ruler, kind, moments, w=w, keep=keep)
     return score_sums(y, p, ruler, moments, w=w, keep=keep)
 
 
@@ -110,11 +111,12 @@ def sums_of_logits(
     moments: bool,
     *,
     w: torch.Tensor | None = None,
-    keep: torch.Tensor | None = None,
+    ignored: int | None = None,
 ) -> Sums:
     """Of the logistic function of a vector of logits, or of the softmax of a matrix seen as `kind`, on a device."""
     if logits.ndim == 1:
-        return sums_of_scores(y, logistic(logits), ruler, kind, moments, w=w, keep=keep)
+        return sums_of_scores(y, logistic(logits), ruler, kind, moments, w=w, ignored=ignored)
+    keep = which_count(y, ignored)
     if has_kernels(logits.device) and (w is None or kind != "classwise"):
         from trueness.torch._logit_kernel import logit_sums as by_kernel
 

@@ -27,28 +27,23 @@ _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
 _ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
 _COPIED_WORDS = 1 << 22
 _VECTOR = 8  # rows that a thread reads at once
-_SKIPPED = 3  # the label of rows that are neither summed nor counted
 _OTHER_CELLS = 4  # after those of the bins: three faults, and rows that do not count
 
 
-def score_sums(
-    y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, *, keep: torch.Tensor | None = None
-) -> Sums:
-    """As :func:`trueness.torch._sums.score_sums`."""
+def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, *, skipped: int | None = None) -> Sums:
+    """As :func:`trueness.torch._sums.score_sums`; rows that do not count have the label `skipped`."""
     sums = no_sums(1, ruler.size, p.device)
     n = p.shape[0]
     if n == 0:
         return sums
     y = (y.view(torch.uint8) if y.dtype == torch.bool else y).contiguous()
-    if keep is not None:
-        y = torch.where(keep, torch.where((y == 0) | (y == 1), y, 2), _SKIPPED).to(torch.uint8)
     p = p.contiguous()
     limits = ruler.limits(p.dtype, p.device)
     narrow = ruler.uniform and p.dtype != torch.float64
-    plan = _plan(ruler.size, narrow, moments, keep is not None, p.device.index)
+    plan = _plan(ruler.size, narrow, moments, skipped, p.device.index)
     with torch.cuda.device(p.device):
         if plan is None:
-            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments, keep is not None))
+            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments, skipped))
             return sums
         kernel, most, rows, constants = plan
         programs = max(min(-(-n // constants["BLOCK"]), most), -(-n // rows))
@@ -56,19 +51,19 @@ def score_sums(
     return sums
 
 
-def _shape(size: int, narrow: bool, moments: bool, skip: bool) -> dict[str, object]:
+def _shape(size: int, narrow: bool, moments: bool, skipped: int | None) -> dict[str, object]:
     return {
         "B": size,
         "UNIFORM": narrow and size < 1 << 22,
         "STEPS": (size - 1).bit_length(),
         "MOMENTS": moments,
-        "SKIP": _SKIPPED if skip else 0,
+        "SKIPPED": skipped,
     }
 
 
 @lru_cache(maxsize=64)
 def _plan(
-    size: int, narrow: bool, moments: bool, skip: bool, device: int
+    size: int, narrow: bool, moments: bool, skipped: int | None, device: int
 ) -> tuple[object, int, int, dict[str, object]] | None:
     """The kernel, how many programs run at once, the most rows for one, and what is compiled into it."""
     cells = 2 * size + _OTHER_CELLS
@@ -81,7 +76,7 @@ def _plan(
     shared = cells * words * 8 * threads if warps else cells * pieces * 4
     resident = max(1, min(16 if warps else 8, _SHARED_OF_ALL // (shared + 1_024)))
     constants = {
-        **_shape(size, narrow, moments, skip),
+        **_shape(size, narrow, moments, skipped),
         "BLOCK": _VECTOR * threads,
         "THREADS": threads,
         "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
@@ -230,7 +225,7 @@ def _whole_parts(p, MOMENTS: tl.constexpr):
 
 
 @triton.jit
-def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr, SKIP: tl.constexpr):
+def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr, SKIPPED: tl.constexpr):
     """The cell of each row; faults, and rows that do not count, have cells of their own after those of the bins."""
     place = _place(p, limits, B, UNIFORM, STEPS)
     label = y.to(tl.int32)
@@ -248,8 +243,8 @@ def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.conste
     else:
         valid = p.to(tl.uint32, bitcast=True) <= 0x3F800000
     cell = tl.where(valid, cell, 2 * B)
-    if SKIP:
-        cell = tl.where(y == SKIP, 2 * B + 3, cell)
+    if SKIPPED is not None:
+        cell = tl.where(y == SKIPPED, 2 * B + 3, cell)
     return cell
 
 
@@ -273,10 +268,10 @@ def _add_rows(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    SKIP: tl.constexpr,
+    SKIPPED: tl.constexpr,
 ):
     p = _score(p)
-    cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIP)
+    cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
     hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
     if MASKED:
         cell = tl.where(keep, cell, 2 * B + 3)
@@ -323,7 +318,7 @@ def _private(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    SKIP: tl.constexpr,
+    SKIPPED: tl.constexpr,
     BLOCK: tl.constexpr,
     THREADS: tl.constexpr,
     DECLARE: tl.constexpr,
@@ -350,7 +345,7 @@ def _private(
         at = tl.where(b + stride < n_full, b + stride, b) * BLOCK + rows
         p_next = tl.load(p_rows + at, eviction_policy="evict_first")
         y_next = tl.load(y_rows + at, eviction_policy="evict_first")
-        _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS, SKIP)
+        _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
         p = p_next
         y = y_next
     if first == n_full % stride:
@@ -358,7 +353,7 @@ def _private(
         keep = at < n
         p = tl.load(p_rows + at, mask=keep, other=0.0)
         y = tl.load(y_rows + at, mask=keep, other=0)
-        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIP)
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
     _report(sums, each, B, MOMENTS, READ)
 
 
@@ -373,7 +368,7 @@ def _common(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    SKIP: tl.constexpr,
+    SKIPPED: tl.constexpr,
     BLOCK: tl.constexpr,
     THREADS: tl.constexpr,
     DECLARE: tl.constexpr,
@@ -394,7 +389,7 @@ def _common(
         keep = at < n
         p = tl.load(p_rows + at, mask=keep, other=0.0, eviction_policy="evict_first")
         y = tl.load(y_rows + at, mask=keep, other=0, eviction_policy="evict_first")
-        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIP)
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
     tl.debug_barrier()
     for c in range(0, 2 * B + 3, THREADS):
         cell = tl.minimum(c + each, 2 * B + 3)
@@ -432,7 +427,7 @@ def _copies(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
-    SKIP: tl.constexpr,
+    SKIPPED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     rows = tl.arange(0, BLOCK)
@@ -443,7 +438,7 @@ def _copies(
         keep = at < n
         p = _score(tl.load(p_rows + at, mask=keep, other=0.0))
         y = tl.load(y_rows + at, mask=keep, other=0)
-        cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIP)
+        cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
         hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
         good = keep & (cell < 2 * B)
         for fault in tl.static_range(3):
