@@ -112,10 +112,11 @@ def sift(sums: Sums, tests: dict[int, torch.Tensor], keep: torch.Tensor | None, 
     """Count the rows that fail a test, each under the first that it fails; say which pass all."""
     if w is not None:
         tests = {**tests, BAD_WEIGHT: (w >= 0) & (w <= LARGEST)}
-    good = torch.ones_like(tests[BAD_SCORE]) if keep is None else keep
+    good = keep
     for fault, passed in tests.items():
-        sums.faults[fault] += (good & ~passed).sum()
-        good = good & passed
+        sums.faults[fault] += (~passed if good is None else good & ~passed).sum()
+        good = passed if good is None else good & passed
+    assert good is not None
     return good
 
 
