@@ -188,3 +188,17 @@ def test_a_gpu_gives_the_weighted_numbers_of_the_library(view, from_logits, what
         repeated = make(y.cuda(), p.cuda(), **kind)
         once = make(y.cuda(), p.cuda(), sample_weight=torch.ones_like(w).cuda(), **kind)
         assert tn.ece(once) == pytest.approx(tn.ece(repeated), rel=1e-12)
+
+
+@CUDA
+def test_bad_weights_on_a_gpu_raise_at_the_end_or_at_once():
+    y, p = (column.cuda() for column in some_rows("confidence", True))
+    w = torch.ones(3_000, device="cuda")
+    w[1_234] = -1
+    metric = tn.torch.CalibrationError(kind="confidence", from_logits=True, device="cuda")
+    metric.update(y, p, sample_weight=w)
+    with pytest.raises(tn.InputError, match=r"`sample_weight` must be finite, .*; 1 weights were not"):
+        metric.compute()
+    metric = tn.torch.CalibrationError(kind="confidence", from_logits=True, device="cuda", validate=True)
+    with pytest.raises(tn.InputError, match=r"`sample_weight` must be finite .* the first is -1.* at row 1234"):
+        metric.update(y, p, sample_weight=w)

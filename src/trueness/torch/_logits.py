@@ -53,6 +53,9 @@ def binned_logits(
     float64 logits everywhere, it is computed in float64; from others on CUDA in float32, with a relative error below
     2⁻¹⁸ (10⁻⁶ is typical). Given the confidence, bins and sums are exact.
 
+    Equal largest logits go to the smallest class. Where two differ by less than 2⁻⁵², their probabilities may be
+    equal in float64; the CPU then takes the smallest class too, a GPU the larger logit.
+
     Examples
     --------
     >>> import torch
