@@ -52,8 +52,8 @@ class CalibrationError:
         Whether to sum squares as well, for measures other than the binned errors; see :func:`binned`.
     validate : bool, default False
         Whether to look at each batch at once. By default bad values (nan, scores outside [0, 1], labels that are no
-        class, negative weights) on a GPU are left out and counted, and :meth:`compute` raises with their number; on the CPU
-        they raise at once, with their place.
+        class, negative weights) on a GPU are left out and counted, and :meth:`compute` raises with their number; on
+        the CPU they raise at once, with their place.
     device : optional
         Where the sums are kept; rows must be there too.
     sync : bool, default True
