@@ -10,6 +10,7 @@ import argparse
 import statistics
 import time
 
+import numpy as np
 import torch
 import triton
 
@@ -152,7 +153,9 @@ def check_logits():
                 assert (found.faults - expected.faults).abs().sum() <= 2 + n * k // 20_000
                 value = torch.tensor([0, 2.0**-26, 2.0**-53, 0, 0], dtype=torch.float64, device=DEVICE)
                 a, b = (s.table.double().sum(dim=(1, 2)) @ value for s in (found, expected))
-                assert torch.allclose(a, b, rtol=2**-17, atol=1e-5), (dtype, n, k, bins)
+                # Beside an outer edge it then counts on one side only.
+                moved = (found.faults - expected.faults)[2].abs().item()
+                assert torch.allclose(a, b, rtol=2**-17, atol=1e-5 + moved), (dtype, n, k, bins)
     print("class by class: sums as in float64")
 
 
@@ -171,6 +174,56 @@ def check_metric():
         expected = tn.ece(rows[0].cpu(), rows[1].cpu(), from_logits=from_logits, **options)
         assert abs(metric.compute().item() - expected) < 1e-5, (kind, from_logits)
     print("metric: no update waited for the device")
+
+
+def error_in_float64(y, p, w, kind):
+    """The error in ten bins of scores (n,) or probabilities (n, K), by NumPy alone."""
+    if p.ndim == 1:
+        parts = [(y, p, w)]
+    elif kind == "classwise":
+        parts = [(y == j, p[:, j], w) for j in range(p.shape[1])]
+    else:
+        top, score = p.argmax(axis=1), p.max(axis=1)
+        groups = [top == j for j in range(p.shape[1])] if kind == "top-label" else [top >= 0]
+        parts = [((top == y)[rows], score[rows], w[rows]) for rows in groups]
+    edges = np.arange(1, 10) / 10
+    gaps, weights = [], []
+    for hit, score, weight in parts:
+        place = np.searchsorted(edges, score, side="right")
+        gaps.append(np.abs(np.bincount(place, weight * (hit - score), minlength=10)).sum())
+        weights.append(weight.sum())
+    return sum(gaps) / sum(weights)
+
+
+def check_options():
+    """Weights, ignored rows and every view of scores and logits, against NumPy in float64."""
+    cases = 0
+    for dtype, k in ((torch.float64, 7), (torch.float64, 3_000), (torch.float32, 7), (torch.bfloat16, 2_100)):
+        y, z = logits(3_000, k, dtype)
+        y[::7] = -100
+        z[::14] = torch.nan
+        w = 3 * torch.rand(3_000, dtype=torch.float64, device=DEVICE)
+        p = torch.softmax(z.double(), dim=1)
+        kept = (y != -100).cpu().numpy()
+        for kind in ("binary", "confidence", "classwise", "top-label"):
+            label = torch.where(y < 0, y, y % 2) if kind == "binary" else y
+            for from_logits, weight in ((f, v) for f in (False, True) for v in (None, w, w.floor())):
+                scores = z if from_logits else p
+                scores = scores[:, 0] if kind == "binary" else scores
+                metric = CalibrationError(
+                    kind=kind, from_logits=from_logits, n_classes=k, ignore_index=-100, device=DEVICE
+                )
+                metric.update(label, scores, sample_weight=weight)
+                wide = scores.double()
+                if from_logits:
+                    wide = torch.sigmoid(wide) if kind == "binary" else p
+                weights = np.ones(3_000) if weight is None else weight.cpu().numpy()
+                rows = (column[kept] for column in (label.cpu().numpy(), wide.cpu().numpy(), weights))
+                off = abs(metric.compute().item() - error_in_float64(*rows, kind))
+                # From narrow logits softmax is float32, and a confidence may change its bin.
+                assert off < (1e-12 if dtype == torch.float64 or not from_logits else 1e-5), (dtype, k, kind, off)
+                cases += 1
+    print(f"weights, ignored rows and views: {cases} errors as NumPy has them in float64")
 
 
 def ceiling():
@@ -222,6 +275,13 @@ def time_scores(n, bandwidth):
     ):
         run = lambda b=bins, m=moments: score_sums(y, p, ruler_of(b), m)  # noqa: E731
         line(f"sums of the same {what}", median_ms(run, 11), limit)
+    weight, padded = torch.rand_like(p), y.clone()
+    padded[::5] = 255
+    weighted, ignoring = CalibrationError(device=DEVICE), CalibrationError(device=DEVICE, ignore_index=255)
+    line("ECE of the same with an ignored label", median_ms(lambda: ignoring.update(padded, p)), limit)
+    assert ignoring.compute() > 0  # raises if the label was taken for a bad one
+    took = median_ms(lambda: weighted.update(y, p, sample_weight=weight), 5)
+    line("ECE of the same with float32 weights, by torch's operations", took, 9 * n / bandwidth / 1e9)
 
 
 def time_logits(n, k, dtype, bandwidth, goal):
@@ -243,6 +303,13 @@ def time_logits(n, k, dtype, bandwidth, goal):
     if k <= 2_048:
         run = lambda: sums_of_logits(y, z, ruler_of(10), "classwise", False)  # noqa: E731
         line("class-wise ECE of the same, which reads them twice", median_ms(run), 2 * limit)
+        weight = torch.rand(n, device=DEVICE)
+        for what, kind, batch in (
+            ("confidence ECE of the same with weights", "confidence", {"sample_weight": weight}),
+            ("top-label ECE of the same", "top-label", {}),
+        ):
+            other = CalibrationError(device=DEVICE, kind=kind, from_logits=True, n_classes=k)
+            line(what, median_ms(lambda m=other, b=batch: m.update(y, z, **b)), limit)
 
 
 def main():
@@ -256,6 +323,7 @@ def main():
         check_scores()
         check_logits()
         check_metric()
+        check_options()
     bandwidth = ceiling()
     print(f"a copy moves {bandwidth:.2f} TB/s, read and written")
     print("| what | ms | limit of the memory, ms | goal, ms | torchmetrics, ms |\n|---|---|---|---|---|", flush=True)

@@ -190,3 +190,12 @@ def test_a_stream_killed_at_any_moment_counts_every_row_once(tmp_path):
     whole = tn.Accumulator(by="shop")
     whole.update(y, p, group=g, position=n)
     assert state.read_bytes() == whole.to_bytes()
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_a_piece_of_no_rows_may_have_weights(bins):
+    seen = tn.Accumulator(bins)
+    seen.update([], [], sample_weight=[])
+    seen.update([0, 1], [0.25, 0.5], sample_weight=[1, 3])
+    assert seen.n == 2
+    assert seen.compute(tn.ece, bins=4) == 0.4375

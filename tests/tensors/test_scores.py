@@ -23,7 +23,7 @@ CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA de
 def by_operations(y, p, bins):
     """The pass for devices without a kernel, on the CPU."""
     sums = score_sums(y, p, ruler_of(bins), True)
-    assert sums.faults.tolist() == [0, 0, 0, 0]
+    assert sums.faults.tolist() == [0] * 5
     return sums.table[0].numpy()
 
 
@@ -94,7 +94,7 @@ def test_minus_zero_is_zero():
     np.testing.assert_array_equal(by_operations(y, p, 10), tn.binned(y, p).parts[0].table)
 
 
-@pytest.mark.parametrize("kind", ["classwise", "confidence"])
+@pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 @pytest.mark.parametrize("bins", [10, [0, 0.2, 0.7, 1]], ids=repr)
 def test_matrices_of_probabilities(kind, dtype, bins):
@@ -106,18 +106,18 @@ def test_matrices_of_probabilities(kind, dtype, bins):
     assert tn.torch.binned(y, p, bins=bins, kind=kind) == expected
     sums = class_sums(y, p, ruler_of(bins), kind, True)
     np.testing.assert_array_equal(sums.table.numpy(), [part.table for part in expected.parts])
-    assert sums.faults.tolist() == [0, 0, 0, 0]
+    assert sums.faults.tolist() == [0] * 5
 
 
 def test_faults_are_counted_and_never_summed():
     y = torch.tensor([0, 1, 2, 1, 0, -1])
     p = torch.tensor([0.5, float("nan"), 0.5, 1.5, 0.95, 0.5])
     sums = score_sums(y, p, ruler_of([0, 0.9]), True)
-    assert sums.faults.tolist() == [2, 2, 1, 0]
+    assert sums.faults.tolist() == [2, 2, 1, 0, 0]
     np.testing.assert_array_equal(sums.table[0].numpy(), tn.binned([0], [0.5], bins=[0, 0.9]).parts[0].table)
     rows = torch.tensor([[0.5, 0.5], [0.5, 0.6], [float("nan"), 1.0], [0.0, 1.0]])
     sums = class_sums(torch.tensor([0, 1, 1, 2]), rows, ruler_of(10), "classwise", True)
-    assert sums.faults.tolist() == [1, 1, 0, 1]
+    assert sums.faults.tolist() == [1, 1, 0, 1, 0]
     assert int(sums.table[..., 0].sum()) == 2
 
 
@@ -133,9 +133,8 @@ MESSAGES = [
     (lambda y, p: ([0, 1], p), r"`y_true` must be a tensor; got list\. `trueness\.binned` takes"),
     (lambda y, p: (y, p.numpy()), "`y_prob` must be a tensor; got ndarray"),
     (lambda y, p: (p, y), "`y_prob` must be float64, float32, float16 or bfloat16; got int64"),
-    (lambda y, p: (p, p), r"`y_true` must be bool or integers; got float32\. Labels come first"),
+    (lambda y, p: (p, p), "`y_true` must be 0 or 1; 3 of 3 labels are not"),
     (lambda y, p: (y[:2], p), "one entry per row; got 2 labels and 3 rows"),
-    (lambda y, p: (y[:, None], p), r"`y_true` must have shape \(n,\); got \(3, 1\)"),
     (lambda y, p: (y, p[:, None, None]), r"`y_prob` must have shape \(n,\) or \(n, K\); got \(3, 1, 1\)"),
     (lambda y, p: (y, p[:, None]), "a column per class, at least 2"),
     (lambda y, p: (y, p.to("meta")), "must be on one device; got cpu and meta|device 'meta'"),
@@ -160,8 +159,8 @@ def test_options_that_cannot_be_are_refused():
     y, p = torch.tensor([0, 1]), torch.tensor([0.1, 0.75])
     with pytest.raises(tn.InputError, match=r"`bins` must have fixed edges .* got EqualMass\(n=5\)"):
         tn.torch.binned(y, p, bins=tn.EqualMass(5))
-    with pytest.raises(tn.InputError, match="`kind` must be 'classwise' or 'confidence'; got 'top-label'"):
-        tn.torch.binned(y, p, kind="top-label")
+    with pytest.raises(tn.InputError, match="`kind` must be 'classwise', 'confidence' or 'top-label'; got 'binary'"):
+        tn.torch.binned(y, p, kind="binary")
     with pytest.raises(tn.InputError, match=r"edges run from 0 to 0.5 and a score is 0.75"):
         tn.torch.binned(y, p.double(), bins=[0, 0.5])
 

@@ -56,7 +56,7 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     if status:
         _refuse(sample, status, edges)
     total = sums.sum(axis=2)
-    if not total[:, 1].sum() > 0:
+    if sample.y.size and not total[:, 1].sum() > 0:
         sample.explain()
     return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=_whole(sample.w))
 

@@ -8,33 +8,42 @@ from trueness._tally.accept import binned as binned_rows
 from trueness._tally.rules import Edges
 from trueness.errors import InputError
 from trueness.torch._edges import Ruler
-from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, OUTSIDE
+from trueness.torch._given import Rows
+from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE
 
-__all__ = ["check_labels", "explain_logits", "explain_scores", "refuse_counts"]
+__all__ = ["explain", "refuse_counts"]
 
 _ENTRIES = 1 << 22
 
 
-def explain_scores(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, kind: str) -> NoReturn:
-    """Raise what the library says of these rows."""
-    options: Any = {} if p.ndim == 1 else {"kind": kind}
-    binned_rows(y.cpu(), p.cpu(), bins=Edges(ruler.edges), **options)
+def explain(rows: Rows, ruler: Ruler, kind: str, from_logits: bool) -> NoReturn:
+    """Raise what is wrong with the first bad row, by its number among all rows."""
+    rows = rows.filled(float(ruler.edges[0]) if not from_logits else 0.0)
+    if from_logits:
+        _explain_logits(rows, ruler)
+    options: Any = {} if rows.p.ndim == 1 else {"kind": kind}
+    if rows.w is not None:
+        options["sample_weight"] = rows.w.cpu()
+    binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(ruler.edges), **options)
     raise AssertionError("a pass refused rows in which no bad value can be found")
 
 
-def check_labels(y: torch.Tensor, n_classes: int) -> None:
-    """Raise if a label is no class code; waits for the device."""
+def _check_labels(rows: Rows) -> None:
+    """Raise if a label is no class code."""
+    n_classes = 2 if rows.p.ndim == 1 else rows.p.shape[1]
+    y = rows.codes
     bad = (y < 0) | (y >= n_classes)
     if bool(bad.any()):
         at, count = int(bad.to(torch.uint8).argmax()), int(bad.sum())
         raise InputError(
             f"`y_true` must hold class codes 0 to {n_classes - 1}, one per column of `logits`; {count:,} of "
-            f"{y.shape[0]:,} labels {'is' if count == 1 else 'are'} not, the first is {int(y[at])} at row {at}."
+            f"{y.shape[0]:,} labels {'is' if count == 1 else 'are'} not, the first is {rows.y[at].item()} at row {at}."
         )
 
 
-def explain_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler) -> NoReturn:
-    """Raise for a row that has no softmax, a label that is no class, or a confidence outside the edges."""
+def _explain_logits(rows: Rows, ruler: Ruler) -> NoReturn:
+    """Raise for a row that has no softmax, a label that is no class, a bad weight, or a score outside the edges."""
+    logits = rows.p
     step = max(1, _ENTRIES // (1 if logits.ndim == 1 else logits.shape[1]))
     count, first = 0, -1
     for i in range(0, logits.shape[0], step):
@@ -52,7 +61,10 @@ def explain_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler) -> NoRet
             f"Rows of `logits` must have no nan, no +inf and at least one finite entry; {count:,} of "
             f"{logits.shape[0]:,} {'does' if count == 1 else 'do'} not, the first is row {first}."
         )
-    check_labels(y, 2 if logits.ndim == 1 else logits.shape[1])
+    _check_labels(rows)
+    if rows.w is not None:
+        none = torch.zeros(rows.w.shape)
+        binned_rows(none, none, sample_weight=rows.w.cpu())
     raise InputError(
         f"`bins` must cover every score; its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and a score lies "
         "outside of them."
@@ -80,6 +92,11 @@ def refuse_counts(faults: torch.Tensor, ruler: Ruler, from_logits: bool) -> None
         raise InputError(f"Rows of `y_prob` must sum to 1; {counts[BAD_SUM]:,} did not. {way_out}")
     if counts[BAD_LABEL]:
         raise InputError(f"`y_true` must hold 0/1 or class codes; {counts[BAD_LABEL]:,} labels were others. {way_out}")
+    if counts[BAD_WEIGHT]:
+        raise InputError(
+            f"`sample_weight` must be finite, at least 0 and at most 1e100; {counts[BAD_WEIGHT]:,} weights were not. "
+            f"{way_out}"
+        )
     assert counts[OUTSIDE]
     raise InputError(
         f"`bins` must cover every score; its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and "

@@ -1,45 +1,158 @@
 """What may be passed, checked without looking at a value: looking would wait for the device."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import torch
 
 from trueness.errors import InputError
 
-__all__ = ["check_kind", "check_pair"]
+__all__ = ["Rows", "check_ignored", "check_kind", "check_rows", "holds", "which_count"]
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-_LABELS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # which torch compares nowhere but on the CPU, if at all
+_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *_WIDE_UNSIGNED)
+_MOST_CLASSES = 2.0**31
 
 
-def check_pair(y_true: Any, scores: Any, name: str, dimensions: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both as plain tensors: one label per row, on one device."""
+class Rows(NamedTuple):
+    """Labels and scores as plain tensors, on one device."""
+
+    y: torch.Tensor
+    p: torch.Tensor
+    w: torch.Tensor | None = None
+    """Weights, if there are any."""
+    ignored: int | None = None
+    """The label of rows that are left out."""
+    name: str = "y_prob"
+    """What the scores are called."""
+
+    @property
+    def codes(self) -> torch.Tensor:
+        """The labels as bool or integers: -1 for what is no whole number, since selecting would wait."""
+        if self.y.dtype in _WIDE_UNSIGNED:
+            return self.y.to(torch.int64)  # 2⁶³ and above turn negative: no class, as they were
+        if not self.y.dtype.is_floating_point:
+            return self.y
+        y = self.y.float() if self.y.dtype != torch.float64 else self.y
+        return torch.where((y == y.floor()) & (y.abs() < _MOST_CLASSES), y, -1.0).to(torch.int64)
+
+    @property
+    def keep(self) -> torch.Tensor | None:
+        """Which rows count; None for all of them."""
+        return which_count(self.codes, self.ignored)
+
+    def kept(self) -> Rows:
+        """The rows that count; waits for the device."""
+        keep = self.keep
+        if keep is None:
+            return self
+        return Rows(self.y[keep], self.p[keep], None if self.w is None else self.w[keep], None, self.name)
+
+    def filled(self, score: float) -> Rows:
+        """Rows that do not count made harmless, so that the others keep their numbers in a message."""
+        keep = self.keep
+        if keep is None:
+            return self
+        harmless: torch.Tensor | float = score
+        if self.p.ndim == 2:
+            harmless, keep = torch.zeros_like(self.p[:1]), keep[:, None]
+            harmless[0, 0] = 1
+        p = torch.where(keep, self.p, harmless)
+        keep = keep.flatten()
+        w = None if self.w is None else torch.where(keep, self.w, 0)
+        return Rows(torch.where(keep, self.y, 0), p, w, None, self.name)
+
+
+def which_count(codes: torch.Tensor, ignored: int | None) -> torch.Tensor | None:
+    """Rows whose label is not the one that is left out; None for all of them, or where no label can be that one."""
+    codes = codes.view(torch.uint8) if codes.dtype == torch.bool else codes
+    return None if ignored is None or not holds(codes, ignored) else torch.ne(codes, ignored)
+
+
+def holds(codes: torch.Tensor, label: int | None) -> bool:
+    """Whether integers of this type can be that label: torch would compare with what it wraps around to."""
+    if label is None:
+        return False
+    limits = torch.iinfo(torch.uint8 if codes.dtype == torch.bool else codes.dtype)
+    return limits.min <= label <= limits.max
+
+
+def check_rows(
+    y_true: Any, scores: Any, name: str, dimensions: tuple[int, ...], weight: Any = None, ignored: int | None = None
+) -> Rows:
+    """Everything as plain tensors: one label per row, on one device."""
     y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
     if p.dtype not in _SCORES:
         raise InputError(f"`{name}` must be float64, float32, float16 or bfloat16; got {_short(p.dtype)}.")
-    if y.dtype not in _LABELS:
-        hint = " Labels come first." if y.dtype.is_floating_point else ""
-        raise InputError(f"`y_true` must be bool or integers; got {_short(y.dtype)}.{hint}")
-    if y.device != p.device:
-        raise InputError(f"`y_true` and `{name}` must be on one device; got {y.device} and {p.device}.")
+    if y.dtype not in _WHOLE + _SCORES:
+        raise InputError(f"`y_true` must be bool, integers or whole floats; got {_short(y.dtype)}.")
+    _check_device(y, "y_true", p, name)
     if p.ndim not in dimensions:
         wanted = " or ".join("(n,)" if d == 1 else "(n, K)" for d in dimensions)
-        raise InputError(f"`{name}` must have shape {wanted}; got {tuple(p.shape)}.")
+        raise InputError(f"`{name}` must have shape {wanted}; got {tuple(p.shape)}.{_flattened(y, p, name)}")
     if y.ndim != 1:
-        raise InputError(f"`y_true` must have shape (n,); got {tuple(y.shape)}.")
+        raise InputError(f"`y_true` must have shape (n,); got {tuple(y.shape)}.{_as_vector(y)}")
     if y.shape[0] != p.shape[0]:
         raise InputError(
             f"`y_true` and `{name}` must have one entry per row; got {y.shape[0]:,} labels and {p.shape[0]:,} rows."
         )
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(f"`{name}` must have a column per class, at least 2; got shape {tuple(p.shape)}.")
-    return y, p
+    return Rows(y, p, None if weight is None else _weights(weight, p, name), ignored, name)
 
 
-def check_kind(kind: str) -> None:
-    """One of the two views of a matrix, or an error."""
-    if kind not in ("classwise", "confidence"):
-        raise InputError(f"`kind` must be 'classwise' or 'confidence'; got {kind!r}.")
+def _weights(given: Any, p: torch.Tensor, name: str) -> torch.Tensor:
+    w = _tensor(given, "sample_weight")
+    if w.dtype not in _WHOLE + _SCORES:
+        raise InputError(f"`sample_weight` must be numbers; got {_short(w.dtype)}.")
+    _check_device(w, "sample_weight", p, name)
+    if w.shape != p.shape[:1]:
+        raise InputError(f"`sample_weight` must have one entry per row ({p.shape[0]:,}); got shape {tuple(w.shape)}.")
+    return w
+
+
+def _check_device(given: torch.Tensor, given_name: str, p: torch.Tensor, name: str) -> None:
+    if given.device != p.device:
+        raise InputError(
+            f"`{given_name}` and `{name}` must be on one device; got {given.device} and {p.device}. "
+            f"`{given_name}.to({name}.device)` moves it."
+        )
+
+
+def _flattened(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
+    """The line that makes a matrix of scores with more dimensions."""
+    if p.ndim < 3:
+        return ""
+    last = f"`{name}.flatten(0, -2)`"
+    second = f"`{name}.movedim(1, -1).flatten(0, -2)`"
+    if y.shape == p.shape[:-1] and y.shape != p.shape[:1] + p.shape[2:]:
+        line = f"{last} and `y_true.flatten()` have a row for each label."
+    elif y.shape == p.shape[:1] + p.shape[2:] and y.shape != p.shape[:-1]:
+        line = f"{second} and `y_true.flatten()` have a row for each label."
+    else:
+        line = f"With classes in the second dimension: {second}; in the last: {last}. Labels: `y_true.flatten()`."
+    return " " + line
+
+
+def _as_vector(y: torch.Tensor) -> str:
+    if y.ndim == 2 and y.shape[1] > 1:
+        return " `y_true.argmax(dim=1)` makes labels of one-hot rows."
+    return " `y_true.flatten()` makes a vector of it."
+
+
+def check_kind(kind: Any) -> None:
+    """One of the three views of a matrix, or an error."""
+    if kind not in ("classwise", "confidence", "top-label"):
+        raise InputError(f"`kind` must be 'classwise', 'confidence' or 'top-label'; got {kind!r}.")
+
+
+def check_ignored(ignored: Any) -> int | None:
+    """A label, or None."""
+    if ignored is not None and type(ignored) is not int:
+        raise InputError(f"`ignore_index` must be a whole number or None; got {ignored!r}.")
+    return ignored
 
 
 def _tensor(given: Any, name: str) -> torch.Tensor:

@@ -15,33 +15,52 @@ import triton.language as tl
 
 from trueness.torch._edges import Ruler
 from trueness.torch._score_kernel import _place, _whole_parts, processors, score_sums
-from trueness.torch._sums import Sums, no_sums
+from trueness.torch._sums import BAD_LABEL, BAD_SCORE, Sums, no_sums, sift
+from trueness.torch._sums import score_sums as sums_by_operations
 
 __all__ = ["logit_sums", "tops"]
 
 _IN_REGISTERS = 2_048  # entries of a row that one warp holds
 _ENTRIES = 2_048  # in one step of a program of one warp
 _LONG_WARPS = 8
+_SKIPPED = 3  # beside wrong, right and a label that is no class
 _SHORT_PROGRAMS, _CLASS_PROGRAMS = 256, 32  # for each multiprocessor
 
 
-def logit_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
-    """As :func:`trueness.torch._classes.logit_sums`."""
-    if kind == "confidence":
-        confidence, correct, _ = tops(y, logits)
-        return score_sums(correct, confidence, ruler, moments)
-    return _class_sums(y, logits, ruler, moments)
+def logit_sums(
+    y: torch.Tensor,
+    logits: torch.Tensor,
+    ruler: Ruler,
+    kind: str,
+    moments: bool,
+    *,
+    w: torch.Tensor | None = None,
+    keep: torch.Tensor | None = None,
+) -> Sums:
+    """As :func:`trueness.torch._classes.logit_sums`; class by class, weights have to go there."""
+    if kind == "classwise":
+        assert w is None
+        return _class_sums(y, logits, ruler, moments, keep)
+    confidence, correct, top = tops(y, logits, places=kind == "top-label")
+    if kind == "confidence" and w is None:
+        if keep is None:
+            return score_sums(correct, confidence, ruler, moments)
+        return score_sums(torch.where(keep, correct, _SKIPPED), confidence, ruler, moments, skipped=_SKIPPED)
+    part, parts = (None, 1) if kind == "confidence" else (top, logits.shape[1])
+    return sums_by_operations(correct, confidence, ruler, moments, w=w, keep=keep, part=part, parts=parts)
 
 
-def tops(y: torch.Tensor, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The confidence of each row, whether it is right, and its largest logit.
+def tops(
+    y: torch.Tensor, logits: torch.Tensor, *, places: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The confidence of each row, whether it is right, and its largest logit, or where that stands.
 
     The confidence is nan for a row without a softmax; 2 instead of right or wrong marks a label that is no class.
     """
     n, k = logits.shape
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     confidence = torch.empty(n, dtype=wide, device=logits.device)
-    top = torch.empty(n, dtype=wide, device=logits.device)
+    top = torch.empty(n, dtype=torch.int32 if places else wide, device=logits.device)
     correct = torch.empty(n, dtype=torch.uint8, device=logits.device)
     if n == 0:
         return confidence, correct, top
@@ -63,6 +82,7 @@ def tops(y: torch.Tensor, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
                 WIDTH=width,
                 ROWS=rows,
                 WIDE=_wide(logits),
+                PLACES=places,
                 num_warps=1,
             )
         else:
@@ -77,6 +97,7 @@ def tops(y: torch.Tensor, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
                 THREADS=32 * warps,
                 VECTOR=_vector(logits),
                 WIDE=_wide(logits),
+                PLACES=places,
                 num_warps=warps,
             )
     return confidence, correct, top
@@ -110,11 +131,14 @@ def _finite_or_zero(top):
 
 
 @triton.jit
-def _store(confidence, correct, top, at, keep, largest, total, found, label, k):
+def _store(confidence, correct, top, at, keep, largest, total, found, label, k, PLACES: tl.constexpr):
     score = tl.where(largest == float("-inf"), float("nan"), 1.0 / total)
     hit = tl.where((label < 0) | (label >= k), 2, (found == label).to(tl.int32))
     tl.store(confidence + at, score, mask=keep)
-    tl.store(top + at, largest, mask=keep)
+    if PLACES:
+        tl.store(top + at, found, mask=keep)
+    else:
+        tl.store(top + at, largest, mask=keep)
     tl.store(correct + at, hit.to(tl.uint8), mask=keep)
 
 
@@ -138,6 +162,7 @@ def _short_rows(
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     WIDE: tl.constexpr,
+    PLACES: tl.constexpr,
 ):
     """Whole rows in the registers of one warp."""
     column = tl.arange(0, WIDTH)
@@ -152,7 +177,7 @@ def _short_rows(
         largest = tl.max(z, axis=1)
         total = tl.sum(_power(z - _finite_or_zero(largest)[:, None]), axis=1)
         found = tl.min(tl.where(z == largest[:, None], column[None, :], WIDTH), axis=1)
-        _store(confidence, correct, top, row, keep, largest, total, found, label, k)
+        _store(confidence, correct, top, row, keep, largest, total, found, label, k, PLACES)
 
 
 @triton.jit
@@ -205,6 +230,7 @@ def _long_rows(
     THREADS: tl.constexpr,
     VECTOR: tl.constexpr,
     WIDE: tl.constexpr,
+    PLACES: tl.constexpr,
 ):
     """One row in pieces: each thread has a maximum and a sum of its own until the row ends."""
     STEP: tl.constexpr = THREADS * VECTOR
@@ -230,10 +256,10 @@ def _long_rows(
         z = tl.load(row + column, mask=again, other=float("-inf")).to(WIDE)
         first = tl.min(tl.min(tl.where(again & (z == whole), column, k), axis=1), axis=0)
         found = tl.minimum(found, first)
-    _store(confidence, correct, top, at, True, whole, sum, found, tl.load(labels + at), k)
+    _store(confidence, correct, top, at, True, whole, sum, found, tl.load(labels + at), k, PLACES)
 
 
-def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
+def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bool, keep: torch.Tensor | None) -> Sums:
     """One read for the sums of powers, one to bin: most entries fall into the lowest bin, summed in registers."""
     n, k = logits.shape
     sums = no_sums(k, ruler.size, logits.device)
@@ -242,9 +268,7 @@ def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bo
     logits, y = logits.contiguous(), y.contiguous()
     y = y.view(torch.uint8) if y.dtype == torch.bool else y
     confidence, correct, top = tops(y, logits)
-    bad, other = confidence.isnan(), correct == 2
-    sums.faults[0] = bad.sum()
-    sums.faults[1] = (other & ~bad).sum()
+    good = sift(sums, {BAD_SCORE: ~confidence.isnan(), BAD_LABEL: correct != 2}, keep, None)
     tile = min(128, max(32, triton.next_power_of_2(k)))  # one column for each thread
     tiles = triton.cdiv(k, tile)
     shares = max(1, min(triton.cdiv(n, 16), triton.cdiv(processors(logits.device.index) * _CLASS_PROGRAMS, tiles)))
@@ -253,7 +277,7 @@ def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bo
             logits,
             y,
             top,
-            torch.where(bad | other, 0.0, confidence),  # no softmax has a largest probability of 0
+            torch.where(good, confidence, 0.0),  # no softmax has a largest probability of 0
             ruler.limits(confidence.dtype, logits.device),
             sums.table,
             sums.faults,

@@ -4,11 +4,9 @@ import torch
 
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
-from trueness.errors import InputError
 from trueness.torch._edges import ruler_of
-from trueness.torch._explain import check_labels, explain_logits
-from trueness.torch._given import check_kind, check_pair
-from trueness.torch._pass import as_binned, on_host, sums_of_logits
+from trueness.torch._given import check_ignored, check_kind, check_rows
+from trueness.torch._pass import binned_of
 
 __all__ = ["binned_logits"]
 
@@ -20,6 +18,8 @@ def binned_logits(
     bins: BinsLike = 10,
     kind: str = "confidence",
     moments: bool = True,
+    sample_weight: torch.Tensor | None = None,
+    ignore_index: int | None = None,
 ) -> Binned:
     r"""Sum the rows of each bin from logits, reading them once where that is possible.
 
@@ -33,11 +33,14 @@ def binned_logits(
         without a finite entry are errors.
     bins : int, sequence of edges, EqualWidth or Edges, default 10
         An int means that many bins of equal width on [0, 1].
-    kind : {'confidence', 'classwise'}, default 'confidence'
-        The largest probability of each row (the first, if tied) against whether that class came; or each column
-        against the rest.
-    moments : bool, default True
+    kind : {'confidence', 'top-label', 'classwise'}, default 'confidence'
+        The largest probability of each row (the first, if tied) against whether that class came, of all rows or
+        by the class that was predicted; or each column against the rest.
+    moments, sample_weight
         As for :func:`binned`.
+    ignore_index : int, optional
+        The label of rows that are left out, whatever their logits are: −100 by the habit of torch's own losses,
+        where padding and unlabelled pixels have it.
 
     Returns
     -------
@@ -50,6 +53,9 @@ def binned_logits(
     float64 logits everywhere, it is computed in float64; from others on CUDA in float32, with a relative error below
     2⁻¹⁸ (10⁻⁶ is typical). Given the confidence, bins and sums are exact.
 
+    Equal largest logits go to the smallest class. Where two differ by less than 2⁻⁵², their probabilities may be
+    equal in float64; the CPU then takes the smallest class too, a GPU the larger logit.
+
     Examples
     --------
     >>> import torch
@@ -60,18 +66,15 @@ def binned_logits(
     Binned(confidence, 3 rows, 5 bins)
     >>> sums.parts[0].count.tolist()
     [0, 0, 2, 1, 0]
+
+    Of text, all but padding; of images, classes would be in the second dimension (``logits.movedim(1, -1)``):
+
+    >>> words = torch.tensor([[0, 2, -100], [1, -100, -100]])
+    >>> logits = torch.zeros(2, 3, 5)
+    >>> tn.torch.binned_logits(words.flatten(), logits.flatten(0, -2), ignore_index=-100)
+    Binned(confidence, 3 rows, 10 bins)
     """
     ruler = ruler_of(bins)
     check_kind(kind)
-    y, z = check_pair(y_true, logits, "logits", (1, 2))
-    if z.device.type == "cpu":
-        check_labels(y, 2 if z.ndim == 1 else z.shape[1])
-    try:
-        sums = on_host(sums_of_logits(y, z, ruler, kind, moments))
-    except InputError:  # its row is counted from the start of a chunk
-        explain_logits(y, z, ruler)
-    if bool(sums.faults.any()):
-        explain_logits(y, z, ruler)
-    if z.ndim == 1:
-        return as_binned(sums, ruler, "binary", None, moments)
-    return as_binned(sums, ruler, kind, z.shape[1], moments)
+    rows = check_rows(y_true, logits, "logits", (1, 2), sample_weight, check_ignored(ignore_index))
+    return binned_of(rows, ruler, kind, moments, from_logits=True)

@@ -13,23 +13,25 @@ from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.measure._norm import checked_norm
 from trueness.torch._edges import ruler_of
-from trueness.torch._explain import check_labels, explain_logits, explain_scores, refuse_counts
-from trueness.torch._given import check_pair
-from trueness.torch._pass import as_binned, on_host, sums_of_logits, sums_of_scores
+from trueness.torch._explain import explain, refuse_counts
+from trueness.torch._given import Rows, check_ignored, check_rows
+from trueness.torch._pass import as_binned, on_host, sums_of
 from trueness.torch._sums import Sums, no_sums
+from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
 from trueness.typing import Norm
 
 __all__ = ["CalibrationError"]
 
-_KINDS = ("binary", "confidence", "classwise")
+_BY_CLASS = ("classwise", "top-label")
+_KINDS = ("binary", "confidence", *_BY_CLASS)
 
 
 class CalibrationError:
     """Expected calibration error of batches of tensors, added up where they are.
 
-    A batch leaves behind the sums of each bin and nothing else. They are whole numbers, so that the value is the
-    same bits for any order of the batches, any split and any number of processes. On CUDA neither :meth:`update` nor
-    :meth:`merge_state` waits for the device.
+    A batch leaves behind the sums of each bin and nothing else. Without weights they are whole numbers, so that the
+    value is the same bits for any order of the batches, any split and any number of processes. On CUDA neither
+    :meth:`update` nor :meth:`merge_state` waits for the device.
 
     Parameters
     ----------
@@ -37,19 +39,21 @@ class CalibrationError:
         An int means that many bins of equal width on [0, 1].
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         As for :func:`trueness.ece`.
-    kind : {'binary', 'confidence', 'classwise'}, default 'binary'
-        Scores of shape (n,); or, of (n, K), the largest of each row against whether that class came, or each column
-        against the rest.
+    kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
+        Scores of shape (n,); or, of (n, K), the largest of each row against whether that class came, of all rows
+        or by the class that was predicted; or each column against the rest.
     from_logits : bool, default False
         The scores are logits.
     n_classes : int, optional
-        K, which 'classwise' needs beforehand: a process that has seen no rows has to know it too.
+        K, which 'classwise' and 'top-label' need beforehand: a process that has seen no rows has to know it too.
+    ignore_index : int, optional
+        The label of rows that are left out, as in torch's own losses.
     moments : bool, default False
         Whether to sum squares as well, for measures other than the binned errors; see :func:`binned`.
     validate : bool, default False
         Whether to look at each batch at once. By default bad values (nan, scores outside [0, 1], labels that are no
-        class) on a GPU are left out and counted, and :meth:`compute` raises with their number; on the CPU
-        they raise at once, with their place.
+        class, negative weights) on a GPU are left out and counted, and :meth:`compute` raises with their number; on
+        the CPU they raise at once, with their place.
     device : optional
         Where the sums are kept; rows must be there too.
     sync : bool, default True
@@ -68,6 +72,9 @@ class CalibrationError:
     tensor(0.1562, dtype=torch.float64)
     >>> metric.binned
     Binned(binary, 4 rows, 2 bins)
+    >>> metric.update(torch.tensor([1.0]), torch.tensor([0.75]), sample_weight=torch.tensor([0.5]))
+    >>> metric.binned.weight
+    4.5
     """
 
     def __init__(
@@ -78,6 +85,7 @@ class CalibrationError:
         kind: str = "binary",
         from_logits: bool = False,
         n_classes: int | None = None,
+        ignore_index: int | None = None,
         moments: bool = False,
         validate: bool = False,
         device: torch.device | str | None = None,
@@ -85,45 +93,54 @@ class CalibrationError:
         process_group: Any = None,
     ) -> None:
         if kind not in _KINDS:
-            raise InputError(f"`kind` must be 'binary', 'confidence' or 'classwise'; got {kind!r}.")
-        if (kind == "classwise" or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
-            raise InputError(f"`n_classes` must be a whole number ≥ 2 for kind='classwise'; got {n_classes!r}.")
+            raise InputError(f"`kind` must be 'binary', 'confidence', 'top-label' or 'classwise'; got {kind!r}.")
+        if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
+            raise InputError(f"`n_classes` must be a whole number ≥ 2 for kind={kind!r}; got {n_classes!r}.")
         self._ruler = ruler_of(bins)
         checked_norm(norm)
         self.norm = norm
         self.kind = kind
         self.from_logits = from_logits
         self.n_classes = n_classes
+        self.ignore_index = check_ignored(ignore_index)
         self.moments = moments
         self.validate = validate
         self.sync = sync
         self.process_group = process_group
-        parts = n_classes if kind == "classwise" and n_classes is not None else 1
-        self._sums = no_sums(parts, self._ruler.size, torch.device("cpu" if device is None else device))
+        self._parts = n_classes if kind in _BY_CLASS and n_classes is not None else 1
+        with torch.inference_mode(False):  # sums that any mode may add to
+            self._sums = no_sums(self._parts, self._ruler.size, torch.device("cpu" if device is None else device))
+        self._weighted: torch.Tensor | None = None  # sums of weighted rows, and what rounding lost, once there are any
 
     @property
     def device(self) -> torch.device:
         """Where the sums are."""
         return self._sums.table.device
 
-    def update(self, y_true: torch.Tensor, scores: torch.Tensor) -> None:
+    def update(self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None) -> None:
         """Add a batch.
 
         Parameters
         ----------
         y_true : tensor of shape (n,)
-            Labels: bool or integers.
+            Labels: bool, integers or whole floats.
         scores : tensor of shape (n,) or (n, K)
             Probabilities, or logits, as the metric was made for.
+        sample_weight : tensor of shape (n,), optional
+            Weights; batches with and without add up, a row without one weighing 1.
         """
-        self._sums.flat.add_(self._batch(y_true, scores).flat)
+        self._add(self._batch(y_true, scores, sample_weight))
 
-    def __call__(self, y_true: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Add a batch, and return the error of this batch alone."""
-        batch = self._batch(y_true, scores)
+    def forward(
+        self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Add a batch, and return the error of this batch alone, in this process; waits for the device."""
+        batch = self._batch(y_true, scores, sample_weight)
         value = self._value(batch)
-        self._sums.flat.add_(batch.flat)
+        self._add(batch)
         return value
+
+    __call__ = forward
 
     def compute(self) -> torch.Tensor:
         """The error of all rows so far, over all processes: a float64 tensor without dimensions, on the CPU."""
@@ -137,6 +154,7 @@ class CalibrationError:
     def reset(self) -> None:
         """Forget every row."""
         self._sums.flat.zero_()
+        self._weighted = None
 
     def merge_state(self, others: CalibrationError | Iterable[CalibrationError]) -> None:
         """Add the rows of other metrics of the same bins and kind, wherever they are."""
@@ -145,28 +163,44 @@ class CalibrationError:
                 raise InputError(f"`others` must be metrics of this class; got {type(other).__name__}.")
             self._refuse_others(other._described(), "others")
             self._sums.flat.add_(other._sums.flat.to(self.device))
+            for weighted in () if other._weighted is None else other._weighted.to(float_home(self.device)):
+                self._add_weighted(weighted)
 
+    @torch.inference_mode(False)  # as in __init__
     def to(self, device: torch.device | str) -> Self:
         """Move the sums."""
         self._sums = Sums(self._sums.flat.to(device), self._ruler.size)
+        if self._weighted is not None:
+            self._weighted = self._weighted.to(float_home(self.device))
         return self
 
     def state_dict(self) -> dict[str, Any]:
         """The sums and what they are sums of; tensors, numbers and strings alone."""
-        return {"described": self._described(), "sums": self._sums.flat.clone()}
+        weighted = None if self._weighted is None else self._weighted.clone()
+        return {"described": self._described(), "sums": self._sums.flat.clone(), "weighted": weighted}
 
+    @torch.inference_mode(False)  # as in __init__
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take the sums that :meth:`state_dict` gave; those of other bins or kinds are refused."""
-        if not isinstance(state, dict) or set(state) != {"described", "sums"}:
-            raise InputError("`state` must be what `state_dict` gave: a dict of 'described' and 'sums'.")
+        if not isinstance(state, dict) or set(state) != {"described", "sums", "weighted"}:
+            raise InputError("`state` must be what `state_dict` gave: a dict of 'described', 'sums' and 'weighted'.")
         self._refuse_others(state["described"], "state")
-        given, mine = state["sums"], self._sums.flat
-        if not isinstance(given, torch.Tensor) or given.shape != mine.shape or given.dtype != mine.dtype:
-            raise InputError(f"`state['sums']` must be an int64 tensor of shape {tuple(mine.shape)}.")
-        self._sums = Sums(given.to(self.device, copy=True), self._ruler.size)
+        flat = _alike(state["sums"], self._sums.flat, "sums")
+        weighted = state["weighted"]
+        if weighted is not None:
+            weighted = _alike(weighted, self._no_weights(), "weighted")
+        self._sums, self._weighted = Sums(flat, self._ruler.size), weighted
 
     def __repr__(self) -> str:
-        return f"CalibrationError(bins={self._ruler.size}, norm={self.norm!r}, kind={self.kind!r})"
+        shown = {"bins": self._ruler.size, "norm": self.norm, "kind": self.kind}
+        if self.from_logits:
+            shown["from_logits"] = True
+        for name in ("n_classes", "ignore_index"):
+            if getattr(self, name) is not None:
+                shown[name] = getattr(self, name)
+        if self.device.type != "cpu":
+            shown["device"] = str(self.device)
+        return f"CalibrationError({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def _described(self) -> dict[str, Any]:
         return {
@@ -174,6 +208,7 @@ class CalibrationError:
             "kind": self.kind,
             "from_logits": self.from_logits,
             "n_classes": self.n_classes,
+            "ignore_index": self.ignore_index,
             "moments": self.moments,
         }
 
@@ -186,48 +221,61 @@ class CalibrationError:
                 raise InputError(f"`{name}` must have the same `{key}` as this metric, {value!r}; got {given!r}.")
         self.n_classes = mine["n_classes"] or described["n_classes"]
 
-    def _batch(self, y_true: torch.Tensor, scores: torch.Tensor) -> Sums:
-        y, p = self._checked(y_true, scores)
+    def _batch(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Sums:
+        rows = self._checked(y_true, scores, weight)
         view = "classwise" if self.kind == "binary" else self.kind
-        if self.from_logits:
-            if p.device.type == "cpu":
-                check_labels(y, 2 if p.ndim == 1 else p.shape[1])
-            try:
-                sums = sums_of_logits(y, p, self._ruler, view, self.moments)
-            except InputError:  # its row is counted from the start of a chunk
-                explain_logits(y, p, self._ruler)
-        else:
-            sums = sums_of_scores(y, p, self._ruler, view, self.moments)
+        sums = sums_of(rows, self._ruler, view, self.moments, self.from_logits)
         if self.validate and bool(sums.faults.any()):
-            if self.from_logits:
-                explain_logits(y, p, self._ruler)
-            explain_scores(y, p, self._ruler, view)
-        if p.ndim == 2:
-            self.n_classes = p.shape[1]
+            explain(rows, self._ruler, view, self.from_logits)
+        if rows.p.ndim == 2:
+            self.n_classes = rows.p.shape[1]
         return sums
 
-    def _checked(self, y_true: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _checked(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Rows:
         name = "logits" if self.from_logits else "y_prob"
-        y, p = check_pair(y_true, scores, name, (1,) if self.kind == "binary" else (2,))
+        dimensions = (1,) if self.kind == "binary" else (2,)
+        rows = check_rows(y_true, scores, name, dimensions, weight, self.ignore_index)
+        p = rows.p
         if p.device != self.device:
             raise InputError(
                 f"`{name}` must be where the metric is, on {self.device}; it is on {p.device}. Move one with `.to`."
             )
         if self.n_classes not in (None, p.shape[-1]) and p.ndim == 2:
             raise InputError(f"`{name}` must have {self.n_classes} columns, as before or as told; got {p.shape[1]}.")
-        return y, p
+        return rows
+
+    def _add(self, batch: Sums) -> None:
+        self._sums.flat.add_(batch.flat)
+        if batch.weighted is not None:
+            self._add_weighted(batch.weighted)
+
+    def _add_weighted(self, weighted: torch.Tensor) -> None:
+        if self._weighted is None:
+            self._weighted = self._no_weights()
+        add_compensated(self._weighted, weighted)
+
+    @torch.inference_mode(False)  # as in __init__
+    def _no_weights(self) -> torch.Tensor:
+        return torch.stack([no_weights(self._parts, self._ruler.size, self.device)] * 2)
 
     def _everywhere(self) -> Sums:
+        flat, weighted = self._sums.flat, self._weighted
         spread = torch.distributed
-        if not (self.sync and spread.is_available() and spread.is_initialized()):
-            return self._sums
-        flat = self._sums.flat.clone()
-        spread.all_reduce(flat, group=self.process_group)
-        return Sums(flat, self._ruler.size)
+        if self.sync and spread.is_available() and spread.is_initialized():
+            # Whether any process has weights comes with the sums, so that all agree on a second reduction.
+            flat = torch.cat([flat, flat.new_tensor([weighted is not None])])
+            spread.all_reduce(flat, group=self.process_group)
+            flat, some = flat[:-1], bool(flat[-1])
+            if some:
+                weighted = self._no_weights() if weighted is None else weighted.clone()
+                spread.all_reduce(weighted, group=self.process_group)
+        return Sums(flat, self._ruler.size, None if weighted is None else weighted[0] + weighted[1])
 
     def _binned(self, sums: Sums) -> Binned:
         sums = on_host(sums)
         refuse_counts(sums.faults, self._ruler, self.from_logits)
+        if sums.weighted is not None:
+            refuse_light(sums.weighted)
         return as_binned(sums, self._ruler, self.kind, self._classes(), self.moments)
 
     def _classes(self) -> int | None:
@@ -237,3 +285,11 @@ class CalibrationError:
         found = self._binned(sums)
         rule = EqualWidth(self._ruler.size) if self._ruler.uniform else Edges(self._ruler.edges)
         return torch.tensor(ece(found, bins=rule, norm=self.norm), dtype=torch.float64)
+
+
+def _alike(given: Any, mine: torch.Tensor, name: str) -> torch.Tensor:
+    """A copy of saved sums, which must be of the metric's own shape and type."""
+    if not isinstance(given, torch.Tensor) or given.shape != mine.shape or given.dtype != mine.dtype:
+        dtype = str(mine.dtype).removeprefix("torch.")
+        raise InputError(f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(mine.shape)}.")
+    return given.to(mine.device, copy=True)

@@ -11,15 +11,28 @@ from trueness._tally.accept import binned as binned_rows
 from trueness._tally.bins import Bins
 from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.tally import Binned
+from trueness.errors import InputError
 from trueness.torch._classes import class_sums, logit_sums
 from trueness.torch._edges import Ruler
+from trueness.torch._explain import explain
+from trueness.torch._given import Rows, holds, which_count
 from trueness.torch._sums import Sums, no_sums, score_sums
+from trueness.torch._weights import float_home, of_bins, refuse_light, with_weights
 
-__all__ = ["as_binned", "has_kernels", "host_sums", "on_host", "sums_of_logits", "sums_of_scores"]
+__all__ = [
+    "as_binned",
+    "binned_of",
+    "has_kernels",
+    "host_sums",
+    "on_host",
+    "sums_of",
+    "sums_of_logits",
+    "sums_of_scores",
+]
 
 # Entries of a chunk of logits that the library could only take as a copy. Class by class every column has a pass of its
 # own, which is worth it for many rows only.
-_ENTRIES = {"confidence": 1 << 20, "classwise": 1 << 22}
+_ENTRIES = {"confidence": 1 << 20, "top-label": 1 << 20, "classwise": 1 << 22}
 
 
 @lru_cache(maxsize=1)
@@ -40,31 +53,75 @@ def has_kernels(device: torch.device) -> bool:
     return bool(torch.cuda.get_device_capability(device) >= (8, 0))
 
 
-def sums_of_scores(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
-    """Of a vector of scores, or of a matrix of probabilities seen as `kind`."""
-    if p.device.type == "cpu":
-        options: Any = {} if p.ndim == 1 else {"kind": kind}
-        return host_sums(binned_rows(y, p, bins=_rule(ruler), **options))
-    if p.ndim == 2:
-        return class_sums(y, p, ruler, kind, moments)
-    if has_kernels(p.device):
+def binned_of(rows: Rows, ruler: Ruler, kind: str, moments: bool, *, from_logits: bool) -> Binned:
+    """The sums of one batch; waits for the device, and raises for what cannot be summed."""
+    sums = on_host(sums_of(rows, ruler, kind, moments, from_logits))
+    if bool(sums.faults.any()):
+        explain(rows, ruler, kind, from_logits)
+    if sums.weighted is not None:
+        refuse_light(sums.weighted, rows.kept().y.shape[0])
+    view, n_classes = ("binary", None) if rows.p.ndim == 1 else (kind, rows.p.shape[1])
+    return as_binned(sums, ruler, view, n_classes, moments)
+
+
+def sums_of(rows: Rows, ruler: Ruler, kind: str, moments: bool, from_logits: bool) -> Sums:
+    """Of scores, or of logits, wherever they are; on the CPU what cannot be summed raises, elsewhere it is counted."""
+    if rows.p.device.type == "cpu":
+        try:
+            return _host_sums(rows.kept(), ruler, kind, from_logits)
+        except InputError:  # of logits or of some rows only, it has another name and other numbers
+            if not from_logits and rows.ignored is None:
+                raise
+        explain(rows, ruler, kind, from_logits)
+    if rows.w is not None and float_home(rows.p.device) != rows.p.device:
+        there = Rows(rows.y.cpu(), rows.p.cpu(), rows.w.cpu(), rows.ignored, rows.name)
+        sums = sums_of(there, ruler, kind, moments, from_logits)
+        return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
+    w = None if rows.w is None else rows.w.to(torch.float64)
+    make = sums_of_logits if from_logits else sums_of_scores
+    return make(rows.codes, rows.p, ruler, kind, moments, w=w, ignored=rows.ignored)
+
+
+def sums_of_scores(
+    y: torch.Tensor,
+    p: torch.Tensor,
+    ruler: Ruler,
+    kind: str,
+    moments: bool,
+    *,
+    w: torch.Tensor | None = None,
+    ignored: int | None = None,
+) -> Sums:
+    """Of a vector of scores, or of a matrix of probabilities seen as `kind`, on a device."""
+    if p.ndim == 1 and w is None and has_kernels(p.device):
         from trueness.torch._score_kernel import score_sums as by_kernel
 
-        return by_kernel(y, p, ruler, moments)
-    return score_sums(y, p, ruler, moments)
+        return by_kernel(y, p, ruler, moments, skipped=ignored if holds(y, ignored) else None)
+    keep = which_count(y, ignored)
+    if p.ndim == 2:
+        return class_sums(y, p, ruler, kind, moments, w=w, keep=keep)
+    return score_sums(y, p, ruler, moments, w=w, keep=keep)
 
 
-def sums_of_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str, moments: bool) -> Sums:
-    """Of the logistic function of a vector of logits, or of the softmax of a matrix seen as `kind`."""
-    if logits.device.type == "cpu":
-        return _host_logits(y, logits, ruler, kind)
+def sums_of_logits(
+    y: torch.Tensor,
+    logits: torch.Tensor,
+    ruler: Ruler,
+    kind: str,
+    moments: bool,
+    *,
+    w: torch.Tensor | None = None,
+    ignored: int | None = None,
+) -> Sums:
+    """Of the logistic function of a vector of logits, or of the softmax of a matrix seen as `kind`, on a device."""
     if logits.ndim == 1:
-        return sums_of_scores(y, logistic(logits), ruler, kind, moments)
-    if has_kernels(logits.device):
+        return sums_of_scores(y, logistic(logits), ruler, kind, moments, w=w, ignored=ignored)
+    keep = which_count(y, ignored)
+    if has_kernels(logits.device) and (w is None or kind != "classwise"):
         from trueness.torch._logit_kernel import logit_sums as by_kernel
 
-        return by_kernel(y, logits, ruler, kind, moments)
-    return logit_sums(y, logits, ruler, kind, moments)
+        return by_kernel(y, logits, ruler, kind, moments, w=w, keep=keep)
+    return logit_sums(y, logits, ruler, kind, moments, w=w, keep=keep)
 
 
 def logistic(x: torch.Tensor) -> torch.Tensor:
@@ -74,20 +131,26 @@ def logistic(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
-def _host_logits(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, kind: str) -> Sums:
-    """The library's softmax; in chunks of bfloat16, which NumPy lacks, and of a vector, which becomes scores."""
-    options: Any = {"from_logits": True} if logits.ndim == 1 else {"from_logits": True, "kind": kind}
-    rule, n = _rule(ruler), logits.shape[0]
-    step = n
-    if logits.ndim == 1:
+def _host_sums(rows: Rows, ruler: Ruler, kind: str, from_logits: bool) -> Sums:
+    """By the library's loops; logits in chunks where a copy is made: of bfloat16, and of vectors to make scores of."""
+    y, p, w = rows[:3]
+    matrix = p.ndim == 2
+    options: Any = ({"kind": kind} if matrix else {}) | ({"from_logits": True} if from_logits else {})
+    step = max(1, p.shape[0])
+    if from_logits and not matrix:
         step = _ENTRIES["confidence"]
-    elif logits.dtype == torch.bfloat16:
-        step = max(1, _ENTRIES[kind] // logits.shape[1])
-    parts = 1 if logits.ndim == 1 or kind == "confidence" else logits.shape[1]
-    sums = no_sums(parts, ruler.size, logits.device)
-    for i in range(0, n, max(1, step)):
-        found = binned_rows(y[i : i + step], logits[i : i + step], bins=rule, **options)
-        sums.table.add_(host_sums(found).table)
+    elif from_logits and p.dtype == torch.bfloat16:
+        step = max(1, _ENTRIES[kind] // p.shape[1])
+    parts = p.shape[1] if matrix and kind != "confidence" else 1
+    sums = no_sums(parts, ruler.size, p.device, weighted=w is not None)
+    for few in (slice(i, i + step) for i in range(0, p.shape[0], step)):
+        if w is not None and bool(w[few].any()):  # rows of no weight are looked at as others are; nothing is summed
+            options["sample_weight"] = w[few]
+        found = binned_rows(y[few], p[few], bins=_rule(ruler), **options)
+        if options.pop("sample_weight", None) is not None and sums.weighted is not None:
+            sums.weighted.add_(torch.stack([of_bins(part) for part in found.parts]))
+        elif w is None:
+            sums.table.add_(host_sums(found).table)
     return sums
 
 
@@ -105,7 +168,7 @@ def host_sums(found: Binned) -> Sums:
 
 def on_host(sums: Sums) -> Sums:
     """The sums on the CPU; waits for the device."""
-    return Sums(sums.flat.cpu(), sums.size)
+    return Sums(sums.flat.cpu(), sums.size, None if sums.weighted is None else sums.weighted.cpu())
 
 
 def as_binned(sums: Sums, ruler: Ruler, kind: str, n_classes: int | None, moments: bool) -> Binned:
@@ -114,5 +177,8 @@ def as_binned(sums: Sums, ruler: Ruler, kind: str, n_classes: int | None, moment
     if not moments:  # the loops of the CPU always sum squares: equal rows must give equal sums
         tables[..., 3:] = 0
     parts = tuple(Bins(ruler.edges, table, moments=moments) for table in tables)
+    if sums.weighted is not None:
+        weighted = sums.weighted.numpy()
+        parts = tuple(with_weights(part, own, ruler) for part, own in zip(parts, weighted, strict=True))
     view: Any = kind
     return Binned(view, parts, None if n_classes is None else tuple(range(n_classes)))

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 from trueness.torch._edges import Ruler
-from trueness.torch._sums import FAULTS, Sums, no_sums
+from trueness.torch._sums import Sums, no_sums
 
 __all__ = ["processors", "score_sums"]
 
@@ -27,10 +27,11 @@ _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
 _ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
 _COPIED_WORDS = 1 << 22
 _VECTOR = 8  # rows that a thread reads at once
+_OTHER_CELLS = 4  # after those of the bins: three faults, and rows that do not count
 
 
-def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
-    """As :func:`trueness.torch._sums.score_sums`."""
+def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, *, skipped: int | None = None) -> Sums:
+    """As :func:`trueness.torch._sums.score_sums`; rows that do not count have the label `skipped`."""
     sums = no_sums(1, ruler.size, p.device)
     n = p.shape[0]
     if n == 0:
@@ -39,10 +40,10 @@ def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) ->
     p = p.contiguous()
     limits = ruler.limits(p.dtype, p.device)
     narrow = ruler.uniform and p.dtype != torch.float64
-    plan = _plan(ruler.size, narrow, moments, p.device.index)
+    plan = _plan(ruler.size, narrow, moments, skipped, p.device.index)
     with torch.cuda.device(p.device):
         if plan is None:
-            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments))
+            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments, skipped))
             return sums
         kernel, most, rows, constants = plan
         programs = max(min(-(-n // constants["BLOCK"]), most), -(-n // rows))
@@ -50,19 +51,22 @@ def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) ->
     return sums
 
 
-def _shape(size: int, narrow: bool, moments: bool) -> dict[str, object]:
+def _shape(size: int, narrow: bool, moments: bool, skipped: int | None) -> dict[str, object]:
     return {
         "B": size,
         "UNIFORM": narrow and size < 1 << 22,
         "STEPS": (size - 1).bit_length(),
         "MOMENTS": moments,
+        "SKIPPED": skipped,
     }
 
 
 @lru_cache(maxsize=64)
-def _plan(size: int, narrow: bool, moments: bool, device: int) -> tuple[object, int, int, dict[str, object]] | None:
+def _plan(
+    size: int, narrow: bool, moments: bool, skipped: int | None, device: int
+) -> tuple[object, int, int, dict[str, object]] | None:
     """The kernel, how many programs run at once, the most rows for one, and what is compiled into it."""
-    cells = 2 * size + FAULTS
+    cells = 2 * size + _OTHER_CELLS
     words = 4 if moments else 2
     warps = next((w for w in (2, 1) if cells * words * 8 * 32 * w <= _SHARED), 0)
     pieces = 9 if moments else 5
@@ -72,7 +76,7 @@ def _plan(size: int, narrow: bool, moments: bool, device: int) -> tuple[object, 
     shared = cells * words * 8 * threads if warps else cells * pieces * 4
     resident = max(1, min(16 if warps else 8, _SHARED_OF_ALL // (shared + 1_024)))
     constants = {
-        **_shape(size, narrow, moments),
+        **_shape(size, narrow, moments, skipped),
         "BLOCK": _VECTOR * threads,
         "THREADS": threads,
         "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
@@ -221,8 +225,8 @@ def _whole_parts(p, MOMENTS: tl.constexpr):
 
 
 @triton.jit
-def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr):
-    """The cell of each row; faults have cells of their own after those of the bins."""
+def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr, SKIPPED: tl.constexpr):
+    """The cell of each row; faults, and rows that do not count, have cells of their own after those of the bins."""
     place = _place(p, limits, B, UNIFORM, STEPS)
     label = y.to(tl.int32)
     cell = place * 2 + label
@@ -238,7 +242,10 @@ def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.conste
         valid = (p >= 0) & (p <= 1)
     else:
         valid = p.to(tl.uint32, bitcast=True) <= 0x3F800000
-    return tl.where(valid, cell, 2 * B)
+    cell = tl.where(valid, cell, 2 * B)
+    if SKIPPED is not None:
+        cell = tl.where(y == SKIPPED, 2 * B + 3, cell)
+    return cell
 
 
 @triton.jit
@@ -261,9 +268,10 @@ def _add_rows(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
 ):
     p = _score(p)
-    cell = _cell(p, y, limits, B, UNIFORM, STEPS)
+    cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
     hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
     if MASKED:
         cell = tl.where(keep, cell, 2 * B + 3)
@@ -274,51 +282,8 @@ def _add_rows(
 
 
 @triton.jit
-def _private(
-    p_rows,
-    y_rows,
-    limits,
-    sums,
-    n,
-    B: tl.constexpr,
-    UNIFORM: tl.constexpr,
-    STEPS: tl.constexpr,
-    MOMENTS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    THREADS: tl.constexpr,
-    DECLARE: tl.constexpr,
-    ADD: tl.constexpr,
-    CLEAR: tl.constexpr,
-    READ: tl.constexpr,
-):
-    each = tl.arange(0, THREADS)
-    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
-    for c in range(2 * B + 4):
-        tl.inline_asm_elementwise(CLEAR, "=r,r", [each * 0 + c], dtype=tl.int32, is_pure=False, pack=1)
-
-    rows = tl.arange(0, BLOCK)
-    n_full = n // BLOCK
-    first = tl.program_id(0).to(tl.int64)
-    stride = tl.num_programs(0)
-    there = rows < tl.where(first < n_full, BLOCK, 0)
-    p = tl.load(p_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
-    y = tl.load(y_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
-    for b in range(first, n_full, stride):
-        # The next block is on its way while this one is summed. The last one reads itself again: a mask of all rows
-        # would cost more than a read that the cache serves.
-        at = tl.where(b + stride < n_full, b + stride, b) * BLOCK + rows
-        p_next = tl.load(p_rows + at, eviction_policy="evict_first")
-        y_next = tl.load(y_rows + at, eviction_policy="evict_first")
-        _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS)
-        p = p_next
-        y = y_next
-    if first == n_full % stride:
-        at = n_full.to(tl.int64) * BLOCK + rows
-        keep = at < n
-        p = tl.load(p_rows + at, mask=keep, other=0.0)
-        y = tl.load(y_rows + at, mask=keep, other=0)
-        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS)
-
+def _report(sums, each, B: tl.constexpr, MOMENTS: tl.constexpr, READ: tl.constexpr):
+    """Add what every thread has summed to the sums of all programs."""
     for c in range(2 * B + 3):
         if MOMENTS:
             one, lo, hi2, lo2 = tl.inline_asm_elementwise(
@@ -343,6 +308,56 @@ def _private(
 
 
 @triton.jit
+def _private(
+    p_rows,
+    y_rows,
+    limits,
+    sums,
+    n,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
+    BLOCK: tl.constexpr,
+    THREADS: tl.constexpr,
+    DECLARE: tl.constexpr,
+    ADD: tl.constexpr,
+    CLEAR: tl.constexpr,
+    READ: tl.constexpr,
+):
+    """A table for each thread of a program."""
+    each = tl.arange(0, THREADS)
+    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
+    for c in range(2 * B + 4):
+        tl.inline_asm_elementwise(CLEAR, "=r,r", [each * 0 + c], dtype=tl.int32, is_pure=False, pack=1)
+
+    rows = tl.arange(0, BLOCK)
+    n_full = n // BLOCK
+    first = tl.program_id(0).to(tl.int64)
+    stride = tl.num_programs(0)
+    there = rows < tl.where(first < n_full, BLOCK, 0)
+    p = tl.load(p_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
+    y = tl.load(y_rows + first * BLOCK + rows, mask=there, eviction_policy="evict_first")
+    for b in range(first, n_full, stride):
+        # The next block is on its way while this one is summed. The last one reads itself again: a mask of all rows
+        # would cost more than a read that the cache serves.
+        at = tl.where(b + stride < n_full, b + stride, b) * BLOCK + rows
+        p_next = tl.load(p_rows + at, eviction_policy="evict_first")
+        y_next = tl.load(y_rows + at, eviction_policy="evict_first")
+        _add_rows(p, y, limits, rows, ADD, False, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
+        p = p_next
+        y = y_next
+    if first == n_full % stride:
+        at = n_full.to(tl.int64) * BLOCK + rows
+        keep = at < n
+        p = tl.load(p_rows + at, mask=keep, other=0.0)
+        y = tl.load(y_rows + at, mask=keep, other=0)
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
+    _report(sums, each, B, MOMENTS, READ)
+
+
+@triton.jit
 def _common(
     p_rows,
     y_rows,
@@ -353,6 +368,7 @@ def _common(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
     BLOCK: tl.constexpr,
     THREADS: tl.constexpr,
     DECLARE: tl.constexpr,
@@ -373,7 +389,7 @@ def _common(
         keep = at < n
         p = tl.load(p_rows + at, mask=keep, other=0.0, eviction_policy="evict_first")
         y = tl.load(y_rows + at, mask=keep, other=0, eviction_policy="evict_first")
-        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS)
+        _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
     tl.debug_barrier()
     for c in range(0, 2 * B + 3, THREADS):
         cell = tl.minimum(c + each, 2 * B + 3)
@@ -411,6 +427,7 @@ def _copies(
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
     MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     rows = tl.arange(0, BLOCK)
@@ -421,7 +438,7 @@ def _copies(
         keep = at < n
         p = _score(tl.load(p_rows + at, mask=keep, other=0.0))
         y = tl.load(y_rows + at, mask=keep, other=0)
-        cell = _cell(p, y, limits, B, UNIFORM, STEPS)
+        cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
         hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
         good = keep & (cell < 2 * B)
         for fault in tl.static_range(3):

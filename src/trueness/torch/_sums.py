@@ -9,23 +9,39 @@ from typing import NamedTuple
 import torch
 
 from trueness.torch._edges import Ruler
+from trueness.torch._weights import LARGEST, add_weighted, no_weights
 
-__all__ = ["BAD_LABEL", "BAD_SCORE", "BAD_SUM", "COLUMNS", "FAULTS", "OUTSIDE", "Sums", "no_sums", "pour", "score_sums"]
+__all__ = [
+    "BAD_LABEL",
+    "BAD_SCORE",
+    "BAD_SUM",
+    "BAD_WEIGHT",
+    "COLUMNS",
+    "FAULTS",
+    "OUTSIDE",
+    "Sums",
+    "no_sums",
+    "pour",
+    "score_sums",
+    "sift",
+]
 
 COLUMNS = 5
-BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM = range(4)
-FAULTS = 4
+BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
+FAULTS = 5
 _ROWS = 1 << 22  # a few dozen bytes of temporaries for each
 _LOW = (1 << 27) - 1
 
 
 class Sums(NamedTuple):
-    """Sums on the device where the rows are, in one piece: it is added, moved and brought back by one operation."""
+    """Sums on the device where the rows are."""
 
     flat: torch.Tensor
-    """int64: the table, then the faults."""
+    """int64: the table, then the faults, in one piece that is added, moved and brought back by one operation."""
     size: int
     """Number of bins."""
+    weighted: torch.Tensor | None = None
+    """float64 of shape (parts, B, 8): the sums of weighted rows, which are not in the table."""
 
     @property
     def table(self) -> torch.Tensor:
@@ -34,52 +50,99 @@ class Sums(NamedTuple):
 
     @property
     def faults(self) -> torch.Tensor:
-        """(4,): rows left out for a bad score, a bad label, a score outside the edges, or a sum that is not 1."""
+        """(5,): rows left out for a bad score, a bad label, a score outside the edges, a sum not 1, a bad weight."""
         return self.flat[-FAULTS:]
 
 
-def no_sums(parts: int, size: int, device: torch.device) -> Sums:
+def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = False) -> Sums:
     """Of no rows."""
-    return Sums(torch.zeros(parts * size * 2 * COLUMNS + FAULTS, dtype=torch.int64, device=device), size)
+    flat = torch.zeros(parts * size * 2 * COLUMNS + FAULTS, dtype=torch.int64, device=device)
+    return Sums(flat, size, no_weights(parts, size, device) if weighted else None)
 
 
-def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) -> Sums:
-    """Binned sums of a vector of scores; rows that cannot be summed are counted instead."""
-    sums = no_sums(1, ruler.size, p.device)
+def score_sums(
+    y: torch.Tensor,
+    p: torch.Tensor,
+    ruler: Ruler,
+    moments: bool,
+    *,
+    w: torch.Tensor | None = None,
+    keep: torch.Tensor | None = None,
+    part: torch.Tensor | None = None,
+    parts: int = 1,
+) -> Sums:
+    """Binned sums of a vector of scores; rows that cannot be summed are counted instead.
+
+    Rows may have weights, may be left out, and may belong to one of several parts.
+    """
+    sums = no_sums(parts, ruler.size, p.device, weighted=w is not None)
     for i in range(0, p.shape[0], _ROWS):
-        _add(sums, y[i : i + _ROWS], p[i : i + _ROWS], ruler, moments)
+        few = slice(i, i + _ROWS)
+        _add(sums, y[few], p[few], ruler, moments, _some(w, few), _some(keep, few), _some(part, few))
     return sums
 
 
-def _add(sums: Sums, y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool) -> None:
+def _some(column: torch.Tensor | None, few: slice) -> torch.Tensor | None:
+    return None if column is None else column[few]
+
+
+def _add(
+    sums: Sums,
+    y: torch.Tensor,
+    p: torch.Tensor,
+    ruler: Ruler,
+    moments: bool,
+    w: torch.Tensor | None,
+    keep: torch.Tensor | None,
+    part: torch.Tensor | None,
+) -> None:
     p = p if p.dtype == torch.float64 else p.float()
     limits = ruler.limits(p.dtype, p.device)
-    valid = (p >= 0) & (p <= 1)
     label = y.to(torch.int64)
-    fair = (label >= 0) & (label <= 1)
-    inside = (p >= limits[0]) & (p <= limits[-1])
-    for fault, rows in ((BAD_SCORE, ~valid), (BAD_LABEL, valid & ~fair), (OUTSIDE, valid & fair & ~inside)):
-        sums.faults[fault] += rows.sum()
-    pour(sums.table, 0, label, p, valid & fair & inside, ruler, moments)
+    tests = {
+        BAD_SCORE: (p >= 0) & (p <= 1),
+        BAD_LABEL: (label >= 0) & (label <= 1),
+        OUTSIDE: (p >= limits[0]) & (p <= limits[-1]),
+    }
+    good = sift(sums, tests, keep, w)
+    pour(sums, 0 if part is None else part, label, p, good, ruler, moments, w)
+
+
+def sift(sums: Sums, tests: dict[int, torch.Tensor], keep: torch.Tensor | None, w: torch.Tensor | None) -> torch.Tensor:
+    """Count the rows that fail a test, each under the first that it fails; say which pass all."""
+    if w is not None:
+        tests = {**tests, BAD_WEIGHT: (w >= 0) & (w <= LARGEST)}
+    good = keep
+    for fault, passed in tests.items():
+        sums.faults[fault] += (~passed if good is None else good & ~passed).sum()
+        good = passed if good is None else good & passed
+    assert good is not None
+    return good
 
 
 def pour(
-    table: torch.Tensor,
+    sums: Sums,
     part: torch.Tensor | int,
     label: torch.Tensor,
     p: torch.Tensor,
     good: torch.Tensor,
     ruler: Ruler,
     moments: bool,
+    w: torch.Tensor | None,
 ) -> None:
-    """Add scores to ``table[part, bin, label]`` where `good` says so."""
+    """Add scores to the cell of their part, bin and label where `good` says so."""
     # A row that is left out adds zeros to the first cell: to select rows would wait for the device.
     p = torch.where(good, p, 0.0) + 0.0  # -0.0 becomes 0.0
     place = torch.bucketize(p, ruler.limits(p.dtype, p.device)[1:-1], right=True)
-    cell = torch.where(good, (part * ruler.size + place) * 2 + label, 0).flatten()
+    place = torch.where(good, part * ruler.size + place, 0)
+    if w is not None and sums.weighted is not None:
+        w = w.view(-1, *(1,) * (p.ndim - 1))
+        add_weighted(sums.weighted, place, label, p, torch.where(good, w, 0.0))
+        return
+    cell = torch.where(good, place * 2 + label, 0).flatten()
     whole = [_whole(p)] + ([_whole_square(p)] if moments else [])
     columns = [good.to(torch.int64)] + [piece for q in whole for piece in (q >> 27, q & _LOW)]
-    flat = table.view(-1, COLUMNS)
+    flat = sums.table.view(-1, COLUMNS)
     for j, column in enumerate(columns):
         flat[:, j].index_add_(0, cell, column.flatten())
 
