@@ -356,6 +356,8 @@ def check(found: Any, wanted: Any, *, weighted: bool) -> None:
         if isinstance(wanted, tn.Sketch):
             assert found.to_bytes() == wanted.to_bytes()
         return
+    if isinstance(found, tn.Sketch):
+        assert tn.Sketch.from_bytes(found.to_bytes()) == found
     assert (type(found), found.kind, found.classes, found.n) == (type(wanted), wanted.kind, wanted.classes, wanted.n)
     for mine, theirs in zip(found.parts, wanted.parts, strict=True):
         for name in _NAMES[type(found)]:

@@ -86,7 +86,7 @@ def are_whole(numbers: Columns) -> bool:
 def fit_in_integers(numbers: Columns) -> bool:
     """Whether no sum of parts times weights can pass 64 bits; larger weights than these count as 0 in them."""
     good = good_of(numbers, numbers["cell"])
-    counted = 2.0 ** good["e"] <= 2.0 * MOST_WHOLE
+    counted = good["e"] <= MOST_WHOLE.bit_length()
     return bool((value_of(good, "m")[counted] <= MOST_WHOLE).all())
 
 
