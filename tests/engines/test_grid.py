@@ -5,7 +5,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import trueness as tn
@@ -27,6 +27,7 @@ def placed(frame):
     return tuple(found.get_column(name).to_numpy() for name in ("p", "place", "x"))
 
 
+@example(grid_edges().tolist())
 @given(st.lists(SCORES, min_size=1, max_size=80))
 def test_the_cell_of_any_score_is_that_of_its_bits(scores):
     p, place, x = placed(pl.LazyFrame({"p": scores}))
