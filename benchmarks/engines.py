@@ -3,6 +3,7 @@
     python benchmarks/engines.py                      # 10^8 rows, some 600 MB in a temporary folder
     python benchmarks/engines.py --rows 10000000      # a tenth of them; the bars are for the full size
     python benchmarks/engines.py --spark              # also a Spark cluster of one and of two workers; needs Java
+    python benchmarks/engines.py --sketch             # also sketches, as ratios to ten bins made the same way
 
 The file has a float32 score and a bool label in row groups of 2^20 rows. "Bare" sums both columns; "by hand" groups by
 ⌊10 p⌋ and sums both, which misplaces scores at edges and adds floats in any order. Calls take turns, and ratios are
@@ -96,6 +97,29 @@ def rounds(engine: str, path: Path, n: int) -> tuple[list[float], float]:
     return [*ratios[0], *ratios[1]], float(np.median(times[:, 2, 0]))
 
 
+def constant_group(path: Path, engine: str) -> Any:
+    """The rows, in one group that only a group-by can tell of."""
+    if engine == "polars":
+        import polars as pl
+
+        return pl.scan_parquet(path).with_columns(pl.lit(0).alias("g"))
+    import duckdb
+
+    return duckdb.read_parquet(str(path)).project("*, 0 AS g")
+
+
+def sketch_ratios(engine: Any, path: Path, n: int) -> list[float]:
+    """Median ratios of the seconds of a sketch to those of ten bins: from batches, and by a group-by."""
+    options: dict[str, Any] = {"label": "y", "score": "p"}
+    bins: tuple[Any, ...] = ("sketch", 10)
+    calls = [lambda b=b: tn.scan(path, **options, bins=b, engine=engine) for b in bins]
+    calls += [lambda b=b: tn.scan(constant_group(path, engine), **options, by="g", bins=b) for b in bins]
+    for call in calls:
+        call()
+    times = np.array([[timed(call)[0] for call in calls] for _ in range(n)])
+    return [float(ratio) for ratio in np.median(times[:, ::2] / times[:, 1::2], axis=0)]
+
+
 def peak(engine: str, path: Path) -> float:
     """Megabytes at the peak of a process that scans the file and nothing else."""
     command = [sys.executable, __file__, "--measure", engine, str(path)]
@@ -144,6 +168,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10**8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--sketch", action="store_true")
     parser.add_argument("--measure", nargs=2, metavar=("ENGINE", "PATH"))
     asked = parser.parse_args()
     if asked.measure:
@@ -161,6 +186,11 @@ def main() -> None:
             cells = [*(f"{ratio:.2f}" for ratio in ratios), f"{RATIO_BAR:g}", f"{asked.rows / seconds:,.0f}"]
             cells += [f"{peak(engine, path):,.0f}", f"{peak(engine, one):,.0f}", f"{MEMORY_BAR:g}"]
             print(f"| {engine} | {' | '.join(cells)} |", flush=True)
+        if asked.sketch:
+            print("\n| engine | sketch / ten bins, batches | sketch / ten bins, group-by |\n|---|---|---|")
+            for engine in BARE:
+                batches, group_by = sketch_ratios(engine, path, asked.rounds)
+                print(f"| {engine} | {batches:.2f} | {group_by:.2f} |", flush=True)
         if asked.spark:
             spark_scaling(path, Path(folder), asked.rounds)
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import trueness as tn
+from trueness._kernels.grid import grid_edges
 
-__all__ = ["CASES", "Case", "run"]
+__all__ = ["CASES", "GRID_EDGES", "Case", "run"]
 
 
 class Case(NamedTuple):
@@ -241,6 +242,57 @@ case(
     missing="drop",
 )
 
+grid = grid_edges()
+GRID_EDGES = "sketch: every edge of a cell, its neighbours and the middle"
+case(GRID_EDGES, around(np.unique(np.r_[grid, (grid[1:] + grid[:-1]) / 2])), bins="sketch")
+
+
+def sketched(name: str, columns: dict[str, Any], error: str | None = None, **options: Any) -> None:
+    case(f"sketch: {name}", columns, error, bins="sketch", **options)
+
+
+EXTREMES = [0.0, -0.0, 5e-324, 1e-310, 2.0**-54, 2.0**-32, 1 - 2.0**-32, 1 - 2.0**-53, 1.0]
+NO_ROWS = {"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())}
+sketched("ordinary rows", draws())
+sketched("rows that all differ", draws(digits=16))
+sketched("ties", {"y": [0, 1] * 50, "p": [0.25] * 60 + [0.3] * 40})
+sketched("scores at both ends", {"y": [0, 1] * 9, "p": np.repeat(EXTREMES, 2)})
+sketched("float32", {k: v.astype(np.float32) if k == "p" else v for k, v in draws(digits=8).items()})
+sketched("one row", {"y": [1], "p": [0.3]})
+sketched("no rows", NO_ROWS)
+sketched("nearly all rows in one cell", {"y": [0] * 500 + [1], "p": [0.001] * 500 + [0.999]})
+sketched("string labels", {"y": ["no", "yes", "yes"], "p": [0.1, 0.6, 0.9]}, pos_label="yes")
+sketched("labels named", {"y": [-1, 1, 1], "p": [0.1, 0.6, 0.9]}, labels=[-1, 1])
+sketched("a NULL score", {"y": [0, 1, 1], "p": [0.1, None, 0.9]}, "must not have missing values; 1 of 3 rows has one")
+sketched("a NULL score, dropped", {"y": [0, 1, 1], "p": [0.1, None, 0.9]}, missing="drop")
+sketched("a score above 1", {"y": [0, 1, 1], "p": [0.1, 1.2, 0.5]}, "1 of 3 rows does not, the largest is 1.2")
+sketched("weights", {**draws(), "w": rng.random(400) * 10}, weight="w")
+sketched("weights of every size", {**draws(), "w": 10.0 ** rng.uniform(-12, 12, 400)}, weight="w")
+sketched("whole weights", {**draws(), "w": rng.integers(0, 5, 400)}, weight="w")
+sketched(
+    "small scores weighed",
+    {"y": [0, 1] * 20, "p": 2.0 ** -np.linspace(1, 30, 40), "w": np.linspace(0.1, 2, 40)},
+    weight="w",
+)
+sketched("large whole weights", {**draws(), "w": np.full(400, 2.0**30)}, weight="w")
+sketched("weights of 0", {"y": [0, 1], "p": [0.3, 0.6], "w": [0.0, 0.0]}, "must have a weight above 0", weight="w")
+sketched("groups", {**draws(), "g": groups}, by="g")
+sketched("groups of weights", {**draws(), "g": groups, "w": np.where(groups == "a", 2, 1.5)}, by="g", weight="w")
+sketched("a group of NULL", {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "g": ["a", None, "a"]}, by="g")
+sketched(
+    "a group without a complete row",
+    {"y": [0, 1, 1], "p": [0.1, None, 0.7], "g": ["a", "b", "a"]},
+    by="g",
+    missing="drop",
+)
+sketched("groups of no rows", {**NO_ROWS, "g": pa.array([], pa.string())}, by="g")
+sketched("classes", matrix(), score=SCORES)
+sketched("classes, top label's confidence", matrix(), score=SCORES, kind="confidence")
+sketched("classes, by predicted label", matrix(), score=SCORES, kind="top-label")
+sketched("classes, groups", {**matrix(), "g": groups[:200]}, score=SCORES, by="g")
+sketched("classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, score=SCORES, weight="w")
+sketched("classes, weights", {**matrix(), "w": rng.random(200)}, score=SCORES, weight="w", kind="top-label")
+
 
 def run(one: Case, source: Any) -> None:
     """Ask the engine and compare."""
@@ -278,28 +330,35 @@ def _in_memory(table: pa.Table, options: dict[str, Any]) -> Any:
     if "weight" in rest:
         rest["sample_weight"] = table[rest.pop("weight")]
     bins = rest.pop("bins", 10)
+    if isinstance(bins, str):
+        return tn.sketch(y, p, **rest)
     made: Callable[..., Any] = tn.tally if bins is None or isinstance(bins, tn.Distinct) else tn.binned
     return made(y, p, **rest) if made is tn.tally else made(y, p, bins=bins, **rest)
 
 
+_NAMES = {
+    tn.Tally: ["count", "weight", "events", "squares", "score", "event_squares"],
+    tn.Binned: ["count", "weight", "events", "squares", "edges", "sum_score", "sum_square", "sum_event_score", "whole"],
+    tn.Sketch: ["cell", "count", "ends", "exact", "by_label", "scores_by_label", "squares_by_label", "squares"],
+}
+
+
 def check(found: Any, wanted: Any, *, weighted: bool) -> None:
-    """Equal to the last bit; with weights, to twelve digits."""
+    """Equal to the last bit, in a sketch with whole weights, too; with other weights, to twelve digits."""
     if isinstance(wanted, dict):
         assert found.keys() == wanted.keys()
         for key, value in wanted.items():
             check(found[key], value, weighted=weighted)
         return
-    if not weighted:
+    if not weighted or (isinstance(wanted, tn.Sketch) and all(part.exact for part in wanted.parts)):
         assert found == wanted
         assert type(found) is type(wanted)
+        if isinstance(wanted, tn.Sketch):
+            assert found.to_bytes() == wanted.to_bytes()
         return
+    if isinstance(found, tn.Sketch):
+        assert tn.Sketch.from_bytes(found.to_bytes()) == found
     assert (type(found), found.kind, found.classes, found.n) == (type(wanted), wanted.kind, wanted.classes, wanted.n)
     for mine, theirs in zip(found.parts, wanted.parts, strict=True):
-        names = ["count", "weight", "events", "squares"]
-        names += (
-            ["score", "event_squares"]
-            if isinstance(found, tn.Tally)
-            else ["edges", "sum_score", "sum_square", "sum_event_score", "whole"]
-        )
-        for name in names:
+        for name in _NAMES[type(found)]:
             np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-12, atol=0, err_msg=name)

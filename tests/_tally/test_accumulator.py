@@ -16,6 +16,7 @@ from strategies import arrays, rows
 import trueness as tn
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+SKETCH = tn.sketch([0, 1], [0.2, 0.7])
 KEPT = {"sketch": tn.sketch, "distinct": tn.tally, 10: tn.binned}
 
 
@@ -58,6 +59,30 @@ def test_merging_is_adding_in_any_order(rows, cut, seed):
     assert first.to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.parametrize("bins", KEPT)
+@given(rows=rows, cut=st.integers(0, 40), seed=st.integers(0, 9))
+def test_sums_made_elsewhere_are_added_as_rows_are(bins, rows, cut, seed):
+    y, p = arrays(rows)
+    g = np.random.default_rng(seed).integers(0, 3, y.size)
+    alone, split, by = tn.Accumulator(bins), tn.Accumulator(bins, by="shop"), tn.Accumulator(bins, by="shop")
+    alone.update(y[:cut], p[:cut])
+    alone.merge(KEPT[bins](y[cut:], p[cut:]))
+    assert alone.total == KEPT[bins](y, p)
+    split.update(y, p, group=g)
+    by.update(y[:cut], p[:cut], group=g[:cut])
+    by.merge({k: KEPT[bins](y[cut:][g[cut:] == k], p[cut:][g[cut:] == k]) for k in set(g[cut:].tolist())})
+    assert by.to_bytes() == split.to_bytes()
+
+
+def test_a_merge_that_fails_leaves_everything_as_it_was():
+    seen = tn.Accumulator(by="shop")
+    seen.update([0, 1], [0.2, 0.7], group="b")
+    before = seen.to_bytes()
+    with pytest.raises(tn.InputError, match="Only sums of one kind add"):
+        seen.merge({"a": SKETCH, "b": tn.sketch([0, 1], np.eye(2))})
+    assert seen.to_bytes() == before
+
+
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
 def test_matrices_by_group_and_weight(kind):
     rng = np.random.default_rng(0)
@@ -91,7 +116,8 @@ def test_a_bad_piece_leaves_everything_as_it_was():
     with pytest.raises(tn.InputError, match=r"the first is 1\.5 at row 2"):
         seen.update([0, 1, 1], [0.2, 0.7, 1.5], group=["a", "a", "b"])
     seen.update([0, 1], [0.2, 0.7], group=["a", "z"], sample_weight=[1, 0])
-    assert seen.n == 3
+    seen.update([], [], group=[], position=7)
+    assert (seen.n, seen.position) == (3, 7)
     seen.reset()
     assert (seen.n, seen.position) == (0, None)
 
@@ -114,7 +140,19 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator(by="x").update([0, 1], [0.5, 0.5], group=["a"]), "`group` must have one entry per row"),
         (lambda: tn.Accumulator(by="x").update([0], [0.5], group=[float("nan")]), "`group` must hold text or numbers"),
         (lambda: tn.Accumulator().total, "An empty Accumulator has no sums"),
-        (lambda: tn.Accumulator().merge(tn.tally([0], [0.5])), "`other` must be an Accumulator; got Tally"),
+        (lambda: tn.Accumulator().merge(tn.tally([0], [0.5])), "must be an Accumulator or a Sketch; got Tally"),
+        (lambda: tn.Accumulator().merge(3), "must be an Accumulator or a Sketch; got int"),
+        (lambda: tn.Accumulator(5).merge({"a": SKETCH}), "must be an Accumulator or a Binned; got dict of Sketch"),
+        (lambda: tn.Accumulator().merge({"a": SKETCH}), "must be an Accumulator or a Sketch; got dict"),
+        (lambda: tn.Accumulator(by="x").merge(SKETCH), "or a dict of Sketch by x; got Sketch"),
+        (lambda: tn.Accumulator("distinct", by="x").merge({"a": SKETCH}), "of Tally by x; got dict of Sketch"),
+        (lambda: tn.Accumulator(by="x").merge({None: SKETCH}), "`group` must hold text or numbers"),
+        (lambda: tn.Accumulator(kind="confidence").merge(SKETCH), "`kind` is 'confidence' here and 'binary' there"),
+        (
+            lambda: tn.Accumulator(labels=["a", "b"]).merge(tn.sketch([0, 1], np.eye(2))),
+            r"`labels` is \['a', 'b'\] here and \[0, 1\] there",
+        ),
+        (lambda: tn.Accumulator(5).merge(tn.binned([0], [0.5])), "`bins` is 5 here and others there"),
         (lambda: tn.Accumulator(5).merge(tn.Accumulator(6)), "`bins` is 5 here and 6 there"),
         (lambda: tn.Accumulator(by="a").merge(tn.Accumulator()), "`by` is 'a' here and None there"),
     ],

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from engine_cases import CASES, run
+from engine_cases import CASES, GRID_EDGES, run
 from local_cluster import SparkCluster, why_not
 
 import trueness as tn
@@ -71,18 +71,22 @@ def of_spark(session, table):
     return session.createDataFrame(one).where("1 = 0")
 
 
-# Half of the cases, still more than forty, for each of these: a case takes a second of a cluster.
-@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+# Half of the cases, still more than forty, for each of these: a case takes a second of a cluster. Every edge of the
+# cells of a sketch goes to all of them.
+EVEN, ODD = ([c for i, c in enumerate(CASES) if i % 2 == half or c.name == GRID_EDGES] for half in (0, 1))
+
+
+@pytest.mark.parametrize("one", EVEN, ids=lambda one: one.name)
 def test_spark_gives_what_memory_gives(spark, one):
     run(one, of_spark(spark, one.table).repartition(3))
 
 
-@pytest.mark.parametrize("one", CASES[1::2], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", ODD, ids=lambda one: one.name)
 def test_spark_connect_gives_what_memory_gives(connect, one):
     run(one, of_spark(connect, one.table))
 
 
-@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", EVEN, ids=lambda one: one.name)
 def test_dask_on_two_workers_gives_what_memory_gives(dask_client, one):
     frames = pytest.importorskip("dask.dataframe")
     # Dask turns objects into strings, and booleans with gaps would be objects.
@@ -90,7 +94,7 @@ def test_dask_on_two_workers_gives_what_memory_gives(dask_client, one):
     run(one, frames.from_pandas(rows, npartitions=3))
 
 
-@pytest.mark.parametrize("one", CASES[1::2], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", ODD, ids=lambda one: one.name)
 def test_ibis_gives_what_memory_gives(one):
     run(one, pytest.importorskip("ibis").memtable(one.table))
 
@@ -105,18 +109,28 @@ def test_sqlframe_gives_what_memory_gives(one):
     run(one, session.createDataFrame(one.table.to_pandas(types_mapper=pd.ArrowDtype)))
 
 
-@pytest.mark.parametrize("one", CASES[::2], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", EVEN, ids=lambda one: one.name)
 def test_pandas_with_nullable_columns_gives_what_memory_gives(one):
     run(one, one.table.to_pandas().convert_dtypes())
 
 
-def test_empty_partitions_of_spark_change_nothing(spark):
-    one = next(c for c in CASES if c.name == "ordinary rows")
+def test_sqlframe_finds_every_cell_of_a_sketch(tmp_path):
+    session = pytest.importorskip("sqlframe.duckdb").DuckDBSession()
+    pq = pytest.importorskip("pyarrow.parquet")
+    one = next(c for c in CASES if c.name == GRID_EDGES)
+    pq.write_table(one.table, tmp_path / "rows.parquet")
+    run(one, session.read.parquet(str(tmp_path / "rows.parquet")))
+
+
+@pytest.mark.parametrize("name", ["ordinary rows", "sketch: ordinary rows"])
+def test_empty_partitions_of_spark_change_nothing(spark, name):
+    one = next(c for c in CASES if c.name == name)
     run(one, spark.createDataFrame(one.table).repartition(37, "p").union(spark.createDataFrame(one.table.slice(0, 0))))
 
 
-def test_a_skewed_partition_of_spark_changes_nothing(spark):
-    one = next(c for c in CASES if c.name == "ordinary rows")
+@pytest.mark.parametrize("name", ["ordinary rows", "sketch: ordinary rows"])
+def test_a_skewed_partition_of_spark_changes_nothing(spark, name):
+    one = next(c for c in CASES if c.name == name)
     run(one, spark.createDataFrame(one.table).repartition(4, "y"))
 
 

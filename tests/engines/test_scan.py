@@ -54,6 +54,7 @@ def ask(source=ROWS, **options):
             "`pos_label` must be values of `label` column 'g', which holds strings; got 1",
         ),
         ({"bins": 0}, "`bins` must be a whole number ≥ 1"),
+        ({"bins": "quantiles"}, "a bin rule, 'sketch' or None; got 'quantiles'"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused(options, message):
@@ -138,6 +139,7 @@ def test_files_give_what_memory_gives(tmp_path, engine, suffix):
     for source in (tmp_path / f"*.{suffix}", [tmp_path / f"one.{suffix}", str(tmp_path / f"two.{suffix}")]):
         assert ask(source, bins=7, engine=engine) == wanted
         assert ask(source, bins=None, engine=engine) == tn.tally(ROWS["y"], ROWS["p"])
+        assert ask(source, bins="sketch", engine=engine) == tn.sketch(ROWS["y"], ROWS["p"])
         assert sum(ask(source, bins=7, by="g", engine=engine).values()) == wanted
 
 
@@ -246,7 +248,7 @@ def test_a_bin_too_full_for_exact_sums_is_refused():
 
 
 # DuckDB believes the least and greatest value that a Parquet file states, which leave nan out.
-@pytest.mark.parametrize("bins", [None, 10, [0, 0.3, 1], tn.EqualMass(2), tn.Isotonic()])
+@pytest.mark.parametrize("bins", [None, 10, [0, 0.3, 1], tn.EqualMass(2), tn.Isotonic(), "sketch"])
 @pytest.mark.parametrize("by", [None, "g"])
 @pytest.mark.parametrize("kind", ["path", "relation"])
 def test_nan_in_a_parquet_file_is_seen_by_duckdb(tmp_path, bins, by, kind):

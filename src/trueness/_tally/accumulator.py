@@ -210,26 +210,71 @@ class Accumulator:
         """
         return {key: measure(sums, **options) for key, sums in self.groups.items()}
 
-    def merge(self, other: Accumulator) -> None:
-        """Add what another one has seen. The position stays: where it is in which stream, only the caller knows.
+    def merge(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
+        """Add what another one has seen, or sums made elsewhere, as by :func:`trueness.scan`.
+
+        The position stays: where it is in which stream, only the caller knows.
 
         Parameters
         ----------
-        other : Accumulator
-            Made with the same `bins`, `by` and row options.
+        other : Accumulator, Sketch, Tally, Binned, or dict of sums by group
+            Made with the same `bins` and row options, an Accumulator also with the same `by`; where there is `by`,
+            sums come as a dict.
+
+        Examples
+        --------
+        >>> import trueness as tn
+        >>> seen = tn.Accumulator()
+        >>> seen.update([0, 1], [0.2, 0.7])
+        >>> seen.merge(tn.sketch([1, 1], [0.7, 0.9]))
+        >>> seen.n
+        4
         """
-        if not isinstance(other, Accumulator):
-            raise InputError(f"`other` must be an Accumulator; got {type(other).__name__}.")
+        pieces = self._alike(other)._sums if isinstance(other, Accumulator) else self._made_elsewhere(other)
+        added = dict(self._sums)
+        for key, sums in pieces.items():
+            added[key] = added[key] + sums if key in added else sums
+        self._sums = added
+
+    def _alike(self, other: Accumulator) -> Accumulator:
         for name in ("bins", "by", "_options"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise InputError(
                     f"Only accumulators made alike add; `{name.strip('_')}` is {mine!r} here and {theirs!r} there."
                 )
-        added = dict(self._sums)
-        for key, sums in other._sums.items():
-            added[key] = added[key] + sums if key in added else sums
-        self._sums = added
+        return other
+
+    def _made_elsewhere(self, other: Any) -> dict[Group, Sums]:
+        kept = self._kept()
+        by_group = isinstance(other, Mapping)
+        found = list(other.values()) if by_group else [other]
+        if by_group == (self.by is None) or not all(type(sums) is kept for sums in found):
+            wanted = f"a {kept.__name__}" if self.by is None else f"a dict of {kept.__name__} by {self.by}"
+            held = {type(sums).__name__ for sums in found} - {kept.__name__} if by_group else ()
+            got = type(other).__name__ + (f" of {', '.join(sorted(held))}" if held else "")
+            raise InputError(f"`other` must be an Accumulator or {wanted}; got {got}.")
+        for sums in found:
+            self._refuse_unlike(sums)
+        return {_plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
+
+    def _refuse_unlike(self, sums: Sums) -> None:
+        """Raise if rows told as here could not have made the sums."""
+        kind, labels = self._options["kind"], self._options.get("labels")
+        if sums.kind != kind and (sums.kind, kind) != ("binary", "classwise"):
+            raise InputError(f"Only sums of one kind add; `kind` is {kind!r} here and {sums.kind!r} there.")
+        if labels is not None and sums.classes is not None and labels != list(sums.classes):
+            raise InputError(
+                f"Only sums of the same classes add; `labels` is {labels!r} here and {list(sums.classes)!r} there."
+            )
+        if isinstance(sums, Binned):
+            edges = as_rule(self.bins).fixed_edges
+            assert edges is not None
+            if not all(np.array_equal(part.edges, edges) for part in sums.parts):
+                raise InputError(f"Only sums of the same bins add; `bins` is {self.bins!r} here and others there.")
+
+    def _kept(self) -> type[Sums]:
+        return {"sketch": Sketch, "distinct": Tally}.get(self.bins if isinstance(self.bins, str) else "", Binned)
 
     def reset(self) -> None:
         """Forget all rows, and the position."""
@@ -268,7 +313,7 @@ class Accumulator:
             found = cls(header["bins"], by=header["by"], about=header["about"], **header["options"])
         except (TypeError, ValueError) as reason:
             raise InputError(f"The sums cannot be read: {reason}.") from None
-        kept = {"sketch": Sketch, "distinct": Tally}.get(found.bins if isinstance(found.bins, str) else "", Binned)
+        kept = found._kept()
         named = all((key is None) == (found.by is None) for key in groups)
         if not named or not all(type(sums) is kept for sums in groups.values()):
             raise InputError("The sums cannot be read: they do not agree with their settings.")
@@ -335,8 +380,8 @@ def _rows_by_group(keys: NDArray[Any]) -> list[tuple[Group, NDArray[np.int64]]]:
         distinct, inverse = np.unique(keys, return_inverse=True)
         names, codes = distinct.tolist(), inverse.reshape(-1)
     order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(1, len(names)))
-    return [(_plain_group(key), at) for key, at in zip(names, np.split(order, ends), strict=True)]
+    ends = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    return [(_plain_group(key), order[ends[i] : ends[i + 1]]) for i, key in enumerate(names)]
 
 
 def _plain_group(key: Any) -> str | int | float | bool:

@@ -11,7 +11,7 @@ from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["MOST_IN_A_CELL", "GridCells"]
+__all__ = ["MOST_IN_A_CELL", "GridCells", "refuse_full_cells"]
 
 _HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
 
@@ -197,11 +197,7 @@ class GridCells:
             assert other.floats is not None
             return GridCells(cell, count, ends, None, added(self.floats, other.floats), squares)
         table = added(self.table, other.table)
-        if table.size and int(table[:, :, 0].max()) > MOST_IN_A_CELL:
-            raise InputError(
-                f"A sketch holds at most {MOST_IN_A_CELL:,} rows of one cell and label; these have "
-                f"{int(table[:, :, 0].max()):,}. Keep sketches of fewer rows, and add what is measured of them."
-            )
+        refuse_full_cells(table[:, :, 0])
         return GridCells(cell, count, ends, table, None, squares)
 
     def _as_floats(self) -> "GridCells":
@@ -218,6 +214,15 @@ class GridCells:
         return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+
+def refuse_full_cells(rows: Ints) -> None:
+    """Raise if a sum of scores may have passed 64 bits."""
+    if rows.size and int(rows.max()) > MOST_IN_A_CELL:
+        raise InputError(
+            f"A sketch holds at most {MOST_IN_A_CELL:,} rows of one cell and label; these have {int(rows.max()):,}. "
+            "Keep sketches of fewer rows, and add what is measured of them."
+        )
 
 
 def _squares(*parts: GridCells) -> Any:

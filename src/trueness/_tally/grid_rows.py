@@ -7,11 +7,14 @@ from trueness._input.sample import Sample
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid_cells import GridCells, refuse_full_cells
 from trueness._tally.rows import _MOST_WHOLE, _ready, _whole
 from trueness.typing import Floats, Ints
 
-__all__ = ["grid_of_rows"]
+__all__ = ["LAST_CELL", "GridSums", "grid_of_rows"]
+
+LAST_CELL = GRID_CELLS - 1
+"""The cell of the score 1."""
 
 _CHUNK = 1 << 16
 
@@ -20,13 +23,31 @@ def grid_of_rows(sample: Sample) -> GridCells:
     """Sum the rows of each cell, in one pass without sorting."""
     if sample.w is not None:
         return _weighted(sample, sample.w)
-    table, ends = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64), _no_ends()
-    status = 0
-    for p, y in _ready(sample.p, sample.y):
-        status |= _kernels.sketch_sums(p, y, table, ends)
-    if status:
-        sample.explain()
-    return GridCells.of_table(table, ends)
+    sums = GridSums()
+    sums.add(sample)
+    return sums.cells
+
+
+class GridSums:
+    """Sums of cells that grow by pieces of rows without weights."""
+
+    def __init__(self) -> None:
+        self._table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
+        self._ends = _no_ends()
+
+    def add(self, sample: Sample) -> None:
+        """Add rows; an error says what is wrong with them, after which the sums are of no use."""
+        status = 0
+        for p, y in _ready(sample.p, sample.y):
+            status |= _kernels.sketch_sums(p, y, self._table, self._ends)
+        if status:
+            sample.explain()
+
+    @property
+    def cells(self) -> GridCells:
+        """The cells that have rows."""
+        refuse_full_cells(self._table[:, :, 0])
+        return GridCells.of_table(self._table, self._ends)
 
 
 def _no_ends() -> Floats:

@@ -5,15 +5,17 @@ it. So where the engine can hand over batches, and nothing about the rows needs 
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
+from trueness._tally.grid_rows import GridSums
 from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned
 from trueness.engines._gather import refuse_overflow
 from trueness.engines._question import Question
@@ -31,13 +33,15 @@ class _UntoldError(Exception):
     """A batch holds something that only the general way can tell apart."""
 
 
-def streamed(frame: Any, question: Question, schema: Any, rule: BinRule) -> Binned | None:
-    """The sums of each bin, or None where this way cannot go or a value is bad: the general way then says which."""
+def streamed(frame: Any, question: Question, schema: Any, rule: BinRule | Literal["sketch"]) -> Binned | Sketch | None:
+    """The sums of each bin or cell, or None where this way cannot go or a value is bad: the general way says which."""
     import narwhals.stable.v2 as nw
 
     told = question.labels is not None or question.pos_label is not None or question.weight is not None
     label = schema[question.label]
-    if not question.binary or told or question.by or rule.fixed_edges is None:
+    if not question.binary or told or question.by:
+        return None
+    if not isinstance(rule, str) and rule.fixed_edges is None:
         return None
     if not (label.is_numeric() or str(label) == "Boolean"):
         return None
@@ -48,15 +52,30 @@ def streamed(frame: Any, question: Question, schema: Any, rule: BinRule) -> Binn
         batches = _of_duckdb(native, question, schema)
     else:
         return None
-    found = Bins.empty(rule.fixed_edges)
+    sums = GridSums() if isinstance(rule, str) else _BinSums(rule)
     try:
         for y, p in batches:
-            found = found + bins_of_rows(Sample(y, p), rule, moments=True)
+            sums.add(Sample(y, p))
     except (InputError, _UntoldError):
         return None
-    assert found.table is not None
-    refuse_overflow(found.table[:, :, 0])
-    return Binned("binary", (Bins(found.edges, found.table, moments=True),))
+    return Sketch("binary", (sums.cells,)) if isinstance(sums, GridSums) else Binned("binary", (sums.bins,))
+
+
+class _BinSums:
+    """Sums of bins that grow by pieces of rows."""
+
+    def __init__(self, rule: BinRule) -> None:
+        assert rule.fixed_edges is not None
+        self._rule, self._found = rule, Bins.empty(rule.fixed_edges)
+
+    def add(self, sample: Sample) -> None:
+        self._found = self._found + bins_of_rows(sample, self._rule, moments=True)
+
+    @property
+    def bins(self) -> Bins:
+        assert self._found.table is not None
+        refuse_overflow(self._found.table[:, :, 0])
+        return Bins(self._found.edges, self._found.table, moments=True)
 
 
 def _of_polars(native: Any, question: Question, schema: Any) -> Iterator[Batch]:

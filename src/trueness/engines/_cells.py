@@ -1,6 +1,6 @@
 """The cell of a row, as an expression, and the sums of each cell, as one group-by."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -8,7 +8,20 @@ from trueness._tally.rules import BinRule, EqualWidth
 from trueness.engines._rows import Rows
 from trueness.typing import Floats
 
-__all__ = ["BAD", "UNWEIGHED", "binned_query", "distinct_query", "place_in", "place_of"]
+__all__ = [
+    "BAD",
+    "UNWEIGHED",
+    "Ends",
+    "binned_query",
+    "distinct_query",
+    "place_in",
+    "place_of",
+    "weighted_query",
+    "whole_parts",
+]
+
+Ends: TypeAlias = tuple[Literal["least", "greatest"], ...]
+"""Which scores of a cell come back beside its sums."""
 
 BAD = -10
 """The cell of rows with a bad value."""
@@ -57,33 +70,38 @@ def _place_among(edges: Floats) -> Any:
     return place.cast(nw.Float64)
 
 
-def binned_query(rows: Rows, place: Any, *, least: bool = False) -> tuple[Any, list[str]]:
+def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> tuple[Any, list[str]]:
     """The group-by of rows by bin and label (and, with weights, by the exponent of the weight), and its keys.
 
     Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
-    square likewise. `least` adds the smallest score of each cell.
+    square likewise. `ends` adds the smallest and the greatest score of each cell.
     """
-    return _weighted_query(rows, place, least) if rows.weighted else _plain_query(rows, place, least)
+    return weighted_query(rows, place, ends) if rows.weighted else _plain_query(rows, place, ends)
 
 
-def _plain_query(rows: Rows, place: Any, least: bool) -> tuple[Any, list[str]]:
+def _plain_query(rows: Rows, place: Any, ends: Ends) -> tuple[Any, list[str]]:
+    import narwhals.stable.v2 as nw
+
+    keep = [*rows.keys, *(["p"] if ends else [])]
+    whole = whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place"), nw), *keep])
+    keys = [*rows.keys, "cell"]
+    return _summed(whole, keys, ["hi", "lo", "hi2", "lo2"], ends, nw), keys
+
+
+def whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
+    """The upper and lower bits of score and square as integers, beside the columns kept of those taken."""
     import narwhals.stable.v2 as nw
 
     p = nw.col("p")
-    keep = [*rows.keys, *(["p"] if least else [])]
-    placed = rows.frame.select(
-        place.alias("place"), "y", "ok", (p * _UP).alias("s"), (p * p).alias("q"), *keep
-    ).with_columns((nw.col("q") * _UP).alias("q"))
-    split = placed.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
-    whole = split.select(
-        _cell(nw.col("place"), nw),
+    scaled = frame.select(*taken, (p * _UP).alias("s"), (p * p).alias("q"))
+    scaled = scaled.with_columns((nw.col("q") * _UP).alias("q"))
+    split = scaled.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
+    return split.select(
+        *kept,
         *_integers(["hi", "hi2"], nw),
         _rest("s", "hi", nw).alias("lo"),
         _rest("q", "hi2", nw).alias("lo2"),
-        *keep,
     )
-    keys = [*rows.keys, "cell"]
-    return _summed(whole, keys, ["hi", "lo", "hi2", "lo2"], least, nw), keys
 
 
 def _cell(place: Any, nw: Any) -> Any:
@@ -99,10 +117,10 @@ def _rest(scaled: str, high: str, nw: Any) -> Any:
     return ((nw.col(scaled) - nw.col(high)) * _DOWN).floor().cast(nw.Int64)
 
 
-def _summed(frame: Any, keys: list[str], sums: list[str], least: bool, nw: Any) -> Any:
+def _summed(frame: Any, keys: list[str], sums: list[str], ends: Ends, nw: Any) -> Any:
     wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
-    if least:
-        wanted.append(nw.col("p").min().alias("least"))
+    p = nw.col("p")
+    wanted += [(p.min() if end == "least" else p.max()).alias(end) for end in ends]
     # Sums of integers come back from DuckDB as decimals.
     types = [nw.col(name).cast(nw.Int64).alias(name) for name in ("n", *sums)]
     return frame.group_by(*keys).agg(*wanted).with_columns(*types)
@@ -120,16 +138,19 @@ def weighted_columns(terms: tuple[str, ...]) -> list[str]:
     return [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
 
 
-def _weighted_query(rows: Rows, place: Any, least: bool) -> tuple[Any, list[str]]:
+def weighted_query(
+    rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()
+) -> tuple[Any, list[str]]:
+    """The group-by of weighted rows; `score` is the column that weights multiply, `more` are integers to add up."""
     import narwhals.stable.v2 as nw
 
     frame = _with_exponent(rows.frame.with_columns(place.alias("place")), nw)
-    p, m = nw.col("p"), nw.col("m")
+    p, m = nw.col(score), nw.col("m")
     frame = frame.with_columns((m * m).alias("mm"), (m * p).alias("mp"))
     frame = frame.with_columns((nw.col("mp") * p).alias("mpp"))
     frame = frame.with_columns(_cell(nw.col("place"), nw)).with_columns(_unless_unweighed("cell", UNWEIGHED, nw))
     keys = [*rows.keys, "cell", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), least, nw), keys
+    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), ends, nw, more), keys
 
 
 def _unless_unweighed(name: str, code: float, nw: Any) -> Any:
@@ -154,7 +175,9 @@ def _with_exponent(frame: Any, nw: Any) -> Any:
     return frame.with_columns(nw.col("e").cast(nw.Int64).alias("e"))
 
 
-def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], least: bool, nw: Any) -> Any:
+def _weighted_sums(
+    frame: Any, keys: list[str], terms: tuple[str, ...], ends: Ends, nw: Any, more: tuple[str, ...] = ()
+) -> Any:
     for level in range(max(_TERMS[term] for term in terms)):
         deep = [term for term in terms if _TERMS[term] > level]
         scale = _UP if level == 0 else _DOWN
@@ -163,7 +186,7 @@ def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], least: b
         frame = frame.with_columns(*[(nw.col(term) - nw.col(f"{term}{level}")).alias(term) for term in deep])
     sums = weighted_columns(terms)
     frame = frame.with_columns(*_integers(sums, nw))
-    return _summed(frame, keys, ["broken", *sums], least, nw)
+    return _summed(frame, keys, ["broken", *sums, *more], ends, nw)
 
 
 def distinct_query(
@@ -180,8 +203,8 @@ def distinct_query(
     frame = frame.with_columns(score)
     if not rows.weighted:
         keys = [*rows.keys, "p"]
-        return _summed(frame, keys, ["y"], False, nw), keys
+        return _summed(frame, keys, ["y"], (), nw), keys
     frame = _with_exponent(frame, nw).with_columns(_unless_unweighed("p", float(UNWEIGHED), nw))
     frame = frame.with_columns((nw.col("m") * nw.col("m")).alias("mm"))
     keys = [*rows.keys, "p", "y", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm"), False, nw), keys
+    return _weighted_sums(frame, keys, ("m", "mm"), (), nw), keys

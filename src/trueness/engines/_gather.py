@@ -15,14 +15,25 @@ from trueness.engines._rows import Rows
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-__all__ = ["Columns", "Group", "bins_of", "cells_of", "collected", "of_groups", "of_parts"]
+__all__ = [
+    "MOST_WHOLE",
+    "Columns",
+    "Group",
+    "bins_of",
+    "cells_of",
+    "collected",
+    "good_of",
+    "of_groups",
+    "of_parts",
+    "value_of",
+]
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
 
-# Up to so many rows, or so much weight, the exact sums of parts of scores fit 64 bits.
-_MOST_WHOLE = 2**35
+MOST_WHOLE = 2**35
+"""Up to so many rows, or so much weight, the exact sums of parts of scores fit 64 bits."""
 
 
 def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
@@ -31,7 +42,9 @@ def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     answer = lazy.collect(**_how(lazy))
     by = [f"by{i}" for i in range(rows.n_by)]
     columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in by}
-    numbers = {name: v.astype(np.float64 if name in ("p", "least") else np.int64) for name, v in columns.items()}
+    numbers = {
+        name: v.astype(np.float64 if name in ("p", "least", "greatest") else np.int64) for name, v in columns.items()
+    }
     keys = [[None if is_missing(v) else v for v in answer.get_column(name).to_list()] for name in by]
     return numbers, list(zip(*keys, strict=True)) if by else [()] * len(answer)
 
@@ -77,14 +90,15 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     """The sums of each bin."""
     edges = rule.fixed_edges
     assert edges is not None
-    good = _good(numbers, numbers["cell"])
+    good = good_of(numbers, numbers["cell"])
     place, label = good["cell"] >> 1, good["cell"] & 1
     if isinstance(rule, EqualWidth):
         place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
     return summed_bins(good, place, label, edges)
 
 
-def _good(numbers: Columns, marked: NDArray[Any]) -> Columns:
+def good_of(numbers: Columns, marked: NDArray[Any]) -> Columns:
+    """The rows of the answer that stand for good rows of positive weight."""
     keep = (marked != BAD) & (marked != UNWEIGHED)
     return {name: values[keep] for name, values in numbers.items()}
 
@@ -103,7 +117,7 @@ def summed_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
 
 def refuse_overflow(n: Ints) -> None:
     """Raise if a sum may have passed 64 bits: engines do not say so."""
-    if n.size and n.max() > _MOST_WHOLE:
+    if n.size and n.max() > MOST_WHOLE:
         raise InputError(
             f"A bin must have at most 2**35 rows to be summed exactly; one has {int(n.max()):,}. Ask for more bins."
         )
@@ -116,14 +130,14 @@ def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bi
     place, label = place[order], label[order]
     refuse_overflow(good["n"])
     floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
-    w, ww, wp, wpp = (_value(good, term) for term in ("m", "mm", "mp", "mpp"))
+    w, ww, wp, wpp = (value_of(good, term) for term in ("m", "mm", "mp", "mpp"))
     np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
     np.add.at(count, place, good["n"])
     whole = not good["broken"].any()
     return Bins(edges, None, floats, count, moments=True, whole=whole)
 
 
-def _value(good: Columns, term: str) -> Floats:
+def value_of(good: Columns, term: str) -> Floats:
     """The sum of a term of weighted rows, from the sums of its parts."""
     exponent = good["e"] * (2 if term == "mm" else 1)
     parts = [(name, 26 + 27 * i) for i in (2, 1, 0) if (name := f"{term}{i}") in good]
@@ -132,7 +146,7 @@ def _value(good: Columns, term: str) -> Floats:
 
 def cells_of(numbers: Columns) -> Cells:
     """The sums of each distinct score."""
-    good = _good(numbers, numbers["p"])
+    good = good_of(numbers, numbers["p"])
     if good["p"].size == 0:
         return Cells.empty()
     weighted = "m0" in good
@@ -143,7 +157,7 @@ def cells_of(numbers: Columns) -> Cells:
     first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
     good = {name: values[order] for name, values in good.items()}
     pooled = [np.add.reduceat(column, first) for column in _cell_columns(good, weighted)]
-    if weighted and not good["broken"].any() and pooled[1].sum() < _MOST_WHOLE:
+    if weighted and not good["broken"].any() and pooled[1].sum() < MOST_WHOLE:
         pooled[1:3] = [np.rint(column).astype(np.int64) for column in pooled[1:3]]
     return Cells(score[first], *pooled)
 
@@ -151,7 +165,7 @@ def cells_of(numbers: Columns) -> Cells:
 def _cell_columns(good: Columns, weighted: bool) -> list[NDArray[Any]]:
     if not weighted:
         return [good["n"], good["n"], good["y"]]
-    w, ww = _value(good, "m"), _value(good, "mm")
+    w, ww = value_of(good, "m"), value_of(good, "mm")
     return [good["n"], w, w * good["y"], ww, ww * good["y"]]
 
 
@@ -160,7 +174,7 @@ def refuse_outside(numbers: Columns, rule: BinRule, extremes: Callable[[], tuple
     edges = rule.fixed_edges
     if edges is None or isinstance(rule, EqualWidth):
         return
-    place = _good(numbers, numbers["cell"])["cell"] >> 1
+    place = good_of(numbers, numbers["cell"])["cell"] >> 1
     if place.size and (place.min() < 0 or place.max() > edges.size - 2):
         low, high = extremes()
         refuse_uncovered(edges, low if low < edges[0] else high)

@@ -2,19 +2,22 @@
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from trueness._tally.accept import binned, tally
+from trueness._tally.accept import binned, sketch, tally
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass, as_rule
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.engines._bad import extreme_scores, settle_bad_rows
 from trueness.engines._batches import streamed
 from trueness.engines._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
 from trueness.engines._gather import Columns, Group, bins_of, cells_of, collected, of_groups, of_parts, refuse_outside
+from trueness.engines._grid import are_whole, fit_in_integers, grid_of, grid_query
 from trueness.engines._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
 from trueness.engines._question import Question, read_question
 from trueness.engines._rows import Rows, chosen, rows_of
@@ -26,6 +29,8 @@ __all__ = ["scan"]
 
 Source: TypeAlias = Any
 """A frame, a relation, or a path."""
+
+Asked: TypeAlias = BinRule | Literal["sketch"]
 
 # Beyond so many edges, comparing with each costs more than a second group-by.
 _FEW_EDGES = 64
@@ -50,6 +55,22 @@ def scan(
     sum_tolerance: float | None = ...,
     engine: PathEngine = ...,
 ) -> Tally: ...
+@overload
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = ...,
+    by: None = ...,
+    bins: Literal["sketch"],
+    kind: Kind | None = ...,
+    labels: Sequence[Any] | None = ...,
+    pos_label: Any = ...,
+    missing: Missing = ...,
+    sum_tolerance: float | None = ...,
+    engine: PathEngine = ...,
+) -> Sketch: ...
 @overload
 def scan(
     source: Source,
@@ -90,6 +111,22 @@ def scan(
     score: str | Sequence[str],
     weight: str | None = ...,
     by: str | Sequence[str],
+    bins: Literal["sketch"],
+    kind: Kind | None = ...,
+    labels: Sequence[Any] | None = ...,
+    pos_label: Any = ...,
+    missing: Missing = ...,
+    sum_tolerance: float | None = ...,
+    engine: PathEngine = ...,
+) -> dict[Hashable, Sketch]: ...
+@overload
+def scan(
+    source: Source,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = ...,
+    by: str | Sequence[str],
     bins: BinsLike = ...,
     kind: Kind | None = ...,
     labels: Sequence[Any] | None = ...,
@@ -105,19 +142,19 @@ def scan(
     score: str | Sequence[str],
     weight: str | None = None,
     by: str | Sequence[str] | None = None,
-    bins: BinsLike | None = 10,
+    bins: BinsLike | Literal["sketch"] | None = 10,
     kind: Kind | None = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
     missing: Missing = "raise",
     sum_tolerance: float | None = None,
     engine: PathEngine = "auto",
-) -> Tally | Binned | dict[Hashable, Tally] | dict[Hashable, Binned]:
+) -> Tally | Binned | Sketch | dict[Hashable, Tally] | dict[Hashable, Binned] | dict[Hashable, Sketch]:
     """Sum rows where they lie: in a frame, a file, a database or on a cluster.
 
     The engine makes the sums; what comes back takes the place of labels and scores in
     every measure, and adds. Without weights it equals, bit for bit, what
-    :func:`trueness.binned` or :func:`trueness.tally` make of the same rows in memory.
+    :func:`trueness.binned`, :func:`trueness.tally` or :func:`trueness.sketch` make of the same rows in memory.
 
     Parameters
     ----------
@@ -132,10 +169,11 @@ def scan(
         Column of row weights: weight 2 is the row twice.
     by : str or list of str, optional
         Column or columns whose values tell groups apart.
-    bins : int, sequence of edges, bin rule or None, default 10
+    bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
         As for :func:`trueness.binned`; None, or ``Distinct()``, sums every distinct
         score apart and returns a `Tally`, which serves every measure but grows with the number
-        of distinct scores.
+        of distinct scores. ``"sketch"`` sums the cells of a fixed grid and returns a `Sketch`: of bounded
+        size, it serves every measure within limits that :func:`trueness.bounded` states.
     kind : {'classwise', 'confidence', 'top-label'}, optional
         What is compared with what when there is a score column per class; 'classwise' by default.
     labels : sequence, optional
@@ -152,7 +190,7 @@ def scan(
 
     Returns
     -------
-    Binned or Tally
+    Binned, Tally or Sketch
         With `by`, a dict of them: by value for one column named as a string, by tuple of
         values for a list. NULL and nan are the key None. A group without a complete row is left out.
 
@@ -164,14 +202,15 @@ def scan(
 
     See Also
     --------
-    trueness.binned, trueness.tally : the same for arrays.
+    trueness.binned, trueness.tally, trueness.sketch : the same for arrays.
 
     Notes
     -----
     A score is placed as binary search on the float64 edges would place it; float32 columns are
     widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows
     per bin. Weights enter as mantissa and exponent, so that their sums keep twelve digits, too, and do not
-    depend on the order of rows. Equal-mass bins without weights take two passes and no sort.
+    depend on the order of rows. Equal-mass bins without weights take two passes and no sort; so does a
+    sketch of rows whose weights are whole numbers, which has exact sums then.
 
     Examples
     --------
@@ -182,20 +221,32 @@ def scan(
     0.15
     >>> tn.scan(rows, label="y", score="p", by="day")
     {'mon': Binned(binary, 2 rows, 10 bins), 'tue': Binned(binary, 2 rows, 10 bins)}
+    >>> tn.scan(rows, label="y", score="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
+    True
     """
     question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
-    rule = Distinct() if bins is None else as_rule(bins)
+    rule = _asked(bins)
     if not is_path(source):
         found = _scanned(opened(source, question, engine), question, rule)
     else:
         found = _of_path(source, question, engine, rule)
     if by is None:
-        whole: Tally | Binned = found[()]
+        whole: Tally | Binned | Sketch = found[()]
         return whole
     return {key[0] if isinstance(by, str) else key: sums for key, sums in found.items()}
 
 
-def _of_path(source: Any, question: Question, engine: PathEngine, rule: BinRule) -> dict[Group, Any]:
+def _asked(bins: BinsLike | Literal["sketch"] | None) -> Asked:
+    if not isinstance(bins, str):
+        return Distinct() if bins is None else as_rule(bins)
+    if bins != "sketch":
+        raise InputError(
+            f"`bins` must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None; got {bins!r}."
+        )
+    return "sketch"
+
+
+def _of_path(source: Any, question: Question, engine: PathEngine, rule: Asked) -> dict[Group, Any]:
     try:
         return _scanned(opened(source, question, engine), question, rule)
     except Exception as reason:
@@ -207,7 +258,7 @@ def _of_path(source: Any, question: Question, engine: PathEngine, rule: BinRule)
         raise InputError(f"`source` {os.fspath(names[0])!r} cannot be read: {first}") from reason
 
 
-def _scanned(frame: Any, question: Question, rule: BinRule) -> dict[Group, Any]:
+def _scanned(frame: Any, question: Question, rule: Asked) -> dict[Group, Any]:
     schema = chosen(frame, question)
     quick = _in_memory(frame, question, rule) or streamed(frame, question, schema, rule)
     if quick is not None:
@@ -215,6 +266,8 @@ def _scanned(frame: Any, question: Question, rule: BinRule) -> dict[Group, Any]:
     # Polars fuses what it is asked lazily; eagerly, each step would be a copy of every row.
     frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
+    if isinstance(rule, str):
+        return _sketched(frame, question, rows)
     if rule.fixed_edges is not None and (rows.weighted or not _is_long(rule)):
         return _with_fixed_edges(frame, question, rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
@@ -227,7 +280,7 @@ def _is_long(rule: BinRule) -> bool:
     return isinstance(rule, Edges) and rule.asked > _FEW_EDGES
 
 
-def _in_memory(frame: Any, question: Question, rule: BinRule) -> Tally | Binned | None:
+def _in_memory(frame: Any, question: Question, rule: Asked) -> Tally | Binned | Sketch | None:
     """The sums of a frame in memory, or None if something is wrong with it: the general way then counts what."""
     import narwhals.stable.v2 as nw
 
@@ -241,6 +294,8 @@ def _in_memory(frame: Any, question: Question, rule: BinRule) -> Tally | Binned 
     if not question.binary:
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
     try:
+        if isinstance(rule, str):
+            return sketch(y, nw.to_native(p), **options)
         if isinstance(rule, Distinct):
             return tally(y, nw.to_native(p), **options)
         return binned(y, nw.to_native(p), bins=rule, **options)
@@ -253,6 +308,17 @@ def _with_fixed_edges(frame: Any, question: Question, rows: Rows, rule: BinRule)
     _settle(frame, question, numbers, numbers.get("cell"))
     refuse_outside(numbers, rule, lambda: extreme_scores(rows))
     return _each(numbers, groups, question, rows, lambda part: bins_of(part, rule))
+
+
+def _sketched(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
+    numbers, groups = collected(grid_query(rows), rows)
+    _settle(frame, question, numbers, numbers["cell"])
+    if rows.weighted and fit_in_integers(numbers):
+        # Of weights one cannot know beforehand that they are whole numbers; then their sums are, too.
+        whole = [of_parts(mine, _n_parts(rows), are_whole) for _, mine in of_groups(numbers, groups)]
+        if any(part for parts in whole for part in parts):
+            numbers, groups = collected(grid_query(rows, whole=True), rows)
+    return _each(numbers, groups, question, rows, grid_of)
 
 
 def _tallied(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
@@ -283,7 +349,7 @@ def _settle(frame: Any, question: Question, numbers: Columns, marked: Any) -> No
 def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any) -> dict[Group, Any]:
     """An object per group; without `by` there is one, also of no rows at all."""
     found = {}
-    n_parts = 1 if rows.classes is None else len(rows.classes)
+    n_parts = _n_parts(rows)
     for key, mine in of_groups(numbers, groups):
         made = _object(of_parts(mine, n_parts, make), question, rows)
         if made.n or not question.by:
@@ -293,14 +359,18 @@ def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows,
     return found
 
 
-def _object(parts: tuple[Any, ...], question: Question, rows: Rows) -> Tally | Binned:
-    whole: type[Any] = Tally if isinstance(parts[0], Cells) else Binned
-    made: Tally | Binned = whole(question.view, parts, rows.classes)
+def _n_parts(rows: Rows) -> int:
+    return 1 if rows.classes is None else len(rows.classes)
+
+
+def _object(parts: tuple[Any, ...], question: Question, rows: Rows) -> Tally | Binned | Sketch:
+    whole: type[Any] = {Cells: Tally, GridCells: Sketch}.get(type(parts[0]), Binned)
+    made: Tally | Binned | Sketch = whole(question.view, parts, rows.classes)
     return made
 
 
 def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = collected(binned_query(rows, place_in(GRID.n), least=True)[0], rows)
+    numbers, groups = collected(binned_query(rows, place_in(GRID.n), ends=("least",))[0], rows)
     _settle(frame, question, numbers, numbers["cell"])
     if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
         raise InputError("`source` must have at least one row to make bins of equal mass; it has none.")
@@ -318,7 +388,7 @@ def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass |
 
 
 def _each_fine(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[Fine, ...]]:
-    n_parts = 1 if rows.classes is None else len(rows.classes)
+    n_parts = _n_parts(rows)
     found = {key: of_parts(mine, n_parts, Fine) for key, mine in of_groups(numbers, groups)}
     return found or ({} if rows.n_by else {(): of_parts(numbers, n_parts, Fine)})
 
@@ -329,7 +399,7 @@ def _told_apart(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
     # A score of 1 lies one past the grid.
     only = np.append(cut, GRID.n) if cut[-1] == GRID.n - 1 else cut
     numbers, groups = collected(distinct_query(rows, only, GRID.n)[0], rows)
-    n_parts = 1 if rows.classes is None else len(rows.classes)
+    n_parts = _n_parts(rows)
     return {key: of_parts(mine, n_parts, cells_of) for key, mine in of_groups(numbers, groups)}
 
 
