@@ -157,7 +157,7 @@ def to_npz(path: str | Path, data: dict[str, Any]) -> None:
         for name, values in part.items()
         if isinstance(values, list)
     }
-    arrays["header"] = np.frombuffer(to_json(header).encode(), dtype=np.uint8)
+    arrays["header"] = np.frombuffer(to_json(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     replace_file(Path(path), lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]  # names are ours
 
 
@@ -165,7 +165,7 @@ def from_npz(path: str | Path) -> dict[str, Any]:
     """Read what :func:`to_npz` wrote; objects in the file are refused, not loaded."""
     try:
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            data = from_json(bytes(file["header"]).decode())
+            data = from_json(bytes(file["header"]).decode("utf-8", "surrogatepass"))
             for key in file.files:
                 index, dot, name = key.partition(".")
                 if dot:
