@@ -181,14 +181,17 @@ def test_a_third_label_is_found_behind_rows_that_are_dropped():
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ([0, 1], ["0", "1"], "`pos_label` must be a value of `y_true`, which holds strings; got 1"),
+        ([0, 1], ["0", "1"], "which holds strings; got 1. Labels of earlier pieces are 1 and 0"),
+        ([1, 1], [2, 3], r"must be a value of `y_true` \(2, 3\); got 1. Labels of earlier pieces are 1\."),
+        ([1, 0], [2, 0], r"got 1. Labels of earlier pieces are 1 and 0\."),
+        ([1, 0], [2, 0, 1], r"must hold two values .* Labels of earlier pieces are 1 and 0\."),
         ([0, 1], [1, 2], r"1 \(`pos_label`\) and 0 came before, and this piece has 2"),
     ],
 )
 def test_labels_of_another_kind_are_refused(first, second, message):
     (seen,) = pieces(first, pos_label=1)
     with pytest.raises(tn.InputError, match=message):
-        seen.update(second, [0.5, 0.5])
+        seen.update(second, np.full(len(second), 0.5))
     seen.update([True, False, 1.0], [0.5, 0.5, 0.5])  # what equals a label is that label
     assert seen.n == 5
 

@@ -148,13 +148,24 @@ class Accumulator:
                 f"{reprlib.repr(self.position)}. Set the attribute `position` to None to go without."
             )
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
-        sample, kind = sample_and_kind(y_true, y_prob, options, allow_empty=True, keep_logits=True)
+        try:
+            sample, kind = sample_and_kind(y_true, y_prob, options, allow_empty=True, keep_logits=True)
+        except InputError as reason:
+            raise InputError(f"{reason}{self._labels_before(str(reason))}") from reason
         other = self._checked_other(y_true, sample)
         added = dict(self._sums)
         for key, piece in self._pieces(sample, kind, group):
             self._check_alike(key, piece)
             added[key] = added[key] + piece if key in added else piece
         self._sums, self._other_label, self.position = added, other, where
+
+    def _labels_before(self, reason: str) -> str:
+        """The labels of earlier pieces, if `pos_label` alone was said and the reason is about labels."""
+        about_labels = any(words in reason for words in ("`pos_label`", "must hold two values", "labels of one type"))
+        if not self._sums or "pos_label" not in self._options or "labels" in self._options or not about_labels:
+            return ""
+        known = [self._options["pos_label"], *([] if self._other_label is None else [self._other_label])]
+        return f" Labels of earlier pieces are {' and '.join(map(repr, known))}."
 
     def _checked_other(self, y_true: Any, sample: Sample) -> Any:
         """The label beside `pos_label`, if any piece had it; `sample` has made sure that it is one."""
