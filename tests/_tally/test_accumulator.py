@@ -295,6 +295,42 @@ def test_a_state_that_something_else_has_written_is_not_replaced(tmp_path):
     assert tn.Accumulator.load(path).n == 3
 
 
+# Adds a row at a time to a state that others write, too: loads again whenever it has changed.
+WRITER = """
+import trueness as tn
+print("ready", flush=True)
+input()
+done = refused = 0
+while done < 40:
+    seen = tn.Accumulator.load("state.tally")
+    seen.update([1], [0.5])
+    try:
+        seen.save("state.tally")
+        done += 1
+    except tn.InputError:
+        refused += 1
+print(refused)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="two writers within one moment are kept apart by locks of folders")
+def test_writers_of_one_state_lose_no_row(tmp_path):
+    tn.Accumulator().save(tmp_path / "state.tally")
+    command = [sys.executable, "-c", WRITER]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    writers = [subprocess.Popen(command, cwd=tmp_path, **pipes) for _ in range(3)]
+    for writer in writers:
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    refused = sum(int(writer.communicate(timeout=120)[0]) for writer in writers)
+    assert tn.Accumulator.load(tmp_path / "state.tally").n == 120
+    assert refused > 0
+    assert [p.name for p in tmp_path.iterdir()] == ["state.tally"]
+
+
 OTHERS = {
     "a sketch": (lambda _: tn.sketch([0], [0.5]).to_bytes(), "but a sketch, which `Sketch.load` reads"),
     "npz": (lambda _: b"PK\x03\x04 and so on", "but an npz file; one of sums is read by `Tally.from_npz`"),

@@ -15,21 +15,25 @@ __all__ = ["Stamp", "naming", "read_file", "replace_file"]
 
 
 class Stamp(NamedTuple):
-    """What tells one content of a file from the next without reading it."""
+    """What tells one content of a file from the next."""
 
     inode: int
     size: int
     changed: int
+    end: bytes
+    """The last bytes, which are the checksum of sums: clocks of files may stand still for milliseconds."""
 
 
-def _stamp(known: os.stat_result) -> Stamp:
-    return Stamp(known.st_ino, known.st_size, known.st_mtime_ns)
+def _stamp(file: BinaryIO) -> Stamp:
+    known = os.fstat(file.fileno())
+    file.seek(max(0, known.st_size - 4))
+    return Stamp(known.st_ino, known.st_size, known.st_mtime_ns, file.read())
 
 
 def read_file(path: Path) -> tuple[bytes, Stamp]:
     """All bytes of a file, and the stamp of that very content."""
     with path.open("rb") as file:
-        return file.read(), _stamp(os.fstat(file.fileno()))
+        return file.read(), _stamp(file)
 
 
 @contextmanager
@@ -62,20 +66,30 @@ def _replaced(target: Path, beside: str, fill: Callable[[BinaryIO], object], kno
             fill(file)
             file.flush()
             os.fsync(file.fileno())
-            written = _stamp(os.fstat(file.fileno()))
+        with Path(temporary).open("rb") as again:
+            written = _stamp(again)
         Path(temporary).chmod(mode)
         with _alone_in(target.parent):
-            if known is not None and target.exists() and _stamp(target.stat()) != known:
-                raise InputError(
-                    f"{str(target)!r} has changed since it was read or written here: something else writes it, and "
-                    "its rows would be lost. Load it again, or save under another name."
-                )
+            if known is not None:
+                _refuse_changed(target, known)
             Path(temporary).replace(target)
     except BaseException:
         with suppress(OSError):
             Path(temporary).unlink()
         raise
     return written
+
+
+def _refuse_changed(target: Path, known: Stamp) -> None:
+    try:
+        _, now = read_file(target)
+    except FileNotFoundError:
+        return  # nothing that could be lost
+    if now != known:
+        raise InputError(
+            f"{str(target)!r} has changed since it was read or written here: something else writes it, and its rows "
+            "would be lost. Load it again, or save under another name."
+        )
 
 
 @contextmanager
