@@ -358,7 +358,8 @@ def test_each_file_in_every_form(call, days, tmp_path):
     asked = ("measure", "mon.tally", "tue.tally", "--each", "--bins", "8")
     table = call(*asked).stdout
     assert [line.split()[:2] for line in table.splitlines()[:2]] == [["file", "region"], ["mon.tally", "250"]]
-    assert "In brackets: the limits" in table
+    assert " [0." in table
+    assert "In brackets: the limits of the rows." in table
     assert call(*asked, "--format", "markdown").stdout.startswith("| file | region | rows |")
     assert call(*asked, "-o", "x.csv").exit_code == 0
     assert (tmp_path / "x.csv").read_text().startswith("file,group,n,prevalence,prevalence_low,prevalence_high,ece,")
@@ -368,6 +369,19 @@ def test_each_file_in_every_form(call, days, tmp_path):
     assert data["files"][0]["measures"] == alone["measures"]
     both = json.loads(call("measure", "mon.tally", "tue.tally", "--bins", "8", "--format", "json").stdout)
     assert data["measures"] == both["measures"]
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
+def test_the_report_has_files_side_by_side(call, days, form):
+    asked = ("report", "mon.tally", "tue.tally", "--format", form, "-o", "-")
+    text, without = call(*asked, "--each").stdout, call(*asked).stdout
+    if form == "json":
+        both = json.loads(text)
+        assert [one["file"] for one in both.pop("files")] == ["mon.tally", "tue.tally"]
+        assert both == json.loads(without)
+        return
+    assert text.count("tue.tally") == without.count("tue.tally") + 3  # all rows and two groups
+    assert text.index("observed/expected") < text.index("log loss")
 
 
 def test_a_day_without_rows_is_a_line_and_days_without_any_are_refused(call, fails, days, tmp_path):

@@ -196,14 +196,14 @@ class Accumulator:
             return
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
-        if group is None or is_one_group(group):
-            found = [(None if group is None else plain_group(group), np.arange(sample.y.size))]
-        else:
-            found = rows_by_group(group, sample.y.size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneClassWarning)  # of a piece, which says nothing of the whole
+            if group is None or is_one_group(group):
+                key = None if group is None else plain_group(group)
+                return [(key, self._made(sample, kind))] if sample.y.size else []
+            found = rows_by_group(group, sample.y.size)
             if len(found) == 1:
-                return [(found[0][0], self._made(sample, kind))] if sample.y.size else []
+                return [(found[0][0], self._made(sample, kind))]
             try:
                 return [(key, self._made(_some(sample, at), kind)) for key, at in found]
             except InputError:

@@ -77,7 +77,9 @@ def _keys(group: Any) -> tuple[NDArray[Any], Bools | None]:
         missing = None
     else:
         keys, missing, _ = column(group, "group")
-    if missing is None and keys.dtype.kind in "fO" and keys.ndim == 1:
+    if missing is None and keys.dtype.kind == "f":
+        missing = np.isnan(keys)
+    elif missing is None and keys.ndim == 1 and keys.dtype.kind == "O" and not {*map(type, keys)} <= {str, int, bool}:
         missing = np.fromiter((is_missing(key) for key in keys), bool, keys.size)
     return keys, missing
 

@@ -32,7 +32,9 @@ def each_sheet(sums: Sequence["Sums"], whole: Sheet, rule: "BinRule") -> Sheet:
     columns = [*first, *(Column(key + end, key + end, "number") for key in names for end in ("", "_low", "_high"))]
     shown = [*first, *(Column(f"{key}_shown", names[key], "text") for key in _SHOWN if key in names)]
     data = {**whole.data, "files": [{"file": name, "measures": as_data(lines)} for name, lines in files]}
-    notes = [*whole.notes, "In brackets: the limits, where they differ from the value. ≈: no limits are known."]
+    cells = {str(row.get(column.key)) for row in rows for column in shown}
+    signs = {"[": "In brackets: the limits of the rows.", "≈": "≈: no limits are known."}
+    notes = [*whole.notes, *(said for sign, said in signs.items() if any(sign in cell for cell in cells))]
     return replace(whole, columns=columns, rows=rows, data=data, notes=notes, shown=shown)
 
 

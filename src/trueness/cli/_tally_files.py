@@ -30,10 +30,13 @@ _SUFFIXES = {
 _USUAL = "trueness-report.html"
 
 
+_each = click.option("--each", is_flag=True, help="Also each file by itself: a line per file, and one for all.")
+
+
 @click.command("measure")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @bins_option("10", "Bins of ECE and MCE; ACE and TCE take as many, of equal mass")
-@click.option("--each", is_flag=True, help="Also each file by itself: a line per file, and one for all.")
+@_each
 @output_options
 def measure(files: tuple[str, ...], bins: str, each: bool, form: str | None, output: str | None, debug: bool) -> None:
     """Measure the rows that were added up in .tally files, all together, and each group.
@@ -56,6 +59,7 @@ def measure(files: tuple[str, ...], bins: str, each: bool, form: str | None, out
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @bins_option("10", "Bins of the table and of ECE", blind=True)
 @level_option(0.95, "Level of the intervals of the bins.")
+@_each
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option(
     "--format",
@@ -68,6 +72,7 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
     """Write one page about the rows that were added up in .tally files: what sums can say, and what they cannot."""
     with refusing(debug):
         from trueness.cli._bins import bin_rule
+        from trueness.cli._tally_each import each_sheet
         from trueness.cli._tally_page import page
         from trueness.cli._tally_verdict import verdict_of
 
@@ -78,9 +83,9 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
         sums, found = _read(files, output)
         bins = _bin_sheet(found, rule, asked["level"])
         verdict = verdict_of(found.total, found.bins)
-        text = page(
-            asked["title"] or "Calibration", verdict, _sheet(found, [name for name, _ in sums], rule), bins, chosen
-        )
+        measures = _sheet(found, [name for name, _ in sums], rule)
+        side_by_side = each_sheet(sums, measures, rule) if asked["each"] else None
+        text = page(asked["title"] or "Calibration", verdict, measures, bins, chosen, side_by_side)
         if output is None or output == "-":
             click.echo(text, nl=not text.endswith("\n"))
             return
