@@ -161,7 +161,7 @@ def test_a_written_file_has_the_rights_of_any_other(tmp_path):
 def test_a_class_that_json_cannot_hold_is_an_error():
     tally = EXAMPLES["classwise"]
     odd = tn.Tally(tally.kind, tally.parts, (object(), 1, 2))
-    with pytest.raises(tn.InputError, match="must be a string or a number"):
+    with pytest.raises(tn.InputError, match="must be a string or a finite number"):
         odd.to_json()
 
 

@@ -17,6 +17,7 @@ from trueness._kernels.fixed import parts as score_parts
 from trueness._kernels.fixed import square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._tally.grid_cells import MOST_IN_A_CELL, GridCells
+from trueness._tally.tally import written_classes
 from trueness._tally.varint import packed, unpacked
 from trueness._tally.views import View
 from trueness.errors import InputError
@@ -31,11 +32,8 @@ _VIEWS = ("binary", "classwise", "confidence", "top-label")
 
 def to_bytes(kind: View, classes: tuple[Any, ...] | None, parts: tuple[GridCells, ...]) -> bytes:
     """Write the parts of a sketch."""
-    for name in classes or ():
-        if not isinstance(name, str | int | float | bool):
-            raise InputError(f"A class written to a file must be a string or a number; got {name!r}.")
     described = [[part.size, part.exact, part.squares is not None] for part in parts]
-    header = {"kind": kind, "classes": None if classes is None else list(classes), "parts": described}
+    header = {"kind": kind, "classes": written_classes(classes), "parts": described}
     return sealed(_MAGIC, _VERSION, header_bytes(header) + b"".join(map(_part_bytes, parts)))
 
 

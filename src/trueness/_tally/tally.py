@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -18,7 +19,7 @@ from trueness.typing import Floats
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Binned", "Parts", "Tally", "edges_of", "named_classes"]
+__all__ = ["Binned", "Parts", "Tally", "edges_of", "named_classes", "written_classes"]
 
 Part = TypeVar("Part", Cells, Bins, GridCells)
 
@@ -222,3 +223,11 @@ def named_classes(classes: tuple[Any, ...] | None) -> str:
     if classes is None:
         return "two classes"
     return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
+
+
+def written_classes(classes: tuple[Any, ...] | None) -> list[Any] | None:
+    """The classes as JSON has them, if it can."""
+    for name in classes or ():
+        if not isinstance(name, str | int | float | bool) or (isinstance(name, float) and not math.isfinite(name)):
+            raise InputError(f"A class written to a file must be a string or a finite number; got {name!r}.")
+    return None if classes is None else list(classes)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from trueness._tally.atomic import replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.tally import written_classes
 from trueness._tally.views import View
 from trueness.errors import InputError
 
@@ -40,10 +41,7 @@ def _bins_columns(part: Bins) -> dict[str, Any]:
 
 
 def _envelope(what: str, kind: View, classes: tuple[Any, ...] | None, parts: list[Any]) -> dict[str, Any]:
-    for name in classes or ():
-        if not isinstance(name, str | int | float | bool):
-            raise InputError(f"A class written to a file must be a string or a number; got {name!r}.")
-    named = None if classes is None else list(classes)
+    named = written_classes(classes)
     return {"schema": SCHEMA, "what": f"trueness.{what}", "kind": kind, "classes": named, "parts": parts}
 
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trueness.cli._say import say
@@ -49,11 +50,9 @@ def _read(name: str) -> "Accumulator":
 
 
 def _warn_of_copies(sums: Sequence[Sums]) -> None:
-    known: dict[bytes, str] = {}
-    for name, found in sums:
-        first = known.setdefault(found.to_bytes(), name)
-        if first != name and found.n:
-            say(f"warning: {first} and {name} hold the very same sums. If one is a copy, its rows are counted twice.")
+    for (first, one), (second, two) in combinations(sums, 2):
+        if 0 < one.n == two.n and one.groups == two.groups:
+            say(f"warning: {first} and {second} hold the very same sums. If one is a copy, its rows are counted twice.")
 
 
 def added(sums: Sequence[Sums]) -> "Accumulator":
