@@ -131,6 +131,8 @@ def test_columns_of_frames_are_groups():
         assert list(kept_pair(group)) == ["a", "b"]
     with pytest.raises(tn.InputError, match=r"one entry per row; got shape \(2, 1\) for 2 rows"):
         kept_pair(pd.DataFrame({"g": ["a", "b"]}))
+    with pytest.raises(tn.InputError, match=r"one entry per row; got shape \(2, 2\) for 2 rows"):
+        kept_pair(np.array([["a", None], ["b", 1.5]], dtype=object))
 
 
 def kept_pair(group):

@@ -58,13 +58,8 @@ def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
     if keys.shape != (n,):
         shape = f"{keys.shape[0]:,}" if keys.ndim == 1 else f"shape {keys.shape}"
         raise InputError(f"`group` must have one entry per row; got {shape} for {n:,} rows.")
-    if missing is not None and missing.any():
-        count = int(missing.sum())
-        raise InputError(
-            f"`group` must not have missing values; {count:,} of {n:,} {are(count)}, the first at row "
-            f"{int(np.argmax(missing))}. Leave such rows out, or give their group a name."
-        )
-    names, codes = _numbered(keys)
+    _refuse_missing(missing)
+    names, codes = _of_objects(keys.tolist()) if keys.dtype.kind == "O" else _of_numbers(keys)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(1, len(names)))
     return list(zip(map(plain_group, names), np.split(order, ends) if names else [], strict=True))
@@ -73,29 +68,38 @@ def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
 def _keys(group: Any) -> tuple[NDArray[Any], Bools | None]:
     if isinstance(group, Sequence):
         # NumPy makes [1, True, "1"] one type, and one name of three.
-        keys = np.fromiter(group, dtype=object, count=len(group))
-        missing = None
-    else:
-        keys, missing, _ = column(group, "group")
-    if missing is None and keys.dtype.kind == "f":
-        missing = np.isnan(keys)
-    elif missing is None and keys.ndim == 1 and keys.dtype.kind == "O" and not {*map(type, keys)} <= {str, int, bool}:
-        missing = np.fromiter((is_missing(key) for key in keys), bool, keys.size)
+        return np.fromiter(group, dtype=object, count=len(group)), None
+    keys, missing, _ = column(group, "group")
     return keys, missing
 
 
-def _numbered(keys: NDArray[Any]) -> tuple[list[Any], Ints]:
+def _refuse_missing(missing: Bools | None) -> None:
+    if missing is not None and missing.any():
+        count = int(missing.sum())
+        raise InputError(
+            f"`group` must not have missing values; {count:,} of {missing.size:,} {are(count)}, the first at row "
+            f"{int(np.argmax(missing))}. Leave such rows out, or give their group a name."
+        )
+
+
+def _of_numbers(keys: NDArray[Any]) -> tuple[list[Any], Ints]:
     """The distinct names, and for each row the number of its own."""
-    if keys.dtype.kind != "O":
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        return list(distinct), inverse.reshape(-1).astype(np.int64)
-    entries = keys.tolist()
-    of_type = {type(key): key for key in entries}
-    plain: list[Group] = [plain_group(key) for key in of_type.values()]
+    if keys.dtype.kind == "f":
+        _refuse_missing(np.isnan(keys))
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    return list(distinct), inverse.reshape(-1).astype(np.int64)
+
+
+def _of_objects(keys: list[Any]) -> tuple[list[Any], Ints]:
+    """The same of names of any type, of which there must be one."""
+    of_type = dict(zip(map(type, keys), keys, strict=True))
+    if not of_type.keys() <= {str, int, bool}:
+        _refuse_missing(np.fromiter(map(is_missing, keys), bool, len(keys)))
+    plain = [plain_group(key) for key in of_type.values()]
     for one in plain[1:]:
         refuse_other_type(plain[:1], one)
-    number = {key: i for i, key in enumerate(dict.fromkeys(entries))}
-    return list(number), np.array([number[key] for key in entries], dtype=np.int64)
+    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return list(number), np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
 
 
 def refuse_other_type(known: Iterable[Group], new: Group) -> None:
