@@ -114,8 +114,8 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         seen.update([0, 1, 1], [0.2, 0.7, 1.5], group=["a", "a", "b"], position=5)
     assert seen.to_bytes() == before
     with pytest.raises(tn.InputError, match=r"the first is 1\.5 at row 2"):
-        seen.update([0, 1, 1], [0.2, 0.7, 1.5], group=["a", "a", "b"])
-    seen.update([0, 1], [0.2, 0.7], group=["a", "z"], sample_weight=[1, 0])
+        seen.update([0, 1, 1], [0.2, 0.7, 1.5], group=["a", "a", "b"], position=5)
+    seen.update([0, 1], [0.2, 0.7], group=["a", "z"], sample_weight=[1, 0], position=4)
     seen.update([], [], group=[], position=7)
     assert (seen.n, seen.position) == (3, 7)
     seen.reset()
@@ -138,7 +138,8 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         ),
         (lambda: tn.Accumulator(by="x").update([0], [0.5]), "`group` must be said with every piece"),
         (lambda: tn.Accumulator(by="x").update([0, 1], [0.5, 0.5], group=["a"]), "`group` must have one entry per row"),
-        (lambda: tn.Accumulator(by="x").update([0], [0.5], group=[float("nan")]), "`group` must hold text or numbers"),
+        (lambda: tn.Accumulator(labels="ab"), "`labels` must be a list of the classes"),
+        (lambda: tn.Accumulator(pos_label=b"a"), "`pos_label` must be ready for JSON"),
         (lambda: tn.Accumulator().total, "An empty Accumulator has no sums"),
         (lambda: tn.Accumulator().merge(tn.tally([0], [0.5])), "must be an Accumulator or a Sketch; got Tally"),
         (lambda: tn.Accumulator().merge(3), "must be an Accumulator or a Sketch; got int"),
@@ -146,7 +147,7 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator().merge({"a": SKETCH}), "must be an Accumulator or a Sketch; got dict"),
         (lambda: tn.Accumulator(by="x").merge(SKETCH), "or a dict of Sketch by x; got Sketch"),
         (lambda: tn.Accumulator("distinct", by="x").merge({"a": SKETCH}), "of Tally by x; got dict of Sketch"),
-        (lambda: tn.Accumulator(by="x").merge({None: SKETCH}), "`group` must hold text or numbers"),
+        (lambda: tn.Accumulator(by="x").merge({None: SKETCH}), "`group` must hold text, whole numbers"),
         (lambda: tn.Accumulator(kind="confidence").merge(SKETCH), "`kind` is 'confidence' here and 'binary' there"),
         (
             lambda: tn.Accumulator(labels=["a", "b"]).merge(tn.sketch([0, 1], np.eye(2))),
@@ -155,11 +156,144 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator(5).merge(tn.binned([0], [0.5])), "`bins` is 5 here and others there"),
         (lambda: tn.Accumulator(5).merge(tn.Accumulator(6)), "`bins` is 5 here and 6 there"),
         (lambda: tn.Accumulator(by="a").merge(tn.Accumulator()), "`by` is 'a' here and None there"),
+        (lambda: tn.Accumulator(pos_label=1).merge(tn.Accumulator()), "`pos_label` is 1 here and None there"),
+        (lambda: tn.Accumulator(missing="drop").merge(tn.Accumulator()), "`missing` is 'drop' here and 'raise' there"),
+        (lambda: tn.Accumulator(about={"m": 1}).merge(tn.Accumulator()), "`about` is {'m': 1} here and {} there"),
     ],
 )
 def test_messages(act, message):
     with pytest.raises(tn.InputError, match=message):
         act()
+
+
+def pieces(*labels, **options):
+    """One accumulator for each lot of labels."""
+    made = []
+    for some in labels:
+        made.append(tn.Accumulator(**options))
+        made[-1].update(some, np.full(len(some), 0.5))
+    return made
+
+
+def stored(seen):
+    return tn.Accumulator.from_bytes(seen.to_bytes())
+
+
+THIRD = r"must hold two labels in all pieces; 'yes' \(`pos_label`\) and 'no' came before, and .* has 'maybe'"
+
+
+@pytest.mark.parametrize("again", [lambda seen: seen, stored], ids=["at once", "after a save"])
+def test_a_third_label_is_refused_whenever_it_comes(again):
+    (seen,) = pieces(["yes", "yes"], pos_label="yes")
+    seen = again(seen)
+    seen.update(["no"], [0.5])
+    seen = again(seen)
+    seen.update(["yes"], [0.5])
+    before = seen.to_bytes()
+    with pytest.raises(tn.InputError, match=THIRD):
+        again(seen).update(["maybe", "yes"], [0.5, 0.5])
+    assert seen.to_bytes() == before
+    seen.update(["no", "yes"], [0.5, 0.5])
+    seen.reset()
+    seen.update(["maybe"], [0.5])
+    assert seen.n == 1
+
+
+def test_a_third_label_is_refused_in_merge():
+    first, second, third, only = pieces(["no", "yes"], ["maybe"], ["no"], ["yes"], pos_label="yes")
+    with pytest.raises(tn.InputError, match=THIRD):
+        first.merge(stored(second))
+    first.merge(third)
+    only.merge(second)
+    with pytest.raises(tn.InputError, match="'maybe' came before, and the other one has 'no'"):
+        only.merge(third)
+
+
+def test_a_third_label_is_found_behind_rows_that_are_dropped():
+    seen = tn.Accumulator(pos_label="yes", missing="drop")
+    seen.update(["no", "yes"], [0.5, 0.5])
+    with pytest.raises(tn.InputError, match=THIRD):
+        seen.update([None, "yes", "maybe"], [0.5, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([0, 1], ["0", "1"], "which holds strings; got 1. Labels of earlier pieces are 1 and 0"),
+        ([1, 1], [2, 3], r"must be a value of `y_true` \(2, 3\); got 1. Labels of earlier pieces are 1\."),
+        ([1, 0], [2, 0], r"got 1. Labels of earlier pieces are 1 and 0\."),
+        ([1, 0], [2, 0, 1], r"must hold two values .* Labels of earlier pieces are 1 and 0\."),
+        ([0, 1], [1, 2], r"1 \(`pos_label`\) and 0 came before, and this piece has 2"),
+    ],
+)
+def test_labels_of_another_kind_are_refused(first, second, message):
+    (seen,) = pieces(first, pos_label=1)
+    with pytest.raises(tn.InputError, match=message):
+        seen.update(second, np.full(len(second), 0.5))
+    seen.update([True, False, 1.0], [0.5, 0.5, 0.5])  # what equals a label is that label
+    assert seen.n == 5
+
+
+def test_classes_of_a_matrix_are_those_of_earlier_pieces_in_every_group():
+    P = np.eye(3)
+    seen = tn.Accumulator(by="shop")
+    seen.update(["a", "b", "c"], P, group="x")
+    refused = r"classes of earlier pieces, 3 classes \('a', 'b', 'c'\); now there are"
+    for labels, scores in ((["a", "b", "d"], P), ([0, 1, 2], P), ([0, 1], np.eye(2))):
+        with pytest.raises(tn.InputError, match=refused):
+            seen.update(labels, scores, group="y")
+    with pytest.raises(tn.InputError, match=r"'classwise' \(scores of shape \(n, K\)\), this one is 'binary'"):
+        seen.update([0, 1], [0.5, 0.5], group="y")
+    other = tn.Accumulator(by="shop")
+    other.update([0, 1, 2], P, group="y")
+    with pytest.raises(tn.InputError, match=refused):
+        seen.merge(other)
+    seen.update([], [], group="x")
+    seen.update([], np.zeros((0, 3)), group="y")
+    assert list(seen.groups) == ["x"]
+    with pytest.raises(tn.InputError, match=r"3 classes \('a', 'b', 'c'\) and classwise of 3 classes \(0, 1, 2\)"):
+        seen.total + other.total
+
+
+def test_labels_may_come_as_arrays():
+    seen = tn.Accumulator(labels=np.array(["no", "yes"]), pos_label=np.str_("yes"))
+    seen.update(["yes"], [0.5])
+    assert stored(seen).to_bytes() == seen.to_bytes()
+
+
+def test_merging_with_itself_is_refused_and_about_can_be_made_the_same():
+    first, second = pieces([0], [1])
+    with pytest.raises(tn.InputError, match="this very Accumulator: its rows would count twice"):
+        first.merge(first)
+    second.about = {"machine": 2}
+    with pytest.raises(tn.InputError, match=r"`about` is {} here and {'machine': 2} there"):
+        first.merge(second)
+    second.about = first.about
+    first.merge(second)
+    assert (first.n, second.n) == (2, 1)
+    first.about = {"x": {1}}
+    with pytest.raises(tn.InputError, match="`about` must be ready for JSON"):
+        first.to_bytes()
+
+
+def test_a_position_that_was_said_once_is_said_always():
+    seen = tn.Accumulator()
+    seen.update([0], [0.5], position=1)
+    with pytest.raises(
+        tn.InputError, match="`position` must be said with every piece once it was said; the last one is 1"
+    ):
+        seen.update([0], [0.5])
+    seen.update([], [], position=2)
+    assert (seen.n, seen.position) == (1, 2)
+
+
+def test_nothing_has_no_measure():
+    seen = tn.Accumulator(by="shop")
+    seen.update([], [], group=[])
+    assert (seen.n, seen.groups, seen.compute_by(tn.ece)) == (0, {}, {})
+    with pytest.raises(tn.InputError, match="An empty Accumulator has no sums"):
+        seen.compute(tn.ece)
+    assert stored(seen).n == 0
 
 
 @given(data=st.data())
@@ -178,6 +312,93 @@ def test_hostile_bytes_are_refused(data):
         except tn.InputError:
             continue
         assert found.n >= 0
+
+
+def test_a_state_that_something_else_has_written_is_not_replaced(tmp_path):
+    path = tmp_path / "state.tally"
+    (tmp_path / "link").symlink_to(path)
+    start, *_ = pieces([0, 1])
+    start.save(path)
+    first, second = tn.Accumulator.load(path), tn.Accumulator.load(tmp_path / "link")
+    for seen in (first, second):
+        seen.update([1], [0.5])
+    first.save(path)
+    first.save(path)
+    for late in (second, start):
+        with pytest.raises(tn.InputError, match=r"state\.tally' has changed since it was read or written here"):
+            late.save(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "state.tally"]
+    second.save(tmp_path / "other.tally")
+    path.unlink()
+    second.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert tn.Accumulator.load(path).n == 3
+
+
+# Adds a row at a time to a state that others write, too: loads again whenever it has changed.
+WRITER = """
+import trueness as tn
+print("ready", flush=True)
+input()
+done = refused = 0
+while done < 40:
+    seen = tn.Accumulator.load("state.tally")
+    seen.update([1], [0.5])
+    try:
+        seen.save("state.tally")
+        done += 1
+    except tn.InputError:
+        refused += 1
+print(refused)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="two writers within one moment are kept apart by locks of folders")
+def test_writers_of_one_state_lose_no_row(tmp_path):
+    tn.Accumulator().save(tmp_path / "state.tally")
+    command = [sys.executable, "-c", WRITER]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    writers = [subprocess.Popen(command, cwd=tmp_path, **pipes) for _ in range(3)]
+    for writer in writers:
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    refused = sum(int(writer.communicate(timeout=120)[0]) for writer in writers)
+    assert tn.Accumulator.load(tmp_path / "state.tally").n == 120
+    assert refused > 0
+    assert [p.name for p in tmp_path.iterdir()] == ["state.tally"]
+
+
+OTHERS = {
+    "a sketch": (lambda _: tn.sketch([0], [0.5]).to_bytes(), "but a sketch, which `Sketch.load` reads"),
+    "npz": (lambda _: b"PK\x03\x04 and so on", "but an npz file; one of sums is read by `Tally.from_npz`"),
+    "JSON": (lambda _: tn.tally([0], [0.5]).to_json().encode(), "but JSON; sums in JSON are read by `Tally.from_json`"),
+    "text": (lambda _: b"y,p\n1,0.5\n", r"these bytes are not a trueness tally file\.$"),
+    "nothing": (lambda _: b"", "not a trueness tally file: there are none"),
+    "its name alone": (lambda whole: whole[:10], "it is cut off"),
+    "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
+    "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
+    "newer": (lambda whole: whole[:8] + b"\x02" + whole[9:], "number 2, and this version reads number 1: a newer"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), OTHERS.values(), ids=OTHERS)
+def test_files_of_another_kind_are_refused_by_name(tmp_path, spoil, message):
+    path = tmp_path / "x.tally"
+    (seen,) = pieces([0, 1])
+    path.write_bytes(spoil(seen.to_bytes()))
+    with pytest.raises(tn.InputError, match=rf"x\.tally': The sums cannot be read: .*{message}"):
+        tn.Accumulator.load(path)
+
+
+def test_what_is_no_file_is_an_error_of_the_system(tmp_path):
+    for load in (tn.Accumulator.load, tn.Sketch.load, tn.Tally.from_npz):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            load(tmp_path / "nowhere")
+        with pytest.raises(OSError, match=tmp_path.name):  # a folder; Windows says that it may not be opened
+            load(tmp_path)
 
 
 # Adds rows in pieces of random length, each saved with where it ends; goes on from there when started again.

@@ -151,8 +151,12 @@ def test_messages_of_what_cannot_be_read(tmp_path):
         tn.Sketch.from_bytes(whole[:8] + b"\x09" + whole[9:])
     with pytest.raises(tn.InputError, match="must be bytes; got str"):
         tn.Sketch.from_bytes("text")
-    with pytest.raises(tn.InputError, match="A class written to a file must be a string or a number"):
+    with pytest.raises(tn.InputError, match="A class written to a file must be a string or a finite number"):
         tn.Sketch("classwise", (tn.sketch([0], [0.5]).parts * 2), ((1, 2), (3, 4))).to_bytes()
+    for made in (tn.sketch, tn.tally):
+        endless = made([1.0], [[0.5, 0.5]], labels=[1.0, float("inf")])
+        with pytest.raises(tn.InputError, match="must be a string or a finite number; got inf"):
+            endless.to_bytes() if made is tn.sketch else endless.to_json()
     path = tmp_path / "day.sketch"
     tn.sketch([0, 1], [0.2, 0.7]).save(path)
     assert tn.Sketch.load(path) == tn.sketch([0, 1], [0.2, 0.7])

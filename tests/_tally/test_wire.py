@@ -20,6 +20,7 @@ def examples():
     yield "classwise", tn.tally(y, P)
     yield "confidence with names", tn.tally(["a", "b", "c", "a"], P, kind="confidence")
     yield "top-label", tn.tally(y, P, kind="top-label")
+    yield "names that are not UTF-8", tn.tally(["a", "\udc80"] * 2, P, labels=["a", "\udc80", "\ud83d\ude00"])
     yield "empty", tn.tally([], [])
     yield "binned", tn.binned(y, p)
     yield "binned, weighted", tn.binned(y, p, sample_weight=[0.5, 2, 1, 4])
@@ -160,5 +161,22 @@ def test_a_written_file_has_the_rights_of_any_other(tmp_path):
 def test_a_class_that_json_cannot_hold_is_an_error():
     tally = EXAMPLES["classwise"]
     odd = tn.Tally(tally.kind, tally.parts, (object(), 1, 2))
-    with pytest.raises(tn.InputError, match="must be a string or a number"):
+    with pytest.raises(tn.InputError, match="must be a string or a finite number"):
         odd.to_json()
+
+
+def test_a_damaged_npz_is_refused_whatever_is_damaged(tmp_path):
+    path, rng = tmp_path / "t.npz", np.random.default_rng(0)
+    tn.tally(rng.integers(0, 2, 300), rng.random(300)).to_npz(path)
+    whole = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    refused = []
+    for _ in range(300):
+        spoilt = whole.copy()
+        spoilt[rng.integers(0, whole.size, 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(spoilt.tobytes())
+        try:
+            tn.Tally.from_npz(path)  # bytes that nobody reads, such as dates, may change
+        except tn.InputError as reason:
+            refused.append(str(reason).startswith("The sums cannot be read"))
+    assert len(refused) > 200
+    assert all(refused)

@@ -175,6 +175,7 @@ def test_messages(fails, call, grouped, tmp_path):
     )
     assert "`--output` must name the file to write" in fails("tally", "x.csv", "--prob", "p")
     assert "must end in .tally" in fails("tally", "x.csv", "--prob", "p", "-o", "x.bin")
+    assert "must end in .tally" in fails("tally", "x.csv", "--prob", "p", "-o", "x")
     assert "`--prob` must name one model" in fails("tally", "x.csv", "--prob", "p", "--prob", "q", "-o", "x.tally")
     assert "`--by` must name one column" in fails(
         "tally", "x.csv", "--prob", "p", "--by", "region", "--by", "q", "-o", "x.tally"
@@ -184,7 +185,7 @@ def test_messages(fails, call, grouped, tmp_path):
     )
     assert "There is no file 'y.tally'" in fails("measure", "y.tally")
     (tmp_path / "bad.tally").write_bytes(b"not sums")
-    assert "bad.tally: The sums cannot be read" in fails("measure", "bad.tally")
+    assert "'bad.tally': The sums cannot be read" in fails("measure", "bad.tally")
     call("tally", "x.csv", "--prob", "p", "-o", "p.tally")
     call("tally", "x.csv", "--prob", "q", "-o", "q.tally")
     call("tally", "x.csv", "--prob", "p", "--bins", "5", "-o", "p5.tally")
@@ -231,6 +232,218 @@ def test_a_run_does_not_go_on_with_a_file_that_has_changed(call, fails, grouped,
     (tmp_path / "x.csv").write_text(text[:-2] + ("1\n" if text[-2] == "0" else "0\n"))
     os.utime(tmp_path / "x.csv", ns=(1, 1))
     assert "files that have changed since" in fails("tally", "x.csv", "-o", "x.tally", "--resume")
+
+
+def test_groups_are_the_cells_of_the_file_in_every_piece(call, small_pieces, tmp_path):
+    ids = np.array([str(i) for i in range(200)] + ["007", "7", "1.0", "1", "a", "12345678901234567890"], dtype=object)
+    write_columns(tmp_path / "x.csv", {"y": np.ones(ids.size, dtype=int), "p": np.full(ids.size, 0.5), "id": ids})
+    assert call("tally", "x.csv", "--by", "id", "-o", "x.tally").exit_code == 0
+    found = tn.Accumulator.load(tmp_path / "x.tally").groups
+    assert {name: sums.n for name, sums in found.items()} == {i: 2 if i in ("1", "7") else 1 for i in ids}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz"])
+def test_whole_numbers_are_one_group_in_all_formats(call, tmp_path, kind):
+    columns = {"y": np.array([0, 1, 1]), "p": np.array([0.5, 0.5, 0.7]), "shop": np.array([10, 2, 10])}
+    for name in ("x.csv", f"y.{kind}"):
+        write_columns(tmp_path / name, columns)
+        assert call("tally", name, "--by", "shop", "-o", f"{name[0]}.tally").exit_code == 0
+    result = call("measure", "x.tally", "y.tally", "--format", "csv")
+    assert "hold the very same sums" in result.stderr
+    assert [g for g, key in measured(result) if key == "n"] == ["", "2", "10"]
+    assert measured(result)["10", "n"]["value"] == "4"
+
+
+def test_a_group_that_is_missing_is_refused_or_dropped(call, fails, tmp_path):
+    rows = {"y": np.array([0, 1, 1]), "p": np.array([0.5, 0.5, 0.7]), "shop": np.array(["a", "", "b"])}
+    write_columns(tmp_path / "x.csv", rows)
+    asked = ("tally", "x.csv", "--by", "shop", "-o", "x.tally")
+    assert "column 'shop' must not have missing values; 1 of 3 are" in fails(*asked)
+    result = call(*asked, "--missing", "drop")
+    assert "warning: 1 of 3 rows miss a value and were dropped." in result.stderr
+    assert list(tn.Accumulator.load(tmp_path / "x.tally").groups) == ["a", "b"]
+
+
+def test_a_third_label_is_refused_in_a_later_piece_and_after_a_kill(call, fails, small_pieces, tmp_path):
+    y = np.array(["yes"] * 300 + ["no"] * 300 + ["yes"] * 300 + ["maybe"], dtype=object)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": np.full(y.size, 0.5)})
+    asked = ("tally", "x.csv", "--pos-label", "yes", "-o", "x.tally", "--save-every", "0")
+    said = "'yes' (`--pos-label`) and 'no' came before, and this piece has 'maybe'"
+    assert said in fails(*asked)
+    assert (tmp_path / "x.tally.partial").exists()
+    result = call(*asked, "--resume")
+    assert (result.exit_code, said in result.stderr) == (2, True)
+    for day, label in (("mon", "no"), ("tue", "never")):
+        write_columns(tmp_path / f"{day}.csv", {"y": np.array(["yes", label]), "p": np.array([0.5, 0.5])})
+        assert call("tally", f"{day}.csv", "--pos-label", "yes", "-o", f"{day}.tally").exit_code == 0
+    assert "'no' came before, and the other one has 'never'" in fails("measure", "mon.tally", "tue.tally")
+
+
+def test_rows_that_are_all_dropped_at_first_do_not_decide_what_labels_are(call, small_pieces, tmp_path):
+    y = np.array([""] * 400 + ["1", "2"] * 200, dtype=object)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": np.full(y.size, 0.5)})
+    result = call("tally", "x.csv", "--pos-label", "2", "--missing", "drop", "-o", "x.tally")
+    assert "warning: 400 of 800 rows miss a value and were dropped." in result.stderr
+    assert tn.Accumulator.load(tmp_path / "x.tally").total == tn.sketch([0, 1] * 200, [0.5] * 400)
+
+
+@pytest.fixture
+def days(call, grouped, tmp_path):
+    """Three days of sums by region, and the rows of each."""
+    rows = {}
+    for day, some in (("mon", slice(0, 250)), ("tue", slice(250, 400)), ("wed", slice(400, 600))):
+        rows[day] = {name: grouped[name][some] for name in ("y", "p", "region")}
+        write_columns(tmp_path / f"{day}.csv", rows[day])
+        assert call("tally", f"{day}.csv", "--by", "region", "-o", f"{day}.tally").exit_code == 0
+    return rows
+
+
+def test_sums_become_one_file(call, fails, days, tmp_path):
+    result = call("tally", "wed.tally", "mon.tally", "tue.tally", "-o", "week.tally")
+    assert "note: the sums of 600 rows, of 3 files, are in week.tally." in result.stderr
+    assert call("tally", "mon.csv", "tue.csv", "wed.csv", "--by", "region", "-o", "rows.tally").exit_code == 0
+    assert (tmp_path / "week.tally").read_bytes() == (tmp_path / "rows.tally").read_bytes()
+    assert "'mon.csv' is no .tally file" in fails("tally", "tue.tally", "mon.csv", "-o", "x.tally")
+    assert "is the file that is read" in fails("tally", "tue.tally", "mon.tally", "-o", "mon.tally")
+    result = call("tally", "tue.tally", "--by", "region", "-o", "x.tally")
+    assert (result.exit_code, "--by is for rows; .tally files are sums already" in result.stderr) == (2, True)
+    assert not (tmp_path / "x.tally").exists()
+
+
+@pytest.mark.parametrize("verb", ["measure", "report", "tally"])
+@pytest.mark.parametrize("kind", ["tally", "csv"])
+def test_no_file_counts_twice(fails, days, tmp_path, verb, kind):
+    (tmp_path / f"link.{kind}").symlink_to(tmp_path / f"mon.{kind}")
+    os.link(tmp_path / f"mon.{kind}", tmp_path / f"hard.{kind}")
+    output = {"measure": "x.json", "report": "x.html", "tally": "x.tally"}[verb]
+    for again in ("mon", "./mon", "link", "hard", "[l-n]*", "../" + tmp_path.name + "/mon"):
+        said = fails(verb, f"mon.{kind}", f"tue.{kind}", f"{again}.{kind}", "-o", output)
+        assert "is given twice" in said
+        assert f".{kind}" in said
+    assert not (tmp_path / output).exists()
+
+
+def test_copies_and_the_sum_of_all_others_are_mentioned(call, days, tmp_path):
+    (tmp_path / "copy.tally").write_bytes((tmp_path / "mon.tally").read_bytes())
+    assert "mon.tally and copy.tally hold the very same sums" in call("measure", "mon.tally", "copy.tally").stderr
+    (tmp_path / "copy.tally").unlink()
+    call("tally", "mon.tally", "tue.tally", "wed.tally", "-o", "week.tally")
+    said = "warning: week.tally holds the very sums of all others together"
+    assert said in call("measure", "*.tally", "--format", "csv").stderr
+    assert said not in call("measure", "mon.tally", "tue.tally", "week.tally", "--format", "csv").stderr
+
+
+def test_each_file_by_itself_and_all(call, days, tmp_path):
+    names = ["wed.tally", "mon.tally", "tue.tally"]
+    lines = list(csv.DictReader(io.StringIO(call("measure", *names, "--each", "--format", "csv").stdout)))
+    assert [(line["file"], line["group"]) for line in lines] == [
+        (name, group) for name in (*names, "all") for group in ("", "north", "south")
+    ]
+    for line in lines:
+        day = line["file"].removesuffix(".tally")
+        rows = (
+            days[day]
+            if day in days
+            else {k: np.concatenate([d[k] for d in days.values()]) for k in ("y", "p", "region")}
+        )
+        some = np.ones(rows["y"].size, bool) if line["group"] == "" else rows["region"] == line["group"]
+        y, p = rows["y"][some], rows["p"][some]
+        assert int(line["n"]) == y.size
+        assert float(line["prevalence"]) == pytest.approx(y.mean(), abs=1e-12)
+        for key, exact in (("ece", tn.ece(y, p)), ("ace", tn.ace(y, p)), ("log_loss", tn.log_loss(y, p))):
+            assert float(line[f"{key}_low"]) <= exact <= float(line[f"{key}_high"])
+
+
+def test_each_file_in_every_form(call, days, tmp_path):
+    asked = ("measure", "mon.tally", "tue.tally", "--each", "--bins", "8")
+    table = call(*asked).stdout
+    assert [line.split()[:2] for line in table.splitlines()[:2]] == [["file", "region"], ["mon.tally", "250"]]
+    assert " [0." in table
+    assert "In brackets: the limits of the rows." in table
+    assert call(*asked, "--format", "markdown").stdout.startswith("| file | region | rows |")
+    assert call(*asked, "-o", "x.csv").exit_code == 0
+    assert (tmp_path / "x.csv").read_text().startswith("file,group,n,prevalence,prevalence_low,prevalence_high,ece,")
+    data = json.loads(call(*asked, "--format", "json").stdout)
+    alone = json.loads(call("measure", "mon.tally", "--bins", "8", "--format", "json").stdout)
+    assert [one["file"] for one in data["files"]] == ["mon.tally", "tue.tally"]
+    assert data["files"][0]["measures"] == alone["measures"]
+    both = json.loads(call("measure", "mon.tally", "tue.tally", "--bins", "8", "--format", "json").stdout)
+    assert data["measures"] == both["measures"]
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
+def test_the_report_has_files_side_by_side(call, days, form):
+    asked = ("report", "mon.tally", "tue.tally", "--format", form, "-o", "-")
+    text, without = call(*asked, "--each").stdout, call(*asked).stdout
+    if form == "json":
+        both = json.loads(text)
+        assert [one["file"] for one in both.pop("files")] == ["mon.tally", "tue.tally"]
+        assert both == json.loads(without)
+        return
+    assert text.count("tue.tally") == without.count("tue.tally") + 3  # all rows and two groups
+    assert text.index("observed/expected") < text.index("log loss")
+
+
+def test_a_day_without_rows_is_a_line_and_days_without_any_are_refused(call, fails, days, tmp_path):
+    empty = tn.Accumulator(by="region", about={"label": "y", "score": "p", "weight": None}, missing="raise")
+    empty.save(tmp_path / "sun.tally")
+    assert "sun.tally has no rows" in fails("measure", "sun.tally")
+    assert "sun.tally has no rows" in fails("report", "sun.tally")
+    lines = call("measure", "mon.tally", "sun.tally", "--each").stdout.splitlines()
+    assert next(line for line in lines if line.startswith("sun")).split() == ["sun.tally", "0"]
+
+
+def test_each_is_for_sums(call, days):
+    result = call("measure", "mon.csv", "tue.csv", "--each")
+    assert (result.exit_code, "--each is for .tally files" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("verb", ["test", "compare", "gate", "plot", "fit", "apply"])
+def test_what_needs_rows_says_so(fails, call, days, tmp_path, verb):
+    more = {"gate": ["--max-ece", "0.1"], "apply": ["--calibrator", "map.json"], "fit": ["-o", "x.json"]}.get(verb, [])
+    assert call("fit", "mon.csv", "-o", "map.json").exit_code == 0
+    assert "mon.tally holds sums, and this needs rows" in fails(verb, "mon.tally", *more)
+    tn.sketch([0, 1], [0.2, 0.7]).save(tmp_path / "x.sketch")
+    assert "x.sketch holds sums" in fails("measure", "x.sketch")
+
+
+def test_a_folder_and_a_name_for_the_output_only(fails, days, tmp_path):
+    (tmp_path / "x.tally").mkdir()
+    assert "'x.tally' is a folder" in fails("measure", "x.tally")
+    assert "`--output` must be a file; 'x.tally' is a folder" in fails("tally", "mon.csv", "-o", "x.tally")
+    assert "`--output` must end in .json" in fails("measure", "mon.csv", "-o", "y.tally")
+
+
+def test_two_runs_that_make_one_file_notice_each_other(call, fails, small_pieces, grouped, tmp_path, monkeypatch):
+    write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
+    save, saves = tn.Accumulator.save, []
+
+    def meddled(self, path):
+        save(self, path)
+        saves.append(path)
+        if len(saves) == 3:  # another process saves what it has
+            tn.Accumulator().save(path)
+
+    monkeypatch.setattr(tn.Accumulator, "save", meddled)
+    said = fails("tally", "x.csv", "-o", "x.tally", "--save-every", "0")
+    assert "Another process is writing 'x.tally.partial', too: both make 'x.tally'" in said
+    assert not (tmp_path / "x.tally").exists()
+
+
+FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); from trueness.cli import main; main()"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of the size of files")
+def test_a_full_disk_leaves_the_old_sums(call, days, grouped, tmp_path):
+    before = (tmp_path / "mon.tally").read_bytes()
+    for name in ("tue.tally", "wed.tally"):
+        done = subprocess.run(
+            [sys.executable, "-c", FULL, "tally", name, "-o", "mon.tally"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "mon.tally: File too large." in done.stderr
+    assert (tmp_path / "mon.tally").read_bytes() == before
+    assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
 # As the command, with pieces so small that a kill finds it in the middle.

@@ -13,7 +13,7 @@ from trueness._input.scores import shown
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
-__all__ = ["binary_labels", "class_labels", "explain_labels", "labels_missing", "refuse_swapped"]
+__all__ = ["binary_labels", "checked_order", "class_labels", "explain_labels", "labels_missing", "refuse_swapped"]
 
 NAME = "y_true"
 _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | np.bool_}
@@ -54,7 +54,7 @@ def binary_labels(
 
 
 def _two(labels: Sequence[Any], pos_label: Any) -> list[Any]:
-    order = _checked_order(labels)
+    order = checked_order(labels)
     if len(order) != 2:
         raise InputError(
             f"`labels` must name two classes for a vector of scores, the positive one last; got {len(order)}."
@@ -97,7 +97,7 @@ def class_labels(
     """Labels as column indices, and the classes in column order."""
     values = _plain(values)
     if labels is not None:
-        order = _checked_order(labels)
+        order = checked_order(labels)
         if len(order) != n_classes:
             raise InputError(
                 f"`labels` must name the {n_classes} columns of `y_prob` in order; got {len(order)} names."
@@ -221,7 +221,8 @@ def _distinct(values: NDArray[Any]) -> list[Any]:
         raise InputError(f"`{NAME}` must hold labels of one type; got {', '.join(types)}.") from None
 
 
-def _checked_order(labels: Sequence[Any]) -> list[Any]:
+def checked_order(labels: Sequence[Any]) -> list[Any]:
+    """`labels` as a list of different names."""
     demand = "`labels` must be a list of the classes in column order"
     if isinstance(labels, str | bytes | Set | Mapping) or not hasattr(labels, "__len__"):
         raise InputError(f"{demand}; got {reprlib.repr(labels)}.")

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueness._input.columns import column
+from trueness._input.labels import checked_order
 from trueness._input.sample import Sample
 from trueness._tally import accumulator_wire
 from trueness._tally.accept import binned_of, sample_and_kind, sketch_of, tally_of
-from trueness._tally.atomic import replace_file
+from trueness._tally.atomic import Stamp, naming, read_file, replace_file
+from trueness._tally.groups import Group, is_one_group, plain_group, refuse_other_type, rows_by_group
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned, Tally, named_classes
 from trueness._tally.views import check_kind
 from trueness.errors import InputError, OneClassWarning
-from trueness.typing import ArrayLike, Kind, Missing
+from trueness.typing import ArrayLike, Ints, Kind, Missing
 
 __all__ = ["Accumulator"]
 
 Sums: TypeAlias = Tally | Binned | Sketch
-Group: TypeAlias = str | int | float | bool | None
 
 
 class Accumulator:
@@ -42,8 +43,10 @@ class Accumulator:
         What groups of rows are called; each then has sums of its own, and `group` must be said with every piece.
     labels, pos_label, missing, clip_tolerance, sum_tolerance, from_logits
         As for :func:`trueness.ece`, the same for every piece. Text labels need `labels`: a piece may lack a class.
+        With `pos_label` alone the other label is learnt from the rows, and a third one is refused whenever it comes.
     about : dict, optional
-        Anything else to be kept with the sums, ready for JSON: names of columns, a model's version.
+        Anything else to be kept with the sums, ready for JSON: names of columns, a model's version. What differs in
+        it does not merge.
 
     Examples
     --------
@@ -94,16 +97,19 @@ class Accumulator:
         """Where the last piece ended, as `update` was told."""
         options = {
             "kind": check_kind(kind),
-            "labels": None if labels is None else list(labels),
-            "pos_label": pos_label,
+            "labels": None if labels is None else checked_order(labels),
+            "pos_label": pos_label.item() if isinstance(pos_label, np.generic) else pos_label,
             "missing": missing,
             "clip_tolerance": clip_tolerance,
             "sum_tolerance": sum_tolerance,
             "from_logits": from_logits,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
-        accumulator_wire.plain(self._options, "labels")
+        for name in ("labels", "pos_label"):
+            accumulator_wire.plain(self._options.get(name), name)
         self._sums: dict[Group, Sums] = {}
+        self._other_label: Any = None
+        self._known: tuple[Path, Stamp] | None = None
 
     def update(
         self,
@@ -119,12 +125,15 @@ class Accumulator:
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. No rows at all are fine.
+            As for :func:`trueness.ece`. No rows at all are fine. Classes and labels must be those of earlier pieces.
         group : array-like of shape (n,), or one value
-            The group of each row, or of all of them; demanded if there is `by`, refused otherwise.
+            The group of each row, or of all of them; demanded if there is `by`, refused otherwise. Names of groups are
+            text, whole numbers, true/false or finite numbers, and of one of these types throughout: to Python 1, True
+            and 1.0 are one key. No group may be missing.
         position : optional
             Where the piece ends in the stream, ready for JSON: a row number, an offset, names of files. It is
             saved with the sums, in one step, so that whoever goes on from there counts no row twice and loses none.
+            Said once, it must be said with every piece.
         """
         where = accumulator_wire.plain(position, "position")
         if (group is None) != (self.by is None):
@@ -133,25 +142,63 @@ class Accumulator:
                 if self.by is not None
                 else "`group` needs an Accumulator that was made with `by`."
             )
-        added = dict(self._sums)
-        for key, piece in self._pieces(y_true, y_prob, sample_weight, group):
-            added[key] = added[key] + piece if key in added else piece
-        self._sums, self.position = added, where
+        if where is None and self.position is not None:
+            raise InputError(
+                "`position` must be said with every piece once it was said; the last one is "
+                f"{reprlib.repr(self.position)}. Set the attribute `position` to None to go without."
+            )
+        options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
+        try:
+            sample, kind = sample_and_kind(y_true, y_prob, options, allow_empty=True, keep_logits=True)
+        except InputError as reason:
+            raise InputError(f"{reason}{self._labels_before(str(reason))}") from reason
+        other = self._checked_other(y_true, sample)
+        added = self._with(self._pieces(sample, kind, group))
+        self._sums, self._other_label, self.position = added, other, where
 
-    def _pieces(self, y: Any, p: Any, w: Any, group: Any) -> list[tuple[Group, Sums]]:
-        options: Any = self._options if w is None else {**self._options, "sample_weight": w}
-        sample, kind = sample_and_kind(y, p, options, allow_empty=True, keep_logits=True)
+    def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
+        added = dict(self._sums)
+        for key, piece in pieces:
+            _check_alike(added, key, piece)
+            added[key] = added[key] + piece if key in added else piece
+        return added
+
+    def _labels_before(self, reason: str) -> str:
+        """The labels of earlier pieces, if `pos_label` alone was said and the reason is about labels."""
+        about_labels = any(words in reason for words in ("`pos_label`", "must hold two values", "labels of one type"))
+        if not self._sums or "pos_label" not in self._options or "labels" in self._options or not about_labels:
+            return ""
+        known = [self._options["pos_label"], *([] if self._other_label is None else [self._other_label])]
+        return f" Labels of earlier pieces are {' and '.join(map(repr, known))}."
+
+    def _checked_other(self, y_true: Any, sample: Sample) -> Any:
+        """The label beside `pos_label`, if any piece had it; `sample` has made sure that it is one."""
+        if sample.p.ndim == 2 or "pos_label" not in self._options or "labels" in self._options or sample.y.all():
+            return self._other_label
+        at = int(np.argmin(sample.y))
+        found = column(y_true, "y_true").values[at if sample.rows is None else sample.rows[at]]
+        found = accumulator_wire.plain(found.item() if isinstance(found, np.generic) else found, "y_true")
+        self._check_other(found, "this piece")
+        return found if self._other_label is None else self._other_label
+
+    def _check_other(self, found: Any, where: str) -> None:
+        if None not in (found, self._other_label) and found != self._other_label:
+            raise InputError(
+                f"`y_true` must hold two labels in all pieces; {self._options['pos_label']!r} (`pos_label`) and "
+                f"{self._other_label!r} came before, and {where} has {found!r}."
+            )
+
+    def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneClassWarning)  # of a piece, which says nothing of the whole
-            if group is None or isinstance(group, str | bytes) or np.ndim(group) == 0:
-                return [(None if group is None else _plain_group(group), self._made(sample, kind))]
-            keys = column(group, "group").values
-            if keys.shape != sample.y.shape:
-                raise InputError(
-                    f"`group` must have one entry per row; got {keys.shape[0]:,} for {sample.y.size:,} rows."
-                )
+            if group is None or is_one_group(group):
+                key = None if group is None else plain_group(group)
+                return [(key, self._made(sample, kind))] if sample.y.size else []
+            found = rows_by_group(group, sample.y.size)
+            if len(found) == 1:
+                return [(found[0][0], self._made(sample, kind))]
             try:
-                return [(key, self._made(_some(sample, at), kind)) for key, at in _rows_by_group(keys) if at.size]
+                return [(key, self._made(_some(sample, at), kind)) for key, at in found]
             except InputError:
                 self._made(sample, kind)  # raises the same, with the number that a row has among all
                 raise
@@ -218,8 +265,9 @@ class Accumulator:
         Parameters
         ----------
         other : Accumulator, Sketch, Tally, Binned, or dict of sums by group
-            Made with the same `bins` and row options, an Accumulator also with the same `by`; where there is `by`,
-            sums come as a dict.
+            Made with the same `bins` and row options, from rows with the same labels; an Accumulator also with the same
+            `by` and `about`; where there is `by`, sums come as a dict. If `about` may differ, because it names a
+            machine or a day, make it the same first: ``other.about = seen.about``.
 
         Examples
         --------
@@ -230,19 +278,20 @@ class Accumulator:
         >>> seen.n
         4
         """
-        pieces = self._alike(other)._sums if isinstance(other, Accumulator) else self._made_elsewhere(other)
-        added = dict(self._sums)
-        for key, sums in pieces.items():
-            added[key] = added[key] + sums if key in added else sums
-        self._sums = added
+        if isinstance(other, Accumulator):
+            pieces, label = self._alike(other)._sums, other._other_label
+        else:
+            pieces, label = self._made_elsewhere(other), None
+        self._check_other(label, "the other one")
+        self._sums = self._with(pieces.items())
+        self._other_label = label if self._other_label is None else self._other_label
 
     def _alike(self, other: Accumulator) -> Accumulator:
-        for name in ("bins", "by", "_options"):
-            mine, theirs = getattr(self, name), getattr(other, name)
+        if other is self:
+            raise InputError("`other` is this very Accumulator: its rows would count twice.")
+        for name, mine, theirs in _settings(self, other):
             if mine != theirs:
-                raise InputError(
-                    f"Only accumulators made alike add; `{name.strip('_')}` is {mine!r} here and {theirs!r} there."
-                )
+                raise InputError(f"Only accumulators made alike add; `{name}` is {mine!r} here and {theirs!r} there.")
         return other
 
     def _made_elsewhere(self, other: Any) -> dict[Group, Sums]:
@@ -256,7 +305,7 @@ class Accumulator:
             raise InputError(f"`other` must be an Accumulator or {wanted}; got {got}.")
         for sums in found:
             self._refuse_unlike(sums)
-        return {_plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
+        return {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
 
     def _refuse_unlike(self, sums: Sums) -> None:
         """Raise if rows told as here could not have made the sums."""
@@ -277,8 +326,8 @@ class Accumulator:
         return {"sketch": Sketch, "distinct": Tally}.get(self.bins if isinstance(self.bins, str) else "", Binned)
 
     def reset(self) -> None:
-        """Forget all rows, and the position."""
-        self._sums, self.position = {}, None
+        """Forget all rows, their labels, and the position; settings stay."""
+        self._sums, self._other_label, self.position = {}, None, None
 
     def to_bytes(self) -> bytes:
         """Everything, in few bytes; the same for the same unweighted rows in any order and partition.
@@ -290,9 +339,10 @@ class Accumulator:
         header = {
             "bins": self.bins,
             "options": self._options,
+            "other_label": self._other_label,
             "by": self.by,
-            "about": self.about,
-            "position": self.position,
+            "about": accumulator_wire.plain(self.about, "about"),
+            "position": accumulator_wire.plain(self.position, "position"),
         }
         return accumulator_wire.to_bytes(header, self.groups)
 
@@ -317,18 +367,22 @@ class Accumulator:
         named = all((key is None) == (found.by is None) for key in groups)
         if not named or not all(type(sums) is kept for sums in groups.values()):
             raise InputError("The sums cannot be read: they do not agree with their settings.")
-        found._sums, found.position = groups, header["position"]
+        found._sums, found.position, found._other_label = groups, header["position"], header["other_label"]
         return found
 
     def save(self, path: str | Path) -> None:
         """Write sums and position to a file in one step: whatever happens, the file is the old one or the new one.
 
+        A file that was loaded or saved before and that something else has written since is not replaced: the rows
+        that the other one had added would be lost.
+
         Parameters
         ----------
         path : str or Path
         """
-        data = self.to_bytes()
-        replace_file(Path(path), lambda file: file.write(data))
+        data, place = self.to_bytes(), Path(path).resolve()
+        known = self._known[1] if self._known is not None and self._known[0] == place else None
+        self._known = place, replace_file(place, lambda file: file.write(data), known=known)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -342,7 +396,11 @@ class Accumulator:
         -------
         Accumulator
         """
-        return cls.from_bytes(Path(path).read_bytes())
+        data, stamp = read_file(Path(path))
+        with naming(path):
+            found = cls.from_bytes(data)
+        found._known = Path(path).resolve(), stamp
+        return found
 
     def __repr__(self) -> str:
         groups = "" if self.by is None else f", {len(self._sums):,} groups by {self.by}"
@@ -363,7 +421,14 @@ def _checked_bins(bins: Any) -> Any:
     return rule.n if isinstance(rule, EqualWidth) else rule.fixed_edges.tolist()
 
 
-def _some(sample: Sample, at: NDArray[np.int64]) -> Sample:
+def _settings(one: Accumulator, two: Accumulator) -> list[tuple[str, Any, Any]]:
+    """Each setting of two accumulators."""
+    found = [(name, getattr(one, name), getattr(two, name)) for name in ("bins", "by", "about")]
+    names = dict.fromkeys((*one._options, *two._options))
+    return found + [(name, one._options.get(name), two._options.get(name)) for name in names]
+
+
+def _some(sample: Sample, at: Ints) -> Sample:
     """Some of the rows. Of no weight at all they are none, which sums of weights would refuse."""
     w = None if sample.w is None else sample.w[at]
     if w is not None and not w.any():
@@ -371,21 +436,22 @@ def _some(sample: Sample, at: NDArray[np.int64]) -> Sample:
     return Sample(sample.y[at], sample.p[at], w, sample.classes, sample.tolerance, logits=sample.logits)
 
 
-def _rows_by_group(keys: NDArray[Any]) -> list[tuple[Group, NDArray[np.int64]]]:
-    """The rows of each group."""
-    if keys.dtype.kind == "O":
-        number = {key: i for i, key in enumerate(dict.fromkeys(keys.tolist()))}
-        names, codes = list(number), np.array([number[key] for key in keys.tolist()], dtype=np.int64)
-    else:
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        names, codes = distinct.tolist(), inverse.reshape(-1)
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    return [(_plain_group(key), order[ends[i] : ends[i + 1]]) for i, key in enumerate(names)]
+def _check_alike(known: dict[Group, Sums], key: Group, piece: Sums) -> None:
+    """Refuse other classes and names of another type than before, also where nothing is to be added yet."""
+    for name, sums in known.items():
+        refuse_other_type([name], key)
+        if sums.kind != piece.kind:
+            raise InputError(
+                f"Only sums of one kind add; earlier pieces are {sums.kind!r} (scores of shape {_shape(sums)}), "
+                f"this one is {piece.kind!r} ({_shape(piece)})."
+            )
+        if sums.classes != piece.classes:
+            raise InputError(
+                f"Labels and scores must have the classes of earlier pieces, {named_classes(sums.classes)}; now "
+                f"there are {named_classes(piece.classes)}. `labels=` of the Accumulator names them once for all."
+            )
+        return
 
 
-def _plain_group(key: Any) -> str | int | float | bool:
-    found = key.item() if isinstance(key, np.generic) else key
-    if not isinstance(found, str | int | float | bool) or found != found:
-        raise InputError(f"`group` must hold text or numbers, none of them missing; got {key!r}.")
-    return found
+def _shape(sums: Sums) -> str:
+    return "(n,)" if sums.kind == "binary" else "(n, K)"

@@ -5,6 +5,8 @@ group as long as the header says (the bytes of a sketch, or the JSON of a tally 
 """
 
 import json
+import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,19 +19,21 @@ __all__ = ["from_bytes", "order", "plain", "to_bytes"]
 
 _MAGIC = b"TNTALLYS"
 _VERSION = 1
-_KEYS = {"bins", "options", "by", "about", "position", "groups"}
+_KEYS = {"bins", "options", "other_label", "by", "about", "position", "groups"}
 _FORMS = {"sketch": Sketch, "tally": Tally, "binned": Binned}
 
 
 def plain(value: Any, name: str) -> Any:
     """The value, if JSON brings it back as it is."""
     try:
-        text = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        text = "null"
-    if json.loads(text) != value:
-        raise InputError(f"`{name}` must be ready for JSON: text, numbers, lists and dicts of these; got {value!r}.")
-    return value
+        back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
+    except (TypeError, ValueError, RecursionError):
+        back = None
+    if back != value:
+        raise InputError(
+            f"`{name}` must be ready for JSON: text, numbers, lists and dicts of these; got {reprlib.repr(value)}."
+        )
+    return back
 
 
 def order(key: Any) -> tuple[str, Any]:
@@ -39,7 +43,7 @@ def order(key: Any) -> tuple[str, Any]:
 
 def to_bytes(header: Mapping[str, Any], groups: Mapping[Any, Tally | Binned | Sketch]) -> bytes:
     """Write the settings and the sums of each group."""
-    pieces = [sums.to_bytes() if isinstance(sums, Sketch) else sums.to_json().encode() for sums in groups.values()]
+    pieces = [sums.to_bytes() if isinstance(sums, Sketch) else _text(sums) for sums in groups.values()]
     described = [
         [key, type(sums).__name__.lower(), len(piece)]
         for (key, sums), piece in zip(groups.items(), pieces, strict=True)
@@ -47,19 +51,24 @@ def to_bytes(header: Mapping[str, Any], groups: Mapping[Any, Tally | Binned | Sk
     return sealed(_MAGIC, _VERSION, header_bytes({**header, "groups": described}) + b"".join(pieces))
 
 
+def _text(sums: Tally | Binned) -> bytes:
+    return sums.to_json().encode("utf-8", "surrogatepass")
+
+
 def from_bytes(data: bytes) -> tuple[dict[str, Any], dict[Any, Any]]:
     """Read and check what :func:`to_bytes` wrote."""
     header, rest = read_header(unsealed(_MAGIC, _VERSION, data, "tally file"))
     if not isinstance(header, dict) or header.keys() != _KEYS or not isinstance(header["groups"], list):
         refuse("its header is not that of a tally file")
-    if not isinstance(header["options"], dict) or not isinstance(header["about"], dict):
+    other = header["other_label"]
+    if not isinstance(header["options"], dict) or not isinstance(header["about"], dict) or not _is_name(other):
         refuse("its settings are not what they should be")
     groups: dict[Any, Any] = {}
     for one in header["groups"]:
         if not isinstance(one, list) or len(one) != 3 or one[1] not in _FORMS or type(one[2]) is not int:
             refuse("its groups are not described as they should be")
         key, form, length = one
-        if not (key is None or isinstance(key, str | int | float | bool)) or not 0 <= length <= len(rest):
+        if not _is_name(key) or not 0 <= length <= len(rest):
             refuse("its groups are cut off or have no name")
         groups[key] = _sums(form, bytes(rest[:length]))
         rest = rest[length:]
@@ -67,14 +76,21 @@ def from_bytes(data: bytes) -> tuple[dict[str, Any], dict[Any, Any]]:
         refuse(f"{len(rest):,} bytes follow its end")
     if len(groups) != len(header["groups"]):
         refuse("two of its groups have one name")
+    if len({type(key) for key in groups}) > 1:
+        refuse("the names of its groups are of several types")
     return header, groups
+
+
+def _is_name(value: Any) -> bool:
+    """Whether it can name a group or a label."""
+    return math.isfinite(value) if isinstance(value, float) else value is None or isinstance(value, str | int | bool)
 
 
 def _sums(form: str, data: bytes) -> Any:
     if form == "sketch":
         return Sketch.from_bytes(data)
     try:
-        text = data.decode()
+        text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         refuse("its sums are not text")
     return _FORMS[form].from_json(text)  # type: ignore[attr-defined]  # a tally or bins

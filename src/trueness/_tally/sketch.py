@@ -118,7 +118,11 @@ class Sketch(Parts[GridCells]):
         """
         from pathlib import Path
 
-        return cls.from_bytes(Path(path).read_bytes())
+        from trueness._tally.atomic import naming, read_file
+
+        data, _ = read_file(Path(path))
+        with naming(path):
+            return cls.from_bytes(data)
 
     def __repr__(self) -> str:
         return f"Sketch({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} cells)"

@@ -17,6 +17,7 @@ from trueness._kernels.fixed import parts as score_parts
 from trueness._kernels.fixed import square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._tally.grid_cells import MOST_IN_A_CELL, GridCells
+from trueness._tally.tally import written_classes
 from trueness._tally.varint import packed, unpacked
 from trueness._tally.views import View
 from trueness.errors import InputError
@@ -26,17 +27,13 @@ __all__ = ["from_bytes", "header_bytes", "read_header", "refuse", "sealed", "to_
 
 _MAGIC = b"TNSKETCH"
 _VERSION = 1
-_MOST_HEADER = 1 << 24
 _VIEWS = ("binary", "classwise", "confidence", "top-label")
 
 
 def to_bytes(kind: View, classes: tuple[Any, ...] | None, parts: tuple[GridCells, ...]) -> bytes:
     """Write the parts of a sketch."""
-    for name in classes or ():
-        if not isinstance(name, str | int | float | bool):
-            raise InputError(f"A class written to a file must be a string or a number; got {name!r}.")
     described = [[part.size, part.exact, part.squares is not None] for part in parts]
-    header = {"kind": kind, "classes": None if classes is None else list(classes), "parts": described}
+    header = {"kind": kind, "classes": written_classes(classes), "parts": described}
     return sealed(_MAGIC, _VERSION, header_bytes(header) + b"".join(map(_part_bytes, parts)))
 
 
@@ -77,25 +74,43 @@ def unsealed(magic: bytes, version: int, data: bytes, what: str) -> memoryview:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InputError(f"The bytes of a {what} must be bytes; got {type(data).__name__}.")
     view = memoryview(data).cast("B")
-    if len(view) < len(magic) + 5 or bytes(view[: len(magic)]) != magic:
-        refuse(f"these bytes are not a trueness {what}")
+    if bytes(view[: len(magic)]) != magic:
+        refuse(f"these bytes are not a trueness {what}{_what_else(bytes(view[:64]))}")
+    if len(view) < len(magic) + 5:
+        refuse("it is cut off")
     if view[len(magic)] != version:
-        refuse(f"its format is number {view[len(magic)]}, and this version reads number {version}")
+        newer = ": a newer trueness wrote it" if view[len(magic)] > version else ""
+        refuse(f"its format is number {view[len(magic)]}, and this version reads number {version}{newer}")
     if zlib.crc32(view[:-4]) != int.from_bytes(view[-4:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
     return view[len(magic) + 1 : -4]
 
 
+def _what_else(start: bytes) -> str:
+    """What the bytes are instead, if their beginning says so."""
+    known = {
+        b"TNSKETCH": "a sketch, which `Sketch.load` reads",
+        b"TNTALLYS": "a tally file, which `Accumulator.load` reads",
+        b"PK\x03\x04": "an npz file; one of sums is read by `Tally.from_npz` or `Binned.from_npz`",
+        b"{": "JSON; sums in JSON are read by `Tally.from_json` or `Binned.from_json`",
+    }
+    if not start:
+        return ": there are none"
+    return next((f" but {what}" for begin, what in known.items() if start.lstrip().startswith(begin)), "")
+
+
 def header_bytes(header: Any) -> bytes:
     """JSON, after its length."""
-    text = json.dumps(header, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    json_text = json.dumps(header, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    # Lone surrogates stand for bytes that are not UTF-8, as in names of files; escaped, two of them would become one.
+    text = json_text.encode("utf-8", "surrogatepass")
     return packed(np.array([len(text)])) + text
 
 
 def read_header(data: memoryview) -> tuple[Any, memoryview]:
     """What :func:`header_bytes` wrote, and the bytes after it."""
     (length,), rest = unpacked(data, 1)
-    if not 0 < length <= min(_MOST_HEADER, len(rest)):
+    if not 0 < length <= len(rest):
         refuse("its header is cut off")
     try:
         return json.loads(bytes(rest[:length])), rest[length:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -18,7 +19,7 @@ from trueness.typing import Floats
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Binned", "Parts", "Tally", "edges_of"]
+__all__ = ["Binned", "Parts", "Tally", "edges_of", "named_classes", "written_classes"]
 
 Part = TypeVar("Part", Cells, Bins, GridCells)
 
@@ -81,8 +82,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             return NotImplemented
         if (self.kind, self.classes) != (other.kind, other.classes):
             raise InputError(
-                f"Only sums of one kind add; got {self.kind} of {_named(self.classes)} "
-                f"and {other.kind} of {_named(other.classes)}."
+                f"Only sums of one kind add; got {self.kind} of {named_classes(self.classes)} "
+                f"and {other.kind} of {named_classes(other.classes)}."
             )
         parts = tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
         return type(self)(self.kind, parts, self.classes)
@@ -217,5 +218,16 @@ def edges_of(rule: BinRule) -> Floats:
     return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
 
 
-def _named(classes: tuple[Any, ...] | None) -> str:
-    return "two classes" if classes is None else f"{len(classes)} classes"
+def named_classes(classes: tuple[Any, ...] | None) -> str:
+    """How many, and the first of them."""
+    if classes is None:
+        return "two classes"
+    return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
+
+
+def written_classes(classes: tuple[Any, ...] | None) -> list[Any] | None:
+    """The classes as JSON has them, if it can."""
+    for name in classes or ():
+        if not isinstance(name, str | int | float | bool) or (isinstance(name, float) and not math.isfinite(name)):
+            raise InputError(f"A class written to a file must be a string or a finite number; got {name!r}.")
+    return None if classes is None else list(classes)

@@ -1,7 +1,6 @@
 """The wire format of sums: plain lists with a schema number, as JSON or npz. Loading executes nothing."""
 
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from trueness._tally.atomic import replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.tally import written_classes
 from trueness._tally.views import View
 from trueness.errors import InputError
 
@@ -41,10 +41,7 @@ def _bins_columns(part: Bins) -> dict[str, Any]:
 
 
 def _envelope(what: str, kind: View, classes: tuple[Any, ...] | None, parts: list[Any]) -> dict[str, Any]:
-    for name in classes or ():
-        if not isinstance(name, str | int | float | bool):
-            raise InputError(f"A class written to a file must be a string or a number; got {name!r}.")
-    named = None if classes is None else list(classes)
+    named = written_classes(classes)
     return {"schema": SCHEMA, "what": f"trueness.{what}", "kind": kind, "classes": named, "parts": parts}
 
 
@@ -157,23 +154,24 @@ def to_npz(path: str | Path, data: dict[str, Any]) -> None:
         for name, values in part.items()
         if isinstance(values, list)
     }
-    arrays["header"] = np.frombuffer(to_json(header).encode(), dtype=np.uint8)
+    arrays["header"] = np.frombuffer(to_json(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     replace_file(Path(path), lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]  # names are ours
 
 
 def from_npz(path: str | Path) -> dict[str, Any]:
     """Read what :func:`to_npz` wrote; objects in the file are refused, not loaded."""
-    try:
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            data = from_json(bytes(file["header"]).decode())
-            for key in file.files:
-                index, dot, name = key.partition(".")
-                if dot:
-                    data["parts"][int(index)][name] = file[key].tolist()
-    except (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile) as reason:
-        if isinstance(reason, InputError):
+    with Path(path).open("rb") as raw:
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                data = from_json(bytes(file["header"]).decode("utf-8", "surrogatepass"))
+                for key in file.files:
+                    index, dot, name = key.partition(".")
+                    if dot:
+                        data["parts"][int(index)][name] = file[key].tolist()
+        except InputError:
             raise
-        raise InputError(
-            f"The sums cannot be read: {str(path)!r} is not a file that trueness wrote ({reason})."
-        ) from None
+        except Exception as reason:  # damaged archives raise a dozen kinds, of zlib, of NumPy and of the system
+            raise InputError(
+                f"The sums cannot be read: {str(path)!r} is not a file that trueness wrote ({reason})."
+            ) from None
     return data

@@ -8,7 +8,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,6 +56,11 @@ def _source(path: Path, name: str, separator: str | None, form: str | None) -> S
         return ArraysFile(path, name)
     if start.startswith(b"\x93NUMPY"):
         return ArrayFile(path, name)
+    if start.startswith((b"TNTALLYS", b"TNSKETCH")):
+        raise InputError(
+            f"{name} holds sums, and this needs rows. `trueness measure`, `report` and `tally` take sums, from files "
+            "that `trueness tally` or `Accumulator.save` wrote and whose names end in .tally."
+        )
     if suffix in _FORMATS:
         raise InputError(
             f"{name} does not begin as a file of type {_FORMATS[suffix]} does: damaged, or of another type."
@@ -145,31 +149,33 @@ class ParquetFile(Source):
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the columns; no other is touched."""
         frame = self._guarded(self._frame, list(dict.fromkeys((*labels, *numbers, *groups))))
-        found = self._columns(frame, labels, numbers)
-        return replace(found, groups={name: _series_groups(frame[name], name, self.name) for name in groups})
+        return self._columns(frame, labels, numbers, groups)
 
-    def _columns(self, frame: Any, labels: Sequence[str], numbers: Sequence[str]) -> Columns:
+    def _columns(self, frame: Any, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]) -> Columns:
         return Columns(
             {name: _series_labels(frame[name], name, self.name) for name in labels},
             {name: _series_numbers(frame[name], name, self.name) for name in numbers},
+            {name: _series_groups(frame[name], name, self.name) for name in groups},
         )
 
-    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+    def pieces(
+        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
+    ) -> Iterator[tuple[Columns, int]]:
         """By row groups where pyarrow is there; else all at once: only the columns asked for take memory."""
         try:
             import pyarrow.parquet
         except ImportError:
-            yield self.read(labels, numbers), self.size
+            yield self.read(labels, numbers, groups), self.size
             return
         import narwhals.stable.v2 as nw
 
         file = self._guarded(pyarrow.parquet.ParquetFile, self.path)
         rows, seen = max(file.metadata.num_rows, 1), 0
-        batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys((*labels, *numbers))))
+        batches = file.iter_batches(_BATCH, columns=list(dict.fromkeys((*labels, *numbers, *groups))))
         while (batch := self._guarded(next, batches, None)) is not None:
             frame = nw.from_native(pyarrow.Table.from_batches([batch]))
             seen += batch.num_rows
-            yield self._columns(frame, labels, numbers), self.size * seen // rows
+            yield self._columns(frame, labels, numbers, groups), self.size * seen // rows
 
     def _column_names(self) -> list[str]:
         if self.library == "polars":
@@ -278,7 +284,7 @@ class ArraysFile(Source):
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 return np.asarray(archive[name])
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as reason:
+        except Exception as reason:  # damaged archives raise a dozen kinds, of zlib, of NumPy and of the system
             _refuse_array(self.name, f"array {name!r}", reason)
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +42,13 @@ class JsonLinesFile(Source):
 
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read the columns."""
-        rows = list(self.records())
-        found = self._columns(rows, labels, numbers)
-        return replace(found, groups={name: self._groups(rows, name) for name in groups})
+        return self._columns(list(self.records()), labels, numbers, groups)
 
-    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+    def pieces(
+        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
+    ) -> Iterator[tuple[Columns, int]]:
         """So many lines at a time."""
-        wanted = {*labels, *numbers}
+        wanted = {*labels, *numbers, *groups}
         rows: list[tuple[int, dict[str, Any]]] = []
         with unpacking(self.path, self.name, self.packing) as (file, read):
             for number, line in enumerate(file, start=1):
@@ -57,10 +56,10 @@ class JsonLinesFile(Source):
                     row = self._object(line, number)
                     rows.append((number, {name: row[name] for name in wanted & row.keys()}))
                 if len(rows) == _PIECE:
-                    yield self._columns(rows, labels, numbers), read()
+                    yield self._columns(rows, labels, numbers, groups), read()
                     rows = []
         if rows:
-            yield self._columns(rows, labels, numbers), self.size
+            yield self._columns(rows, labels, numbers, groups), self.size
 
     def _object(self, line: bytes, number: int) -> dict[str, Any]:
         try:
@@ -76,10 +75,16 @@ class JsonLinesFile(Source):
         return row
 
     def _columns(
-        self, rows: list[tuple[int, dict[str, Any]]], labels: Sequence[str], numbers: Sequence[str]
+        self,
+        rows: list[tuple[int, dict[str, Any]]],
+        labels: Sequence[str],
+        numbers: Sequence[str],
+        groups: Sequence[str],
     ) -> Columns:
         return Columns(
-            {name: self._labels(rows, name) for name in labels}, {name: self._numbers(rows, name) for name in numbers}
+            {name: self._labels(rows, name) for name in labels},
+            {name: self._numbers(rows, name) for name in numbers},
+            {name: self._groups(rows, name) for name in groups},
         )
 
     def _labels(self, rows: list[tuple[int, dict[str, Any]]], name: str) -> NDArray[Any]:

@@ -51,7 +51,7 @@ class Verbs(click.Group):
         if args[0] not in _VERBS and near and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         name, command, rest = super().resolve_command(ctx, args)
-        if name in ("measure", "report") and any(word.endswith(".tally") for word in rest):
+        if name in ("measure", "report") and _reads_sums(rest):
             command = getattr(import_module("trueness.cli._tally_files"), name)
         return name, command, rest
 
@@ -64,6 +64,15 @@ class Verbs(click.Group):
         """Run the command."""
         with _ended(debug="--debug" in ctx.args):
             return super().invoke(ctx)
+
+
+def _reads_sums(words: list[str]) -> bool:
+    """Whether a .tally file is among what is read."""
+    before = ["", *words]
+    return any(
+        word.endswith(".tally") and last not in ("-o", "--output") and not word.startswith("-")
+        for last, word in zip(before, words, strict=False)
+    )
 
 
 @contextmanager

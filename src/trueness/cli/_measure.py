@@ -39,6 +39,7 @@ __all__ = ["command"]
 @bins_option("10", "Bins of ECE and MCE; ACE takes as many, of equal mass")
 @click.option("--table", "tables", is_flag=True, help="Also the bins, with intervals for the event rates.")
 @level_option(0.95, "Level of these intervals.")
+@click.option("--each", is_flag=True, help="Of .tally files: also each file by itself.")
 @stream_option
 @output_options
 @click.pass_context
@@ -53,10 +54,13 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
       trueness measure predictions.csv --label churned --prob model_a --prob model_b
       trueness measure scores.parquet --label species --prob-columns 'p_*' --table
       trueness measure scores.npz --label y --prob P --format json -o measures.json
+      trueness measure monday.tally tuesday.tally --each
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message says how.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_input(context, files, demo, only_demo=("rows", "seed"))
+    if options.pop("each"):
+        raise click.UsageError("--each is for .tally files; `trueness tally` makes one of each file of rows.")
     if options["by"] and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["by"] and options["stream"]:

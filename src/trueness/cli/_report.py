@@ -62,6 +62,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
       trueness report predictions.csv --label churned --prob model_a --prob model_b --by region
       trueness report answers.jsonl --label correct --prob confidence --cluster question
       trueness report scores.npz --label y --prob P -o dogs.html
+      trueness report monday.tally tuesday.tally -o days.html
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are

@@ -105,14 +105,18 @@ class Rows:
             if found.dropped == n:
                 raise InputError(f"{self.source} must have at least one complete row; all {n:,} miss a value.")
             return found
-        for name in self.choice.groups:
-            gone = int(_missing(self.columns.groups[name]).sum())
+        self.check_groups()
+        return found
+
+    def check_groups(self) -> None:
+        """Refuse rows of which nobody knows the group."""
+        for name, column in self.columns.groups.items():
+            gone = int(_missing(column).sum())
             if gone:
                 raise InputError(
-                    f"{self.source}: column {name!r} must not have missing values; {gone:,} of {n:,} "
+                    f"{self.source}: column {name!r} must not have missing values; {gone:,} of {len(column):,} "
                     "are. `--missing drop` leaves such rows out."
                 )
-        return found
 
     def alike(self) -> "Rows":
         """The rows, if the scores of all models are vectors, or all are matrices."""

@@ -59,6 +59,8 @@ class Source(ABC):
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read some columns of any type, some of numbers and some that tell rows apart."""
 
-    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+    def pieces(
+        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
+    ) -> Iterator[tuple[Columns, int]]:
         """The same, some rows at a time, each with the bytes read so far; all at once where a file cannot be cut."""
-        yield self.read(labels, numbers), self.size
+        yield self.read(labels, numbers, groups), self.size

@@ -10,7 +10,7 @@ import click
 
 from trueness.cli._options import Between, data_options, plain_output_options
 from trueness.cli._say import refusing, say
-from trueness.cli._write import check_suffix, check_writable
+from trueness.cli._write import check_writable
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ __all__ = ["command"]
 
 
 @click.command("tally", no_args_is_help=True)
-@data_options(demo=False)
-@click.argument("more", nargs=-1)
+@data_options(several=True, shown="FILE...", demo=False)
 @click.option(
     "--kind",
     type=click.Choice(["classwise", "confidence", "top-label"]),
@@ -50,33 +49,61 @@ __all__ = ["command"]
     help="How often to save what --resume goes on from.",
 )
 @plain_output_options
-def command(file: str | None, more: tuple[str, ...], output: str | None, debug: bool, **options: Any) -> None:
+@click.pass_context
+def command(context: click.Context, /, files: tuple[str, ...], output: str | None, debug: bool, **options: Any) -> None:
     """Add up the rows of files, in one pass and bounded memory; `measure` and `report` take the sums.
 
     Sums of days, shops or machines add: name several .tally files, and all their rows are measured together. A sketch
-    serves every measure, and says within which limits.
+    serves every measure, and says within which limits. FILES that are sums themselves become one.
 
     \b
       trueness tally monday.parquet --label clicked --prob model -o monday.tally
       trueness tally part-*.csv --by region -o all.tally --resume
-      trueness measure monday.tally tuesday.tally
+      trueness tally monday.tally tuesday.tally -o week.tally
+      trueness measure *.tally --each
       trueness report *.tally -o week.html
 
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    if file is None:
+    if not files:
         raise click.UsageError("Give a FILE to tally.")
+    sums = any(name.endswith(".tally") for name in files)
+    if sums:
+        _refuse_row_options(context)
     with refusing(debug):
-        _tally((file, *more), output, **options)
+        from trueness.cli._together import named_files
+
+        if output is None or output == "-":
+            raise InputError("`--output` must name the file to write, such as day.tally.")
+        if not output.endswith(".tally"):
+            raise InputError(f"`--output` must end in .tally, by which sums are known; got {output!r}.")
+        files = named_files(files)
+        check_writable(output, *files)
+        if sums:
+            _add_sums(files, output)
+        else:
+            _tally(files, output, **options)
 
 
-def _tally(files: tuple[str, ...], output: str | None, *, resume: bool, save_every: float, **asked: Any) -> None:
+def _refuse_row_options(context: click.Context) -> None:
+    for name in context.params.keys() - {"files", "output", "debug"}:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            said = next(p.opts[-1] for p in context.command.params if p.name == name)
+            raise click.UsageError(f"{said} is for rows; .tally files are sums already, and only add.")
+
+
+def _add_sums(files: tuple[str, ...], output: str) -> None:
+    from trueness.cli._tally_sums import added, read_sums
+
+    total = added(read_sums(files))
+    total.position = None
+    total.save(output)
+    say(f"note: the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
+
+
+def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: float, **asked: Any) -> None:
     from trueness.cli._reading import Request
 
-    if output is None or output == "-":
-        raise InputError("`--output` must name the file to write, such as day.tally.")
-    check_suffix(output, "a tally", [".tally"])
-    check_writable(output, *files)
     if len(asked["by"]) > 1:
         raise InputError("`--by` must name one column for a tally; cross them in the file, or make two tallies.")
     kind, bins = asked.pop("kind"), _kept(asked.pop("bins"))
@@ -123,7 +150,6 @@ class _Work:
         self.seen: Accumulator | None = None
         self.file = self.rows = self.dropped = 0
         self.saved = time.monotonic()
-        self.labels: set[Any] = set()
 
     def resume(self) -> None:
         """Go on from what was saved, if anything was."""
@@ -172,12 +198,17 @@ class _Work:
                 report(read, opened.source.size)
 
     def _add(self, rows: "Rows", end: int) -> None:
+        from trueness.cli._together import as_texts
+
         (model,) = rows.choice.models
+        self.rows = end
+        if rows.meaning.rows.get("missing") == "drop":
+            rows = rows.complete()
+            self.dropped += rows.dropped
+        rows.check_groups()
+        if len(rows.label) == 0:  # nothing that tells what labels are
+            return
         with rows.about(model):
-            if rows.meaning.rows.get("missing") == "drop":
-                rows = rows.complete()
-                self.dropped += rows.dropped
-            rows = self._decided(rows)
             given = rows.arguments(model)
             options: dict[str, Any] = {**given.rows, "missing": "raise"}
             weight = options.pop("sample_weight", None)
@@ -186,12 +217,21 @@ class _Work:
                 self.seen = _made(self.bins, self.kind, by, options, rows)
                 if given.remark:
                     say(f"note: {given.remark}")
-            self.rows = end
-            group = None if by is None else rows.columns.groups[by]
+            group = None if by is None else as_texts(rows.columns.groups[by])
             self.seen.update(given.y_true, given.y_prob, sample_weight=weight, group=group, position=self._position())
         if time.monotonic() - self.saved >= self.every:
+            self._save()
+
+    def _save(self) -> None:
+        assert self.seen is not None
+        try:
             self.seen.save(self.partial)
-            self.saved = time.monotonic()
+        except InputError as reason:
+            raise InputError(
+                f"Another process is writing {str(self.partial)!r}, too: both make {str(self.output)!r}. Let it end, "
+                "or name another `--output`."
+            ) from reason
+        self.saved = time.monotonic()
 
     def _position(self) -> dict[str, Any]:
         return {
@@ -201,20 +241,6 @@ class _Work:
             "rows": self.rows,
             "dropped": self.dropped,
         }
-
-    def _decided(self, rows: "Rows") -> "Rows":
-        """Labels as true or false where one was named: a piece need not have both."""
-        (model,) = rows.choice.models
-        if rows.meaning.pos_label is None or rows.is_matrix(model):
-            return rows
-        event = rows.arguments(model).rows["pos_label"]
-        self.labels |= set(rows.label.tolist())
-        if len(self.labels) > 2 or (len(self.labels) == 2 and event not in self.labels):
-            shown = ", ".join(repr(v) for v in sorted(self.labels, key=str)[:6])
-            raise InputError(f"`y_true` must have two labels, of which `pos_label={event!r}` is one; it has {shown}.")
-        labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
-        meaning = replace(rows.meaning, pos_label=None)
-        return replace(rows, columns=replace(rows.columns, labels=labels), meaning=meaning)
 
     def finish(self) -> None:
         """Write the sums of all rows, then forget what was saved on the way."""
@@ -248,11 +274,7 @@ def _from(row: int, rows: "Rows") -> Any:
 def _pieces(opened: "Opened") -> "Iterator[tuple[Rows, int]]":
     """Some rows at a time, with their groups."""
     from trueness.cli._rows import Rows
-    from trueness.cli._source import Columns
 
     choice = opened.choice
-    names = tuple(dict.fromkeys((*choice.labels, *choice.by)))
-    for columns, read in opened.source.pieces(names, choice.numbers):
-        labels = {name: columns.labels[name] for name in choice.labels}
-        groups = {name: columns.labels[name] for name in choice.by}
-        yield Rows(Columns(labels, columns.numbers, groups), choice, opened.source.name, opened.meaning), read
+    for columns, read in opened.source.pieces(choice.labels, choice.numbers, choice.by):
+        yield Rows(columns, choice, opened.source.name, opened.meaning), read

@@ -1,8 +1,8 @@
 """``trueness measure`` and ``trueness report`` of .tally files: what sums can say, within which limits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trueness._tally.accumulator import Accumulator
     from trueness._tally.rules import BinRule
     from trueness.cli._sheet import Sheet
+    from trueness.cli._tally_sums import Sums
 
 __all__ = ["measure", "report"]
 
@@ -29,25 +30,36 @@ _SUFFIXES = {
 _USUAL = "trueness-report.html"
 
 
+_each = click.option("--each", is_flag=True, help="Also each file by itself: a line per file, and one for all.")
+
+
 @click.command("measure")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @bins_option("10", "Bins of ECE and MCE; ACE and TCE take as many, of equal mass")
+@_each
 @output_options
-def measure(files: tuple[str, ...], bins: str, form: str | None, output: str | None, debug: bool) -> None:
-    """Measure the rows that were added up in .tally files, all together, and each group."""
+def measure(files: tuple[str, ...], bins: str, each: bool, form: str | None, output: str | None, debug: bool) -> None:
+    """Measure the rows that were added up in .tally files, all together, and each group.
+
+    \b
+      trueness measure monday.tally tuesday.tally
+      trueness measure day-*.tally --each --format csv -o days.csv
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     with refusing(debug):
         from trueness.cli._bins import bin_rule
+        from trueness.cli._tally_each import each_sheet
 
         rule = bin_rule(bins)
-        check_writable(output, *files)
-        found = _added(files)
-        deliver(_sheet(found, files, rule), form, output)
+        sums, total = _read(files, output)
+        sheet = _sheet(total, [name for name, _ in sums], rule)
+        deliver(each_sheet(sums, sheet, rule) if each else sheet, form, output)
 
 
 @click.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @bins_option("10", "Bins of the table and of ECE", blind=True)
 @level_option(0.95, "Level of the intervals of the bins.")
+@_each
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option(
     "--format",
@@ -60,6 +72,7 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
     """Write one page about the rows that were added up in .tally files: what sums can say, and what they cannot."""
     with refusing(debug):
         from trueness.cli._bins import bin_rule
+        from trueness.cli._tally_each import each_sheet
         from trueness.cli._tally_page import page
         from trueness.cli._tally_verdict import verdict_of
 
@@ -67,11 +80,12 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
         if chosen == "html" and output is None:
             output = _USUAL
         rule = bin_rule(asked["bins"])
-        check_writable(output, *files)
-        found = _added(files)
+        sums, found = _read(files, output)
         bins = _bin_sheet(found, rule, asked["level"])
         verdict = verdict_of(found.total, found.bins)
-        text = page(asked["title"] or "Calibration", verdict, _sheet(found, files, rule), bins, chosen)
+        measures = _sheet(found, [name for name, _ in sums], rule)
+        side_by_side = each_sheet(sums, measures, rule) if asked["each"] else None
+        text = page(asked["title"] or "Calibration", verdict, measures, bins, chosen, side_by_side)
         if output is None or output == "-":
             click.echo(text, nl=not text.endswith("\n"))
             return
@@ -79,124 +93,24 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
         say(f"note: the report is in {output}.")
 
 
-def _added(files: Sequence[str]) -> "Accumulator":
-    """All files as one."""
-    import trueness as tn
+def _read(files: tuple[str, ...], output: str | None) -> "tuple[list[Sums], Accumulator]":
+    """The sums of each file and of all, which must have rows."""
+    from trueness.cli._tally_sums import added, read_sums
 
-    total = None
-    for name in files:
-        if not name.endswith(".tally"):
-            raise InputError(f"{name!r} is no .tally file: sums and rows cannot be measured together. Tally it first.")
-        try:
-            one = tn.Accumulator.load(name)
-        except FileNotFoundError:
-            raise InputError(f"There is no file {name!r}.") from None
-        except InputError as reason:
-            raise InputError(f"{name}: {reason}") from reason
-        if total is None:
-            total = one
-            continue
-        if one.about != total.about:
-            raise InputError(f"{name} is about other columns ({one.about}) than {files[0]} ({total.about}).")
-        try:
-            total.merge(one)
-        except InputError as reason:
-            raise InputError(f"{name} does not add to {files[0]}: {reason}") from reason
-    assert total is not None
-    return total
-
-
-class _Asked(NamedTuple):
-    """One line of the output: its key, its name, what to call, and what the limits are of."""
-
-    key: str
-    name: str
-    value: Callable[[Any], float]
-    limits: Any = None
-    options: dict[str, Any] = {}  # noqa: RUF012  # never changed
-
-
-def _questions(rule: "BinRule", kind: str) -> list[_Asked]:
-    import trueness as tn
-
-    mass = rule if isinstance(rule, tn.EqualMass) else tn.EqualMass(rule.asked or 10)
-
-    def plain(key: str, name: str, of: Callable[..., float], **options: Any) -> _Asked:
-        return _Asked(key, name, lambda sums: of(sums, **options), of, options)
-
-    def walk(method: Any) -> Callable[[Any], float]:
-        return lambda sums: tn.calibration_test(sums, method=method).statistic
-
-    found = [
-        plain("ece", "ECE", tn.ece, bins=rule),
-        plain("ece_l2", "ECE, l2", tn.ece, bins=rule, norm="l2"),
-        plain("mce", "MCE", tn.mce, bins=rule),
-        plain("ace", "ACE", tn.ace, bins=mass),
-        plain("tce", f"TCE, %, {mass.n} bins", tn.tce, bins=mass),
-        plain("smooth_ece", "smooth ECE", tn.smooth_ece),
-        plain("brier", "Brier score", tn.brier),
-        _Asked("brier_miscalibration", "miscalibration", lambda s: tn.corp(s).miscalibration, "miscalibration"),
-        _Asked("brier_discrimination", "discrimination", lambda s: tn.corp(s).discrimination, "discrimination"),
-        plain("log_loss", "log loss", tn.log_loss),
-    ]
-    if kind in ("binary", "confidence"):
-        found += [
-            plain("squared_ece", "squared ECE of these bins", tn.squared_ece, bins=rule),
-            _Asked("ks", "KS distance", walk("ks"), "ks"),
-            _Asked("kuiper", "Kuiper distance", walk("kuiper"), "kuiper"),
-        ]
-    if kind == "binary":
-        found += [
-            plain("slope", "slope", tn.calibration_slope),
-            plain("intercept", "intercept", tn.calibration_intercept),
-            plain("observed_expected", "observed/expected", tn.observed_expected),
-        ]
-    return found
-
-
-def _lines(sums: Any, rule: "BinRule", group: Any) -> list[dict[str, Any]]:
-    from trueness.cli._rows import heard
-
-    with heard() as warned:
-        lines = [_answer(asked, sums) | {"group": group} for asked in _questions(rule, sums.kind)]
-    for message in warned:
-        say(f"warning: {message if group is None else f'{group}: {message}'}")
-    return [{"group": group, "key": "n", "name": "rows", "value": sums.n, "shown": f"{sums.n:,}"}, *lines]
-
-
-def _answer(asked: _Asked, sums: Any) -> dict[str, Any]:
-    """Value and limits, or why there is none."""
-    import trueness as tn
-
-    line: dict[str, Any] = {"key": asked.key, "name": asked.name}
-    try:
-        value = asked.value(sums)
-    except InputError as reason:
-        return line | {"shown": "-", "note": _first_sentence(reason)}
-    line |= {"value": value, "low": value, "high": value, "shown": f"{value:.6g}", "note": "exact"}
-    if not isinstance(sums, tn.Sketch):
-        return line
-    try:
-        found = tn.bounded(asked.limits, sums, **asked.options)
-    except InputError as reason:
-        return line | {"low": None, "high": None, "note": _first_sentence(reason)}
-    line |= {"value": found.value, "low": found.low, "high": found.high, "shown": f"{found.value:.6g}"}
-    if found.error > 1e-9 * max(1, abs(found.value)):
-        line |= {"note": "", "limits": f"{found.low:.6g} to {found.high:.6g}"}
-    return line
-
-
-def _first_sentence(reason: Exception) -> str:
-    return str(reason).partition(". ")[0].rstrip(".") + "."
+    sums = read_sums(files)
+    check_writable(output, *(name for name, _ in sums))
+    total = added(sums)
+    if total.n == 0:
+        raise InputError(f"{' and '.join(files[:3])} {'has' if len(files) == 1 else 'have'} no rows.")
+    return sums, total
 
 
 def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Sheet":
     from trueness.cli._bins import in_words
     from trueness.cli._sheet import Column, Sheet, stamped
+    from trueness.cli._tally_measures import as_data, lines_of
 
-    rows = _lines(found.total, rule, None)
-    for group, sums in found.groups.items():
-        rows += [] if found.by is None else _lines(sums, rule, group)
+    rows = lines_of(found, rule)
     columns = [
         *([Column("group", found.by, "name")] if found.by else []),
         Column("key", "measure", "name"),
@@ -205,12 +119,11 @@ def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Shee
     ]
     shown = [*columns[:-5], Column("name", "measure", "name"), Column("shown", "value", "text")]
     shown += [Column("limits", "of the rows", "text"), Column("note", "", "text")]
-    keys = ("group", "key", "value", "low", "high", "note")
     data = stamped(
         data={"sources": list(files), **found.about, "by": found.by},
         kept=found.bins,
         bins=in_words(rule),
-        measures=[{key: row.get(key) for key in keys} for row in rows],
+        measures=as_data(rows),
     )
     return Sheet(columns, rows, data, _notes(found, files, rule), shown)
 

@@ -3,6 +3,8 @@
 import html
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trueness.cli._layout import finite
@@ -23,22 +25,28 @@ tr+tr td{border-top:1px solid #d8dee4}td.right,th.right{text-align:right}p{color
 p{color:#9198a1}}"""
 
 
-def page(title: str, verdict: Verdict, measures: "Sheet", bins: "Sheet", form: str) -> str:
-    """Everything, in one of four forms."""
+def page(
+    title: str, verdict: Verdict, measures: "Sheet", bins: "Sheet", form: str, files: "Sheet | None" = None
+) -> str:
+    """Everything, in one of four forms; `files` side by side if that was asked for."""
     if form == "json":
-        data = {**measures.data, "title": title, **verdict._asdict(), "table": bins.data["table"]}
+        whole = measures if files is None else files
+        data = {**whole.data, "title": title, **verdict._asdict(), "table": bins.data["table"]}
         return json.dumps(finite(data), indent=2, allow_nan=False) + "\n"
+    sheets = [measures, bins]
+    if files is not None:
+        sheets.insert(0, replace(files, notes=files.notes[len(measures.notes) :]))
     if form == "html":
-        return _html(title, verdict, measures, bins)
-    tables = [rendered(sheet, "markdown" if form == "markdown" else "table") for sheet in (measures, bins)]
+        return _html(title, verdict, sheets)
+    tables = [rendered(sheet, "markdown" if form == "markdown" else "table") for sheet in sheets]
     head = f"# {title}\n" if form == "markdown" else f"{title}\n"
     return "\n".join([head, verdict.verdict + "\n", *tables])
 
 
-def _html(title: str, verdict: Verdict, measures: "Sheet", bins: "Sheet") -> str:
+def _html(title: str, verdict: Verdict, sheets: Sequence["Sheet"]) -> str:
     name = html.escape(title)
     lead = f'<p class="verdict">{html.escape(verdict.verdict)}</p>'
-    body = lead + diagram(bins.data["table"]) + _section(measures) + _section(bins)
+    body = lead + diagram(sheets[-1].data["table"]) + "".join(map(_section, sheets))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}{STYLE}</style></head>'

@@ -71,11 +71,13 @@ class TextFile(Source):
             {name: _labels(cells[name]) for name in labels}, values, {name: _distinct(cells[name]) for name in groups}
         )
 
-    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+    def pieces(
+        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
+    ) -> Iterator[tuple[Columns, int]]:
         """Cut between lines."""
         with closing(self._cut()) as cut:
             for piece, read in cut:
-                yield piece.read(labels, numbers), read
+                yield piece.read(labels, numbers, groups), read
 
     def _cells(self, texts: Sequence[str], numbers: Sequence[str]) -> Cells:
         if self.packing is not None:

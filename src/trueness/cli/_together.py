@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trueness.cli._source import Columns, Source
 from trueness.errors import InputError
 
-__all__ = ["Together", "named_files"]
+__all__ = ["Together", "as_texts", "named_files"]
 
 _SHOWN = 3
 _WORDS = {"b": "true/false", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "S": "text"}
@@ -36,14 +36,22 @@ def named_files(asked: Sequence[str]) -> tuple[str, ...]:
                 f"There is no file {name!r}. If it is a column: `--prob` and `--by` take one name, and are repeated "
                 "for more."
             )
-    seen: dict[Path | str, str] = {}
+    seen: dict[Any, str] = {}
     for name in found:
-        which = name if name == "-" else Path(name).resolve()
+        which = name if name == "-" else _which(Path(name))
         if which in seen:
             also = "" if seen[which] == name else f", also as {seen[which]!r}"
             raise InputError(f"{name!r} is given twice{also}: its rows would count twice.")
         seen[which] = name
     return tuple(found)
+
+
+def _which(path: Path) -> Any:
+    """What two names of one file share, links of either kind among them."""
+    if not path.is_file():
+        return path.resolve()
+    known = path.stat()
+    return known.st_dev, known.st_ino
 
 
 class Together(Source):
@@ -82,13 +90,15 @@ class Together(Source):
             self._joined([part.groups for part in parts], texts=True),
         )
 
-    def pieces(self, labels: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Columns, int]]:
+    def pieces(
+        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
+    ) -> Iterator[tuple[Columns, int]]:
         """The pieces of one file after the other."""
         self._ends, before, total = [], 0, 0
         kinds: dict[str, tuple[str, str]] = {}
         for source in self._sources:
             self._ends.append(total)
-            for columns, read in source.pieces(labels, numbers):
+            for columns, read in source.pieces(labels, numbers, groups):
                 for name, column in columns.labels.items():
                     self._check_kind(kinds, source.name, name, column)
                 total += _rows(columns)
@@ -121,7 +131,7 @@ class Together(Source):
         words = [_word(column) for _, column in filled]
         if texts and set(words) == {"numbers", "text"} and not any(c.dtype.kind == "f" for _, c in filled):
             # Ids: in one file each could be a number, as a whole they are text.
-            return np.concatenate([_as_texts(column) for column in columns])
+            return np.concatenate([as_texts(column) for column in columns])
         for (source, _), word in zip(filled, words, strict=True):
             if word != words[0]:
                 _refuse_kinds(name, filled[0][0], words[0], source, word)
@@ -169,7 +179,7 @@ def _as_objects(column: NDArray[Any]) -> NDArray[Any]:
     return np.full(len(column), None, dtype=object) if _is_blank(column) else column.astype(object)
 
 
-def _as_texts(column: NDArray[Any]) -> NDArray[Any]:
+def as_texts(column: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers as text, which is how they are written."""
     return np.array([v if v is None or isinstance(v, str) else str(v) for v in _as_objects(column)], dtype=object)
 
