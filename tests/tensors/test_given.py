@@ -13,6 +13,7 @@ from trueness.torch._pass import sums_of_logits, sums_of_scores  # noqa: E402
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 DEVICES = ["cpu", pytest.param("cuda", marks=CUDA)]
 KINDS = ["confidence", "classwise", "top-label"]
+ONE = torch.tensor([1])
 LABELS = [
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.uint16, torch.uint32, torch.uint64),
@@ -243,3 +244,39 @@ def test_a_tie_of_probabilities_is_broken_by_logits_on_devices_and_by_place_on_t
     hits = sums_of_logits(y, near_ties(), ruler_of(10), "confidence", True).table[..., 1, 0].sum()
     assert hits == 1
     assert np.sum(tn.torch.binned_logits(y, near_ties()).parts[0].events) == 2
+
+
+def test_rows_of_bfloat16_need_a_tolerance():
+    torch.manual_seed(0)
+    z = torch.randn(200, 50)
+    p, y = torch.softmax(z, 1).bfloat16(), z.argmax(1)
+    with pytest.raises(tn.InputError, match=r"must sum to 1 within 1e-06; .* `sum_tolerance="):
+        tn.torch.binned(y, p)
+    expected = tn.binned(y, p.float().numpy(), sum_tolerance=0.02)
+    assert tn.torch.binned(y, p, sum_tolerance=0.02) == expected
+    on_a_device = sums_of_scores(y, p, ruler_of(10), "classwise", True, tolerance=0.02)
+    assert not on_a_device.faults.any()
+    metric = tn.torch.CalibrationError(kind="confidence", sum_tolerance=0.02)
+    metric.update(y, p)
+    assert metric.binned.n == 200
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: tn.torch.binned(ONE, torch.tensor([0.5]), sum_tolerance=0.1), "is for rows of probabilities of shape"),
+        (lambda: tn.torch.binned(ONE, torch.tensor([[0.5, 0.5]]), sum_tolerance=2), "must be a number between 0 and 1"),
+        (lambda: tn.torch.CalibrationError(sum_tolerance=0.1), "not for logits or kind='binary'"),
+        (lambda: tn.torch.binned(ONE, torch.tensor([torch.nan])), r"Select the other rows first, such as `y_prob\[~"),
+        (lambda: tn.torch.binned(ONE + 1, torch.tensor([0.5])), "`y_true == 2` makes 0/1 of them, if 2 is the event"),
+        (lambda: tn.torch.binned(torch.tensor([1, 2]), torch.tensor([0.5, 0.5])), "`y_true == 2` makes 0/1 of them"),
+    ],
+)
+def test_advice_is_for_tensors(act, message):
+    with pytest.raises(tn.InputError, match=message):
+        act()
+
+
+def test_a_vector_of_logits_may_be_infinite():
+    logits = torch.tensor([torch.inf, -torch.inf])
+    assert tn.torch.binned_logits(torch.tensor([1, 0]), logits) == tn.binned([1, 0], [1.0, 0.0])

@@ -413,3 +413,16 @@ def test_update_on_cuda_never_waits(options, weighted, ignored):
     assert metric.binned.n == 2 * int((kept if w is None else kept & (w > 0)).sum())
     assert metric.to("cpu").compute().item() == pytest.approx(expected, abs=1e-6)
     assert repr(other).endswith("device='cuda:0')")
+
+
+def test_a_metric_does_not_merge_with_itself_and_a_refused_merge_adds_nothing():
+    metric, same, other = CalibrationError(), CalibrationError(), CalibrationError(bins=5)
+    for one in (metric, same, other):
+        one.update(torch.tensor([0, 1]), torch.tensor([0.25, 0.75]))
+    with pytest.raises(tn.InputError, match="this very metric"):
+        metric.merge_state([same, metric])
+    with pytest.raises(tn.InputError, match="the same `edges`"):
+        metric.merge_state([same, other])
+    assert metric.binned.n == 2
+    metric.merge_state([same, same])
+    assert metric.binned.n == 6

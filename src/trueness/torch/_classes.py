@@ -26,10 +26,11 @@ def class_sums(
     *,
     w: torch.Tensor | None = None,
     keep: torch.Tensor | None = None,
+    tolerance: float | None = None,
 ) -> Sums:
     """Binned sums of rows of probabilities."""
     sums = _zero(p, ruler, kind, w)
-    tolerance = sum_tolerance(p.dtype)
+    tolerance = sum_tolerance(p.dtype) if tolerance is None else tolerance
     for label, rows, weight, kept in _chunks(y, p, w, keep):
         rows = rows if rows.dtype == torch.float64 else rows.float()
         tests = {

@@ -1,5 +1,6 @@
 """Which value a pass refused, and where: looked for only when there is one."""
 
+import re
 from typing import Any, NoReturn
 
 import torch
@@ -11,7 +12,7 @@ from trueness.torch._edges import Ruler
 from trueness.torch._given import Rows
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE
 
-__all__ = ["explain", "refuse_counts"]
+__all__ = ["as_for_tensors", "explain", "refuse_counts"]
 
 _ENTRIES = 1 << 22
 
@@ -24,8 +25,29 @@ def explain(rows: Rows, ruler: Ruler, kind: str, from_logits: bool) -> NoReturn:
     options: Any = {} if rows.p.ndim == 1 else {"kind": kind}
     if rows.w is not None:
         options["sample_weight"] = rows.w.cpu()
-    binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(ruler.edges), **options)
+    if rows.tolerance is not None:
+        options["sum_tolerance"] = rows.tolerance
+    try:
+        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(ruler.edges), **options)
+    except InputError as reason:
+        raise as_for_tensors(reason) from None
     raise AssertionError("a pass refused rows in which no bad value can be found")
+
+
+# What :func:`trueness.binned` advises, and what does the same for tensors.
+_ADVICE = (
+    (r'`missing="drop"` leaves such rows out\.', "Select the other rows first, such as `y_prob[~y_prob.isnan()]`."),
+    (r"Say which value is the event: `pos_label=([^`]*)`\.", r"`y_true == \1` makes 0/1 of them, if \1 is the event."),
+    (r"Say what it means: `pos_label=([^`]*)`, or .*", r"`y_true == \1` makes 0/1 of them, if \1 is the event."),
+)
+
+
+def as_for_tensors(reason: InputError) -> InputError:
+    """The same error, without advice that takes options which functions of tensors do not have."""
+    text = str(reason)
+    for advised, instead in _ADVICE:
+        text = re.sub(advised, instead, text)
+    return InputError(text)
 
 
 def _check_labels(rows: Rows) -> None:

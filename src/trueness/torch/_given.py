@@ -8,7 +8,7 @@ import torch
 
 from trueness.errors import InputError
 
-__all__ = ["Rows", "check_ignored", "check_kind", "check_rows", "holds", "which_count"]
+__all__ = ["Rows", "check_ignored", "check_kind", "check_rows", "check_tolerance", "holds", "which_count"]
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # which torch compares nowhere but on the CPU, if at all
@@ -27,6 +27,8 @@ class Rows(NamedTuple):
     """The label of rows that are left out."""
     name: str = "y_prob"
     """What the scores are called."""
+    tolerance: float | None = None
+    """How far from one the scores of a row may sum; None for what their type suggests."""
 
     @property
     def codes(self) -> torch.Tensor:
@@ -48,7 +50,8 @@ class Rows(NamedTuple):
         keep = self.keep
         if keep is None:
             return self
-        return Rows(self.y[keep], self.p[keep], None if self.w is None else self.w[keep], None, self.name)
+        w = None if self.w is None else self.w[keep]
+        return self._replace(y=self.y[keep], p=self.p[keep], w=w, ignored=None)
 
     def filled(self, score: float) -> Rows:
         """Rows that do not count made harmless, so that the others keep their numbers in a message."""
@@ -62,7 +65,7 @@ class Rows(NamedTuple):
         p = torch.where(keep, self.p, harmless)
         keep = keep.flatten()
         w = None if self.w is None else torch.where(keep, self.w, 0)
-        return Rows(torch.where(keep, self.y, 0), p, w, None, self.name)
+        return self._replace(y=torch.where(keep, self.y, 0), p=p, w=w, ignored=None)
 
 
 def which_count(codes: torch.Tensor, ignored: int | None) -> torch.Tensor | None:
@@ -80,7 +83,13 @@ def holds(codes: torch.Tensor, label: int | None) -> bool:
 
 
 def check_rows(
-    y_true: Any, scores: Any, name: str, dimensions: tuple[int, ...], weight: Any = None, ignored: int | None = None
+    y_true: Any,
+    scores: Any,
+    name: str,
+    dimensions: tuple[int, ...],
+    weight: Any = None,
+    ignored: int | None = None,
+    tolerance: float | None = None,
 ) -> Rows:
     """Everything as plain tensors: one label per row, on one device."""
     y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
@@ -100,7 +109,9 @@ def check_rows(
         )
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(f"`{name}` must have a column per class, at least 2; got shape {tuple(p.shape)}.")
-    return Rows(y, p, None if weight is None else _weights(weight, p, name), ignored, name)
+    if p.ndim == 1 and tolerance is not None:
+        raise InputError("`sum_tolerance` is for rows of probabilities of shape (n, K); these have shape (n,).")
+    return Rows(y, p, None if weight is None else _weights(weight, p, name), ignored, name, tolerance)
 
 
 def _weights(given: Any, p: torch.Tensor, name: str) -> torch.Tensor:
@@ -153,6 +164,15 @@ def check_ignored(ignored: Any) -> int | None:
     if ignored is not None and type(ignored) is not int:
         raise InputError(f"`ignore_index` must be a whole number or None; got {ignored!r}.")
     return ignored
+
+
+def check_tolerance(asked: Any) -> float | None:
+    """A number between 0 and 1, or None."""
+    if asked is None:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked <= 1:
+        raise InputError(f"`sum_tolerance` must be a number between 0 and 1; got {asked!r}.")
+    return float(asked)
 
 
 def _tensor(given: Any, name: str) -> torch.Tensor:

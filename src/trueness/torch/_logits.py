@@ -29,8 +29,8 @@ def binned_logits(
         Labels: class codes 0 to K − 1, or 0/1 for a vector of logits.
     logits : tensor of shape (n, K) or (n,)
         Softmax makes probabilities of a matrix, the logistic function of a vector: float64, float32,
-        float16 or bfloat16. An entry may be −inf, a class that cannot come; nan, +inf and rows
-        without a finite entry are errors.
+        float16 or bfloat16. An entry of a matrix may be −inf, a class that cannot come; nan, +inf
+        and rows without a finite entry are errors. In a vector ±inf are the probabilities 1 and 0, and nan is an error.
     bins : int, sequence of edges, EqualWidth or Edges, default 10
         An int means that many bins of equal width on [0, 1].
     kind : {'confidence', 'top-label', 'classwise'}, default 'confidence'

@@ -14,7 +14,7 @@ from trueness.measure import ece
 from trueness.measure._norm import checked_norm
 from trueness.torch._edges import ruler_of
 from trueness.torch._explain import explain, refuse_counts
-from trueness.torch._given import Rows, check_ignored, check_rows
+from trueness.torch._given import Rows, check_ignored, check_rows, check_tolerance
 from trueness.torch._pass import as_binned, on_host, sums_of
 from trueness.torch._sums import Sums, no_sums
 from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
@@ -48,6 +48,8 @@ class CalibrationError:
         K, which 'classwise' and 'top-label' need beforehand: a process that has seen no rows has to know it too.
     ignore_index : int, optional
         The label of rows that are left out, as in torch's own losses.
+    sum_tolerance : float, optional
+        How far from one the probabilities of a row may sum, as for :func:`binned`.
     moments : bool, default False
         Whether to sum squares as well, for measures other than the binned errors; see :func:`binned`.
     validate : bool, default False
@@ -86,6 +88,7 @@ class CalibrationError:
         from_logits: bool = False,
         n_classes: int | None = None,
         ignore_index: int | None = None,
+        sum_tolerance: float | None = None,
         moments: bool = False,
         validate: bool = False,
         device: torch.device | str | None = None,
@@ -103,6 +106,9 @@ class CalibrationError:
         self.from_logits = from_logits
         self.n_classes = n_classes
         self.ignore_index = check_ignored(ignore_index)
+        self.sum_tolerance = check_tolerance(sum_tolerance)
+        if sum_tolerance is not None and (from_logits or kind == "binary"):
+            raise InputError("`sum_tolerance` is for rows of probabilities, not for logits or kind='binary'.")
         self.moments = moments
         self.validate = validate
         self.sync = sync
@@ -158,10 +164,14 @@ class CalibrationError:
 
     def merge_state(self, others: CalibrationError | Iterable[CalibrationError]) -> None:
         """Add the rows of other metrics of the same bins and kind, wherever they are."""
-        for other in (others,) if isinstance(others, CalibrationError) else tuple(others):
+        several = (others,) if isinstance(others, CalibrationError) else tuple(others)
+        for other in several:
             if not isinstance(other, CalibrationError):
                 raise InputError(f"`others` must be metrics of this class; got {type(other).__name__}.")
+            if other is self:
+                raise InputError("`others` has this very metric: its rows would count twice.")
             self._refuse_others(other._described(), "others")
+        for other in several:
             self._sums.flat.add_(other._sums.flat.to(self.device))
             for weighted in () if other._weighted is None else other._weighted.to(float_home(self.device)):
                 self._add_weighted(weighted)
@@ -234,7 +244,7 @@ class CalibrationError:
     def _checked(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Rows:
         name = "logits" if self.from_logits else "y_prob"
         dimensions = (1,) if self.kind == "binary" else (2,)
-        rows = check_rows(y_true, scores, name, dimensions, weight, self.ignore_index)
+        rows = check_rows(y_true, scores, name, dimensions, weight, self.ignore_index, self.sum_tolerance)
         p = rows.p
         if p.device != self.device:
             raise InputError(

@@ -14,7 +14,7 @@ from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.torch._classes import class_sums, logit_sums
 from trueness.torch._edges import Ruler
-from trueness.torch._explain import explain
+from trueness.torch._explain import as_for_tensors, explain
 from trueness.torch._given import Rows, holds, which_count
 from trueness.torch._sums import Sums, no_sums, score_sums
 from trueness.torch._weights import float_home, of_bins, refuse_light, with_weights
@@ -69,17 +69,19 @@ def sums_of(rows: Rows, ruler: Ruler, kind: str, moments: bool, from_logits: boo
     if rows.p.device.type == "cpu":
         try:
             return _host_sums(rows.kept(), ruler, kind, from_logits)
-        except InputError:  # of logits or of some rows only, it has another name and other numbers
+        except InputError as reason:  # of logits or of some rows only, it has another name and other numbers
             if not from_logits and rows.ignored is None:
-                raise
+                raise as_for_tensors(reason) from None
         explain(rows, ruler, kind, from_logits)
     if rows.w is not None and float_home(rows.p.device) != rows.p.device:
-        there = Rows(rows.y.cpu(), rows.p.cpu(), rows.w.cpu(), rows.ignored, rows.name)
+        there = rows._replace(y=rows.y.cpu(), p=rows.p.cpu(), w=rows.w.cpu())
         sums = sums_of(there, ruler, kind, moments, from_logits)
         return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
     w = None if rows.w is None else rows.w.to(torch.float64)
-    make = sums_of_logits if from_logits else sums_of_scores
-    return make(rows.codes, rows.p, ruler, kind, moments, w=w, ignored=rows.ignored)
+    if from_logits:
+        return sums_of_logits(rows.codes, rows.p, ruler, kind, moments, w=w, ignored=rows.ignored)
+    options: Any = {"w": w, "ignored": rows.ignored, "tolerance": rows.tolerance}
+    return sums_of_scores(rows.codes, rows.p, ruler, kind, moments, **options)
 
 
 def sums_of_scores(
@@ -91,6 +93,7 @@ def sums_of_scores(
     *,
     w: torch.Tensor | None = None,
     ignored: int | None = None,
+    tolerance: float | None = None,
 ) -> Sums:
     """Of a vector of scores, or of a matrix of probabilities seen as `kind`, on a device."""
     if p.ndim == 1 and w is None and has_kernels(p.device):
@@ -99,7 +102,7 @@ def sums_of_scores(
         return by_kernel(y, p, ruler, moments, skipped=ignored if holds(y, ignored) else None)
     keep = which_count(y, ignored)
     if p.ndim == 2:
-        return class_sums(y, p, ruler, kind, moments, w=w, keep=keep)
+        return class_sums(y, p, ruler, kind, moments, w=w, keep=keep, tolerance=tolerance)
     return score_sums(y, p, ruler, moments, w=w, keep=keep)
 
 
@@ -136,6 +139,8 @@ def _host_sums(rows: Rows, ruler: Ruler, kind: str, from_logits: bool) -> Sums:
     y, p, w = rows[:3]
     matrix = p.ndim == 2
     options: Any = ({"kind": kind} if matrix else {}) | ({"from_logits": True} if from_logits else {})
+    if rows.tolerance is not None:
+        options["sum_tolerance"] = rows.tolerance
     step = max(1, p.shape[0])
     if from_logits and not matrix:
         step = _ENTRIES["confidence"]

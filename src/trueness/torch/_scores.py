@@ -5,7 +5,7 @@ import torch
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.torch._edges import ruler_of
-from trueness.torch._given import check_ignored, check_kind, check_rows
+from trueness.torch._given import check_ignored, check_kind, check_rows, check_tolerance
 from trueness.torch._pass import binned_of
 
 __all__ = ["binned"]
@@ -20,6 +20,7 @@ def binned(
     moments: bool = True,
     sample_weight: torch.Tensor | None = None,
     ignore_index: int | None = None,
+    sum_tolerance: float | None = None,
 ) -> Binned:
     """Sum the rows of each bin where the tensors are, and bring back the sums alone.
 
@@ -41,6 +42,9 @@ def binned(
         sums are float64, as the library's are, and equal to its own within 10⁻¹² relatively.
     ignore_index : int, optional
         The label of rows that are left out, whatever their scores are.
+    sum_tolerance : float, optional
+        How far from one the scores of a row may sum; by default 1e-6, for float16 2e-3. A softmax that was
+        rounded to bfloat16 needs some 0.01; its logits need none.
 
     Returns
     -------
@@ -63,5 +67,6 @@ def binned(
     """
     ruler = ruler_of(bins)
     check_kind(kind)
-    rows = check_rows(y_true, y_prob, "y_prob", (1, 2), sample_weight, check_ignored(ignore_index))
+    ignored, tolerance = check_ignored(ignore_index), check_tolerance(sum_tolerance)
+    rows = check_rows(y_true, y_prob, "y_prob", (1, 2), sample_weight, ignored, tolerance)
     return binned_of(rows, ruler, kind, moments, from_logits=False)
