@@ -1,6 +1,5 @@
 """`scan`: the sums of rows that lie anywhere."""
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias, overload
 
@@ -14,11 +13,13 @@ from trueness._tally.tally import Binned, Tally
 from trueness.engines._bad import extreme_scores, settle_bad_rows
 from trueness.engines._batches import streamed
 from trueness.engines._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
+from trueness.engines._foreign import readable
 from trueness.engines._gather import Columns, Group, bins_of, cells_of, collected, of_groups, of_parts, refuse_outside
 from trueness.engines._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
+from trueness.engines._objects import without_objects
 from trueness.engines._question import Question, read_question
 from trueness.engines._rows import Rows, chosen, rows_of
-from trueness.engines._source import PathEngine, is_path, opened
+from trueness.engines._source import PathEngine, opened
 from trueness.errors import InputError
 from trueness.typing import Ints, Kind, Missing
 
@@ -185,26 +186,12 @@ def scan(
     """
     question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
     rule = Distinct() if bins is None else as_rule(bins)
-    if not is_path(source):
-        found = _scanned(opened(source, question, engine), question, rule)
-    else:
-        found = _of_path(source, question, engine, rule)
+    with readable(source):
+        found = _scanned(without_objects(opened(source, question, engine), question), question, rule)
     if by is None:
         whole: Tally | Binned = found[()]
         return whole
     return {key[0] if isinstance(by, str) else key: sums for key, sums in found.items()}
-
-
-def _of_path(source: Any, question: Question, engine: PathEngine, rule: BinRule) -> dict[Group, Any]:
-    try:
-        return _scanned(opened(source, question, engine), question, rule)
-    except Exception as reason:
-        home, name = type(reason).__module__.partition(".")[0], type(reason).__name__
-        if home not in ("polars", "duckdb", "_duckdb") and (home, name) != ("narwhals", "ComputeError"):
-            raise
-        names = source if isinstance(source, list | tuple) else [source]
-        first = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
-        raise InputError(f"`source` {os.fspath(names[0])!r} cannot be read: {first}") from reason
 
 
 def _scanned(frame: Any, question: Question, rule: BinRule) -> dict[Group, Any]:
@@ -233,11 +220,12 @@ def _in_memory(frame: Any, question: Question, rule: BinRule) -> Tally | Binned 
 
     if not isinstance(frame, nw.DataFrame) or question.by:
         return None
-    y = nw.to_native(frame.get_column(question.label))
-    p = frame.get_column(question.scores[0]) if question.binary else frame.select(*question.scores)
+    columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
+    y = nw.to_native(columns[question.label])
+    p = columns[question.scores[0]] if question.binary else frame.select(*[columns[name] for name in question.scores])
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
-        options["sample_weight"] = nw.to_native(frame.get_column(question.weight))
+        options["sample_weight"] = nw.to_native(columns[question.weight])
     if not question.binary:
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
     try:
