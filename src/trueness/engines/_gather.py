@@ -15,7 +15,7 @@ from trueness.engines._rows import Rows
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-__all__ = ["Columns", "Group", "bins_of", "cells_of", "collected", "of_groups", "of_parts"]
+__all__ = ["Columns", "Group", "bins_of", "cells_of", "collected", "of_groups", "of_parts", "rank_of"]
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
@@ -51,12 +51,12 @@ def of_groups(numbers: Columns, groups: list[Group]) -> Iterator[tuple[Group, Co
     which = np.array([places.setdefault(key, len(places)) for key in groups], dtype=np.int64)
     order = np.argsort(which, kind="stable")
     ends = np.searchsorted(which[order], np.arange(len(places) + 1))
-    for key in sorted(places, key=_rank):
+    for key in sorted(places, key=rank_of):
         rows = order[ends[places[key]] : ends[places[key] + 1]]
         yield key, {name: values[rows] for name, values in numbers.items()}
 
 
-def _rank(key: Group) -> tuple[Any, ...]:
+def rank_of(key: Group) -> tuple[Any, ...]:
     """Numbers by size, the rest as text, missing values last."""
     numeric = (bool, int, float)
     return tuple((v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v)) for v in key)

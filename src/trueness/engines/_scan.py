@@ -20,6 +20,7 @@ from trueness.engines._objects import without_objects
 from trueness.engines._question import Question, read_question
 from trueness.engines._rows import Rows, chosen, rows_of
 from trueness.engines._source import PathEngine, opened
+from trueness.engines._wide_batches import batched
 from trueness.errors import InputError
 from trueness.typing import Ints, Kind, Missing
 
@@ -199,6 +200,9 @@ def _scanned(frame: Any, question: Question, rule: BinRule) -> dict[Group, Any]:
     quick = _in_memory(frame, question, rule) or streamed(frame, question, schema, rule)
     if quick is not None:
         return {(): quick}
+    found = batched(frame, question, schema, rule)
+    if found is not None:
+        return found
     # Polars fuses what it is asked lazily; eagerly, each step would be a copy of every row.
     frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
@@ -220,9 +224,10 @@ def _in_memory(frame: Any, question: Question, rule: BinRule) -> Tally | Binned 
 
     if not isinstance(frame, nw.DataFrame) or question.by:
         return None
-    columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
+    columns: dict[str, Any] = dict(zip(frame.columns, frame.iter_columns(), strict=True))
     y = nw.to_native(columns[question.label])
-    p = columns[question.scores[0]] if question.binary else frame.select(*[columns[name] for name in question.scores])
+    matrix: Any = frame.select(*[columns[name] for name in question.scores])
+    p = columns[question.scores[0]] if question.binary else matrix
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
         options["sample_weight"] = nw.to_native(columns[question.weight])
