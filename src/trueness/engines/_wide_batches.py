@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from trueness._input.columns import is_missing
 from trueness._input.sample import Sample
 from trueness._tally.accept import binned_of, tally_of
+from trueness._tally.bins import Bins
+from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule, Distinct, EqualMass
 from trueness._tally.tally import Binned, Tally
 from trueness.engines._gather import Group, rank_of, refuse_overflow
@@ -59,8 +61,10 @@ def batched(frame: Any, question: Question, schema: Any, rule: BinRule) -> dict[
     chosen, order = _selected(frame, question, schema)
     sums = _Sums(question, rule, None if question.binary else tuple(order))
     try:
-        for rows in _batches(chosen, question):
-            sums.add(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OneClassWarning)  # of a batch, which says nothing of the whole
+            for rows in _batches(chosen, question):
+                sums.add(rows)
         return sums.found()
     except (InputError, _UntoldError):
         return None
@@ -137,12 +141,20 @@ def _batches(chosen: Any, question: Question) -> Iterator[_Rows]:
             yield _complete(dict(zip(batch.schema.names, batch.columns, strict=True)), question)
         return
     options = {"chunk_size": _ROWS, "maintain_order": False, "engine": "streaming"}
+    scores = [f"x{i}" for i in range(len(question.scores))]
     for frame in native.lazy().collect_batches(**options):
-        yield _complete({column.name: column.to_arrow() for column in frame.get_columns()}, question)
+        matrix = None
+        if not question.binary and question.missing == "raise":
+            if any(frame[name].null_count() for name in scores):
+                raise _UntoldError
+            # The order in which the passes read it; one by one, columns would be copied twice.
+            matrix = frame.select(scores).to_numpy(order="fortran" if question.view == "classwise" else "c")
+            frame = frame.drop(scores)
+        yield _complete({column.name: column.to_arrow() for column in frame.get_columns()}, question, matrix)
 
 
-def _complete(columns: dict[str, Any], question: Question) -> _Rows:
-    """The rows that miss nothing."""
+def _complete(columns: dict[str, Any], question: Question, matrix: NDArray[Any] | None = None) -> _Rows:
+    """The rows that miss nothing; `matrix` has the scores, if they are not among the columns."""
     import pyarrow.compute as pc
 
     numbers = [name for name in columns if not name.startswith("by")]
@@ -157,8 +169,8 @@ def _complete(columns: dict[str, Any], question: Question) -> _Rows:
     elif any(columns[name].null_count for name in numbers):
         raise _UntoldError
     arrays = {name: columns[name].to_numpy(zero_copy_only=False) for name in numbers}
-    scores = [arrays[f"x{i}"] for i in range(len(question.scores))]
-    p = scores[0] if question.binary else _matrix(scores)
+    p = arrays["x0"] if question.binary else matrix
+    p = _matrix([arrays[f"x{i}"] for i in range(len(question.scores))]) if p is None else p
     keys, codes = _groups([columns[f"by{i}"] for i in range(len(question.by))])
     return _Rows(arrays["y"], p, arrays.get("w"), keys, codes, n - arrays["y"].size)
 
@@ -200,6 +212,7 @@ class _Sums:
     def __init__(self, question: Question, rule: BinRule, classes: tuple[Any, ...] | None) -> None:
         self.question, self.rule, self.classes = question, rule, classes
         self.by_group: dict[Group, list[Tally | Binned]] = {}
+        self.tables: dict[Group, Any] = {}
         self.rows = self.dropped = 0
         self.heaviest = 0.0
 
@@ -215,8 +228,17 @@ class _Sums:
             if not (rows.w.min() >= 0 and rows.w.max() <= MOST_WEIGHT):
                 raise _UntoldError
             self.heaviest = max(self.heaviest, float(rows.w.max()))
+        plain = self.question.binary and rows.w is None and self.rule.fixed_edges is not None
         for key, some in _apart(rows):
-            self._add_to(key, some)
+            (self._add_table if plain else self._add_to)(key, some)
+
+    def _add_table(self, key: Group, rows: Sample) -> None:
+        """Without weights the sums of a bin are integers, added in place: groups are many, and an object costs time."""
+        table = bins_of_rows(rows, self.rule, moments=True).table
+        if key in self.tables:
+            self.tables[key] += table
+        else:
+            self.tables[key] = table
 
     def _add_to(self, key: Group, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
@@ -225,23 +247,25 @@ class _Sums:
             return
         pile = self.by_group.setdefault(key, [])
         pile.append(self._made(sample))
-        # Sums of like size are added first. Else many distinct scores would take quadratic time, and floats lose digits.
+        # Sums of like size are added first: else many distinct scores take quadratic time, and floats lose digits.
         while len(pile) > 1 and _size(pile[-2]) <= 2 * _size(pile[-1]):
             last = pile.pop()
-            pile[-1] = pile[-1] + last  # type: ignore[operator]  # both are of one type
+            pile[-1] = pile[-1] + last
 
     def _made(self, sample: Sample) -> Tally | Binned:
         kind: Any = "classwise" if self.question.binary else self.question.view
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OneClassWarning)  # of a batch, which says nothing of the whole
-            if self.rule.fixed_edges is not None:
-                return binned_of(sample, kind, self.rule)
-            return tally_of(sample, kind)
+        if self.rule.fixed_edges is not None:
+            return binned_of(sample, kind, self.rule)
+        return tally_of(sample, kind)
 
     def found(self) -> dict[Group, Any]:
         """The sums of each group, in the order of their keys."""
         if self.question.weight is not None and self.heaviest < _LEAST_WEIGHT:
             raise _UntoldError
+        edges = self.rule.fixed_edges
+        for key, table in self.tables.items():
+            assert edges is not None
+            self.by_group[key] = [Binned("binary", (Bins(edges, table, moments=True),))]
         if not self.by_group:
             raise _UntoldError
         found = {}
