@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
+from trueness.engines._foreign import readable
 
 ROWS = pl.DataFrame({"p": [0.1, 0.6], "y": [0, 1], "g": ["a", "b"]})
 every = pytest.mark.parametrize(
@@ -60,3 +61,15 @@ def test_a_fault_in_the_code_of_a_user_stays_theirs():
     rows = ROWS.lazy().with_columns(pl.col("p").map_batches(lambda _: 1 / 0, return_dtype=pl.Float64))
     with pytest.raises(ZeroDivisionError):
         tn.scan(rows, label="y", score="p")
+
+
+@pytest.mark.parametrize(
+    "home", ["pyspark.errors.exceptions.base", "py4j.protocol", "dask.base", "ibis.common", "pyarrow.lib"]
+)
+def test_what_an_engine_raises_is_known_by_its_home(home):
+    theirs = type("SessionError", (RuntimeError,), {"__module__": home})
+    with pytest.raises(tn.InputError, match=r"`source` \(DataFrame\) cannot be read: gone; for good$"), readable(ROWS):
+        raise theirs("gone\n\nfor good")
+    ours = type("OurError", (RuntimeError,), {"__module__": "trueness"})
+    with pytest.raises(ours), readable(ROWS):
+        raise ours("not theirs")

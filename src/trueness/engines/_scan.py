@@ -172,8 +172,7 @@ def scan(
     -----
     A score is placed as binary search on the float64 edges would place it; float32 columns are
     widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows
-    per bin. Weights enter as mantissa and exponent, so that their sums keep twelve digits, too, and do not
-    depend on the order of rows. Equal-mass bins without weights take two passes and no sort.
+    per bin. Sums of weights keep twelve digits, too. Equal-mass bins without weights take two passes and no sort.
 
     Examples
     --------
