@@ -15,7 +15,7 @@ from trueness._input.columns import is_missing
 from trueness._input.sample import Sample
 from trueness._tally.accept import binned_of, tally_of
 from trueness._tally.bins import Bins
-from trueness._tally.rows import bins_of_rows
+from trueness._tally.rows import tables_of_groups
 from trueness._tally.rules import BinRule, Distinct, EqualMass
 from trueness._tally.tally import Binned, Tally
 from trueness.engines._gather import Group, rank_of, refuse_overflow
@@ -33,6 +33,12 @@ _KEYS = (*_WHOLE, "UInt64", "String", "Boolean", "Date")
 
 # Groups of fewer rows than this are summed faster by the engine.
 _FEW_ROWS = 1000
+
+# Whole numbers within such a range are their own codes.
+_CLOSE = 1 << 9
+
+# Groups times bins that are summed in one pass, in tables of 80 bytes each.
+_MOST_CELLS = 1 << 16
 
 # Squares of weights are summed, which must not vanish.
 _LEAST_WEIGHT = 2.0**-331
@@ -196,14 +202,25 @@ def _groups(columns: list[Any]) -> tuple[list[Group], NDArray[Any] | None]:
     keys: list[Group] = [()]
     codes: NDArray[Any] | None = None
     for column in columns:
-        encoded = column.dictionary_encode(null_encoding="encode")
-        values = [None if is_missing(v) else v for v in encoded.dictionary.to_pylist()]
-        mine = encoded.indices.to_numpy(zero_copy_only=False)
-        codes = mine if codes is None else codes * len(values) + mine
+        values, mine = _encoded(column)
+        codes = mine if codes is None else codes.astype(np.int64) * len(values) + mine
         keys = [(*key, value) for key in keys for value in values]
         if len(keys) * _FEW_ROWS > max(_ROWS, mine.size):
             raise _UntoldError
     return keys, codes
+
+
+def _encoded(column: Any) -> tuple[list[Any], NDArray[Any]]:
+    """The values of a column, and the place of each row's among them."""
+    numbers = None if column.null_count else column.to_numpy(zero_copy_only=False)
+    if numbers is not None and numbers.size and numbers.dtype.kind in "iu":
+        low, high = int(numbers.min()), int(numbers.max())
+        # Numbers close to each other need no hash table. Some that lie between may have no rows.
+        if high - low < _CLOSE:
+            return list(range(low, high + 1)), (numbers - low).astype(np.uint16)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    values = [None if is_missing(v) else v for v in encoded.dictionary.to_pylist()]
+    return values, encoded.indices.to_numpy(zero_copy_only=False)
 
 
 class _Sums:
@@ -228,17 +245,30 @@ class _Sums:
             if not (rows.w.min() >= 0 and rows.w.max() <= MOST_WEIGHT):
                 raise _UntoldError
             self.heaviest = max(self.heaviest, float(rows.w.max()))
-        plain = self.question.binary and rows.w is None and self.rule.fixed_edges is not None
+        if self._is_plain(rows):
+            self._add_tables(rows)
+            return
         for key, some in _apart(rows):
-            (self._add_table if plain else self._add_to)(key, some)
+            self._add_to(key, some)
 
-    def _add_table(self, key: Group, rows: Sample) -> None:
-        """Without weights the sums of a bin are integers, added in place: groups are many, and an object costs time."""
-        table = bins_of_rows(rows, self.rule, moments=True).table
-        if key in self.tables:
-            self.tables[key] += table
-        else:
-            self.tables[key] = table
+    def _is_plain(self, rows: _Rows) -> bool:
+        """Whether one pass serves all groups: without weights their sums are integers, in tables that are not large."""
+        edges = self.rule.fixed_edges
+        if edges is None or rows.w is not None or rows.codes is None or not self.question.binary:
+            return False
+        return len(rows.keys) * edges.size <= _MOST_CELLS
+
+    def _add_tables(self, rows: _Rows) -> None:
+        assert rows.codes is not None
+        codes = rows.codes.astype(np.uint16, copy=False)
+        tables = tables_of_groups(Sample(rows.y, rows.p), codes, len(rows.keys), self.rule)
+        for key, table in zip(rows.keys, tables, strict=True):
+            if not table[:, :, 0].any():
+                continue
+            if key in self.tables:
+                self.tables[key] += table
+            else:
+                self.tables[key] = table
 
     def _add_to(self, key: Group, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
@@ -265,7 +295,7 @@ class _Sums:
         edges = self.rule.fixed_edges
         for key, table in self.tables.items():
             assert edges is not None
-            self.by_group[key] = [Binned("binary", (Bins(edges, table, moments=True),))]
+            self.by_group.setdefault(key, []).append(Binned("binary", (Bins(edges, table, moments=True),)))
         if not self.by_group:
             raise _UntoldError
         found = {}
