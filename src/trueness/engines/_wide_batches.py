@@ -5,7 +5,9 @@ here, and those of batches add. Whatever needs explaining is left to the group-b
 """
 
 import warnings
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,11 +71,22 @@ def batched(frame: Any, question: Question, schema: Any, rule: BinRule) -> dict[
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneClassWarning)  # of a batch, which says nothing of the whole
-            for rows in _batches(chosen, question):
-                sums.add(rows)
+            _add_all(sums, _batches(chosen, question))
         return sums.found()
     except (InputError, _UntoldError):
         return None
+
+
+def _add_all(sums: "_Sums", batches: Iterator[_Rows]) -> None:
+    """Add every batch, while the engine makes the next one."""
+    with ThreadPoolExecutor(1) as adder:
+        waiting: deque[Future[None]] = deque()
+        for rows in batches:
+            waiting.append(adder.submit(sums.add, rows))
+            if len(waiting) > 1:  # no more than two batches at a time
+                waiting.popleft().result()
+        for last in waiting:
+            last.result()
 
 
 def _may_go(frame: Any, question: Question, schema: Any, rule: BinRule) -> bool:
@@ -242,9 +255,10 @@ class _Sums:
         if self.classes is not None and not (rows.y.min() >= 0 and rows.y.max() < len(self.classes)):
             raise _UntoldError
         if rows.w is not None:
-            if not (rows.w.min() >= 0 and rows.w.max() <= MOST_WEIGHT):
+            heaviest = float(rows.w.max())
+            if not (heaviest <= MOST_WEIGHT and rows.w.min() >= 0):
                 raise _UntoldError
-            self.heaviest = max(self.heaviest, float(rows.w.max()))
+            self.heaviest = max(self.heaviest, heaviest)
         if self._is_plain(rows):
             self._add_tables(rows)
             return
