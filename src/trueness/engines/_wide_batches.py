@@ -156,7 +156,8 @@ def _batches(chosen: Any, question: Question) -> Iterator[_Rows]:
     native = chosen.to_native()
     if chosen.implementation.is_duckdb():
         reader = native.to_arrow_reader if hasattr(native, "to_arrow_reader") else native.fetch_arrow_reader
-        for batch in reader(_ROWS):
+        # Its threads work side by side on small batches, and one after the other on large ones.
+        for batch in reader(_ROWS >> 3):
             yield _complete(dict(zip(batch.schema.names, batch.columns, strict=True)), question)
         return
     options = {"chunk_size": _ROWS, "maintain_order": False, "engine": "streaming"}
@@ -243,6 +244,8 @@ class _Sums:
         self.question, self.rule, self.classes = question, rule, classes
         self.by_group: dict[Group, list[Tally | Binned]] = {}
         self.tables: dict[Group, Any] = {}
+        self.keys: list[Group] = []
+        self.stack: Any = ()
         self.rows = self.dropped = 0
         self.heaviest = 0.0
 
@@ -276,13 +279,17 @@ class _Sums:
         assert rows.codes is not None
         codes = rows.codes.astype(np.uint16, copy=False)
         tables = tables_of_groups(Sample(rows.y, rows.p), codes, len(rows.keys), self.rule)
-        for key, table in zip(rows.keys, tables, strict=True):
-            if not table[:, :, 0].any():
-                continue
-            if key in self.tables:
-                self.tables[key] += table
-            else:
-                self.tables[key] = table
+        if rows.keys == self.keys:
+            self.stack += tables
+            return
+        self._unstack()
+        self.keys, self.stack = rows.keys, tables
+
+    def _unstack(self) -> None:
+        """Give each group its table; batches whose groups have the same codes are added before, all in one step."""
+        for key, table in zip(self.keys, self.stack, strict=True):
+            if table[:, :, 0].any():
+                self.tables[key] = self.tables[key] + table if key in self.tables else table
 
     def _add_to(self, key: Group, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
@@ -307,6 +314,7 @@ class _Sums:
         if self.question.weight is not None and self.heaviest < _LEAST_WEIGHT:
             raise _UntoldError
         edges = self.rule.fixed_edges
+        self._unstack()
         for key, table in self.tables.items():
             assert edges is not None
             self.by_group.setdefault(key, []).append(Binned("binary", (Bins(edges, table, moments=True),)))
