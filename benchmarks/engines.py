@@ -2,6 +2,7 @@
 
     python benchmarks/engines.py                      # 10^8 rows, some 600 MB in a temporary folder
     python benchmarks/engines.py --rows 10000000      # a tenth of them; the bars are for the full size
+    python benchmarks/engines.py --general            # weights, groups and classes, 2·10^7 rows
     python benchmarks/engines.py --spark              # also a Spark cluster of one and of two workers; needs Java
     python benchmarks/engines.py --sketch             # also sketches, as ratios to ten bins made the same way
 
@@ -74,6 +75,96 @@ def duckdb_by_hand(path: Path) -> Any:
 
 def scanned(path: Path, engine: Any) -> Any:
     return tn.scan(path, label="y", score="p", engine=engine)
+
+
+CLASSES = [f"c{k}" for k in range(10)]
+
+
+def write_general(path: Path, n: int) -> None:
+    """Weights, a column of 100 groups, and ten classes beside score and label."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    kinds = {"p": pa.float32(), "y": pa.bool_(), "w": pa.float64(), "g": pa.int32(), "c": pa.int32()}
+    schema = pa.schema([*kinds.items(), *((name, pa.float64()) for name in CLASSES)])
+    with pq.ParquetWriter(path, schema) as file:
+        for start in range(0, n, GROUP):
+            m = min(GROUP, n - start)
+            p, odds = rng.beta(2, 5, m).astype(np.float32), rng.standard_exponential((m, len(CLASSES)))
+            columns = {"p": p, "y": rng.random(m) < p, "w": rng.random(m), "g": rng.integers(0, 100, m)}
+            columns |= {"c": rng.integers(0, len(CLASSES), m)}
+            columns |= dict(zip(CLASSES, (odds / odds.sum(axis=1, keepdims=True)).T, strict=True))
+            file.write_table(pa.table(columns).cast(schema), row_group_size=GROUP)
+
+
+def polars_general(path: Path) -> dict[str, Callable[[], Any]]:
+    """Group-bys as one would write them by hand."""
+    import polars as pl
+
+    def asked(rows: Any, *keys: str, n: Any, score: Any, events: Any) -> Any:
+        place = (pl.col("p") * 10).floor().cast(pl.Int64).alias("bin")
+        sums = [n.alias("n"), score.sum().alias("score"), events.sum().alias("events")]
+        return rows.group_by(place, *keys).agg(*sums).collect(engine="streaming")
+
+    rows, p, y, w = pl.scan_parquet(path), pl.col("p"), pl.col("y"), pl.col("w")
+    top = rows.with_columns(p=pl.max_horizontal(CLASSES))
+    top = top.with_columns(y=pl.coalesce(pl.when(pl.col(c) == p).then(k) for k, c in enumerate(CLASSES)) == pl.col("c"))
+    each = [(rows.select(pl.col(c).alias("p"), (pl.col("c") == k).alias("y"))) for k, c in enumerate(CLASSES)]
+    each = [part.with_columns(k=pl.lit(k)) for k, part in enumerate(each)]
+    return {
+        "weight": lambda: asked(rows, n=w.sum(), score=w * p, events=w * y),
+        "by": lambda: asked(rows, "g", n=pl.len(), score=p, events=y),
+        "confidence": lambda: asked(top, n=pl.len(), score=p, events=y),
+        "classwise": lambda: asked(pl.concat(each), "k", n=pl.len(), score=p, events=y),
+    }
+
+
+def duckdb_general(path: Path) -> dict[str, Callable[[], Any]]:
+    import duckdb
+
+    rows, place = duckdb.read_parquet(str(path)), "floor(p * 10)::INT AS bin"
+    names = ", ".join(CLASSES)
+    top = rows.project(f"greatest({names}) AS p, list_position([{names}], greatest({names})) = c + 1 AS y")
+    each = rows.project(f"unnest([{names}]) AS p, unnest(range({len(CLASSES)})) AS k, c").project("p, k, k = c AS y")
+    plain = "count(*), sum(p), sum(y::INT)"
+    return {
+        "weight": lambda: rows.aggregate(f"{place}, sum(w), sum(w * p), sum(w * y::INT)", "bin").fetchall(),
+        "by": lambda: rows.aggregate(f"g, {place}, {plain}", "g, bin").fetchall(),
+        "confidence": lambda: top.aggregate(f"{place}, {plain}", "bin").fetchall(),
+        "classwise": lambda: each.aggregate(f"k, {place}, {plain}", "k, bin").fetchall(),
+    }
+
+
+GENERAL: dict[str, dict[str, Any]] = {
+    "weight": {"label": "y", "score": "p", "weight": "w"},
+    "by": {"label": "y", "score": "p", "by": "g"},
+    "confidence": {"label": "c", "score": CLASSES, "kind": "confidence"},
+    "classwise": {"label": "c", "score": CLASSES},
+}
+
+
+def general(n: int, n_rounds: int) -> None:
+    """The ratio of scans with weights, groups and classes to a group-by written by hand; calls take turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        write_general(path, n)
+        print(f"{n:,} rows, {path.stat().st_size / 1e6:,.0f} MB of Parquet\n")
+        print("| engine | question | × by hand | (CPU) | at most | rows/s |\n|---|---|---|---|---|---|")
+        for engine, hand in (("polars", polars_general(path)), ("duckdb", duckdb_general(path))):
+            for question, by_hand in hand.items():
+                calls = [by_hand, lambda q=question, e=engine: tn.scan(path, engine=e, **GENERAL[q])]
+                for call in calls:
+                    call()
+                times = np.array([[timed(call) for call in calls] for _ in range(n_rounds)])
+                ratio = np.median(times[:, 1] / times[:, 0], axis=0)
+                cells = [
+                    f"{ratio[0]:.2f}",
+                    f"{ratio[1]:.2f}",
+                    f"{RATIO_BAR:g}",
+                    f"{n / np.median(times[:, 1, 0]):,.0f}",
+                ]
+                print(f"| {engine} | {question} | {' | '.join(cells)} |", flush=True)
 
 
 BARE: dict[str, Callable[[Path], Any]] = {"polars": polars_bare, "duckdb": duckdb_bare}
@@ -165,8 +256,9 @@ def spark_scaling(path: Path, folder: Path, n: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10**8)
+    parser.add_argument("--rows", type=int, help="10^8 by default, 2·10^7 with --general")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--general", action="store_true")
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--sketch", action="store_true")
     parser.add_argument("--measure", nargs=2, metavar=("ENGINE", "PATH"))
@@ -174,6 +266,10 @@ def main() -> None:
     if asked.measure:
         measure(*asked.measure)
         return
+    if asked.general:
+        general(asked.rows or 2 * 10**7, asked.rounds)
+        return
+    asked.rows = asked.rows or 10**8
     with tempfile.TemporaryDirectory() as folder:
         path, one = Path(folder, "rows.parquet"), Path(folder, "one.parquet")
         write(path, asked.rows)

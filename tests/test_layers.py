@@ -55,7 +55,7 @@ LIBRARIES = {
     "polars": {"cli", "engines"},
     "duckdb": {"engines"},
     "ibis": {"engines"},
-    "pyarrow": {"cli"},
+    "pyarrow": {"cli", "engines"},
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -239,3 +239,24 @@ def test_millions_of_rows_give_the_sums_of_their_parts(kernels):
     ]
     assert np.array_equal(whole, part[0] + part[1])
     assert whole[..., 0].sum() == n
+
+
+@pytest.mark.parametrize("edges", [width(10), np.array([0, 0.1, 0.7, 1])], ids=["width", "edges"])
+@pytest.mark.parametrize("label", LABEL_TYPES)
+def test_sums_of_groups_are_the_sums_of_each_group(kernels, edges, label):
+    p, y = data(20_000)
+    y, group = y.astype(label), np.random.default_rng(1).integers(0, 7, p.size).astype(np.uint16)
+    uniform = edges.size == 11
+    table = np.zeros((8, edges.size - 1, 2, 5), np.int64)
+    assert kernels.grouped_bin_sums(p, y, group, edges, table, uniform=uniform) == 0
+    for g in range(8):
+        assert (table[g] == sums(kernels, p[group == g], y[group == g], edges, uniform=uniform)).all()
+
+
+def test_sums_of_groups_refuse_what_sums_refuse(kernels):
+    edges, group = np.array([0.25, 0.5, 0.75]), np.zeros(1, np.uint16)
+    for p, y, status in ((0.3, 2.0, BAD_LABEL), (1.5, 1.0, BAD_SCORE), (0.1, 1.0, OUTSIDE_EDGES)):
+        table = np.zeros((1, 2, 2, 5), np.int64)
+        found = kernels.grouped_bin_sums(np.array([p]), np.array([y]), group, edges, table, uniform=False)
+        assert found & status
+        assert not table.any()

@@ -134,6 +134,32 @@ def test_a_skewed_partition_of_spark_changes_nothing(spark, name):
     run(one, spark.createDataFrame(one.table).repartition(4, "y"))
 
 
+# Spark looks into a.b, quotes with backticks, and takes p and P for one name.
+@pytest.mark.parametrize("name", ["*", "a.b", "a`b", "P", "c1"])
+def test_spark_takes_any_name_literally(spark, name):
+    table = pa.table([[0.1, 0.6], [0, 1], [1, 0]], names=[name, "y", "Y"])
+    rows = spark.createDataFrame(table)
+    assert tn.scan(rows, label="y", score=name) == tn.binned([0, 1], [0.1, 0.6])
+    assert tn.scan(rows, label="Y", score=name, bins=None) == tn.tally([1, 0], [0.1, 0.6])
+
+
+@pytest.mark.parametrize("name", ["*", "a.b", "a`b", "^p$", "a b", 'a"b', "P", "c1", "select"])
+def test_ibis_and_dask_take_any_name_literally(name):
+    table = pa.table([[0.1, 0.6], [0, 1], ["a", "b"]], names=[name, "y", "g"])
+    for rows in (
+        pytest.importorskip("ibis").memtable(table),
+        pytest.importorskip("dask.dataframe").from_pandas(table.to_pandas(), npartitions=2),
+    ):
+        assert tn.scan(rows, label="y", score=name) == tn.binned([0, 1], [0.1, 0.6])
+        assert sum(tn.scan(rows, label="y", score=name, by="g", bins=None).values()) == tn.tally([0, 1], [0.1, 0.6])
+
+
+def test_what_spark_raises_is_an_input_error(spark):
+    rows = spark.createDataFrame(pa.table({"p": [0.1], "y": [0]})).selectExpr("p", "y", "raise_error('boom') AS w")
+    with pytest.raises(tn.InputError, match=r"`source` \(DataFrame\) cannot be read: .*boom"):
+        tn.scan(rows, label="y", score="p", weight="w")
+
+
 N, PRIME, STEP = 3_000_000, 1_000_003, 7_919
 
 

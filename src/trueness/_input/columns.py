@@ -148,6 +148,7 @@ def _from_columns(frame: Any, name: str) -> Column:
 
 
 def _from_series(series: Any) -> Column:
+    series = series.alias("values")  # Polars reads some names as patterns, also of a Series
     missing = series.is_null().to_numpy().astype(bool)
     if not missing.any():
         return Column(series.to_numpy())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trueness._kernels import reference
 from trueness._kernels.grid import GRID_CELLS
 from trueness._kernels.library import bind, call, in_threads, shares, workers
-from trueness._kernels.reference import Floats, Ints, Labels, Scores
+from trueness._kernels.reference import Codes, Floats, Ints, Labels, Scores
 
 __all__ = [
     "bin_sums",
@@ -25,6 +25,7 @@ __all__ = [
     "classwise_sums",
     "events",
     "grid_moments",
+    "grouped_bin_sums",
     "logit_tops",
     "mass_sums",
     "pava",
@@ -44,6 +45,7 @@ Keys = NDArray[np.uint64]
 
 _count_events = bind("count_events", 2, c_int64, c_int64, POINTER(c_int64))
 _bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
+_grouped_bin_sums = bind("grouped_bin_sums", 5, c_int64, c_int64, c_int)
 _weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
 _grid_counts = bind("grid_counts", 3, c_int64, c_int64)
 _grid_sums = bind("grid_sums", 5, c_int64, c_int64, c_int, POINTER(c_int64))
@@ -99,6 +101,11 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
     status = _every_fault(in_threads(work, n_workers))
     table += tables.sum(axis=0)
     return status
+
+
+def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
+    """See :func:`trueness._kernels.reference.grouped_bin_sums`."""
+    return int(call(_grouped_bin_sums, (p, y, group, edges, table), 0, p.size, uniform))
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:

@@ -28,6 +28,7 @@ __all__ = [
     "classwise_sums",
     "events",
     "grid_moments",
+    "grouped_bin_sums",
     "logit_tops",
     "mass_sums",
     "pava",
@@ -46,6 +47,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Scores = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
+Codes = NDArray[np.uint16]
 
 # Half a dozen temporary arrays of one chunk stay below 1 MB, inside a second-level cache.
 _CHUNK = 16_384
@@ -86,6 +88,35 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
         status |= found
         if not found:
             _add_parts(table, _bin_of(p[rows], edges, uniform), y[rows], p[rows], moments)
+    return status
+
+
+def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
+    r"""Count and sum the scores of each group, bin and label, in whole numbers.
+
+    Parameters
+    ----------
+    p, y, edges, uniform
+        As for :func:`bin_sums`.
+    group : array of uint16, shape (n,)
+        The number of each row's group, below G.
+    table : array of int64, shape (G, B, 2, 5)
+        Added to: for each group what :func:`bin_sums` adds, with moments.
+
+    Returns
+    -------
+    int
+        Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
+    """
+    status = 0
+    n_bins = edges.size - 1
+    flat = table.reshape(-1, 2, 5)
+    for rows in _chunks(p.size):
+        found = _score_faults(p[rows], edges) | _label_faults(y[rows])
+        status |= found
+        if not found:
+            place = group[rows].astype(np.int64) * n_bins + _bin_of(p[rows], edges, uniform)
+            _add_parts(flat, place, y[rows], p[rows], True)
     return status
 
 

@@ -18,6 +18,7 @@ from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned
 from trueness.engines._gather import refuse_overflow
+from trueness.engines._named import plain_names, plainly_named
 from trueness.engines._question import Question
 from trueness.errors import InputError
 
@@ -45,13 +46,12 @@ def streamed(frame: Any, question: Question, schema: Any, rule: BinRule | Litera
         return None
     if not (label.is_numeric() or str(label) == "Boolean"):
         return None
-    native = nw.to_native(frame)
-    if frame.implementation is nw.Implementation.POLARS:
-        batches = _of_polars(native, question, schema)
-    elif frame.implementation is nw.Implementation.DUCKDB:
-        batches = _of_duckdb(native, question, schema)
-    else:
+    ways = {nw.Implementation.POLARS: _of_polars, nw.Implementation.DUCKDB: _of_duckdb}
+    if frame.implementation not in ways:
         return None
+    named, names = plainly_named(frame, question, schema, opaque=False), plain_names(frame)
+    plain = question._replace(label=names[question.label], scores=(names[question.scores[0]],))
+    batches = ways[frame.implementation](nw.to_native(named), plain, named.collect_schema())
     sums = GridSums() if isinstance(rule, str) else _BinSums(rule)
     try:
         for y, p in batches:

@@ -25,6 +25,7 @@ __all__ = [
     "good_of",
     "of_groups",
     "of_parts",
+    "rank_of",
     "value_of",
 ]
 
@@ -64,12 +65,12 @@ def of_groups(numbers: Columns, groups: list[Group]) -> Iterator[tuple[Group, Co
     which = np.array([places.setdefault(key, len(places)) for key in groups], dtype=np.int64)
     order = np.argsort(which, kind="stable")
     ends = np.searchsorted(which[order], np.arange(len(places) + 1))
-    for key in sorted(places, key=_rank):
+    for key in sorted(places, key=rank_of):
         rows = order[ends[places[key]] : ends[places[key] + 1]]
         yield key, {name: values[rows] for name, values in numbers.items()}
 
 
-def _rank(key: Group) -> tuple[Any, ...]:
+def rank_of(key: Group) -> tuple[Any, ...]:
     """Numbers by size, the rest as text, missing values last."""
     numeric = (bool, int, float)
     return tuple((v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v)) for v in key)

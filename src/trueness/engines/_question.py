@@ -1,14 +1,17 @@
 """What is asked of a source: which columns, which view of them, what to do with missing values."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._input.scores import row_sum_tolerance
+from trueness._tally.rules import BinRule
 from trueness._tally.views import View, check_kind
 from trueness.errors import InputError
 from trueness.typing import Kind, Missing
 
-__all__ = ["Question", "read_question"]
+__all__ = ["Asked", "Question", "read_question"]
+
+Asked: TypeAlias = BinRule | Literal["sketch"]
 
 
 class Question(NamedTuple):

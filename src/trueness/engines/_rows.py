@@ -7,6 +7,7 @@ row keeps its place with harmless values, so that no engine meets a cast or a lo
 
 from typing import Any, NamedTuple
 
+from trueness.engines._named import asked_columns, plain_names, plainly_named, refuse_same_names
 from trueness.engines._question import Question
 from trueness.errors import InputError
 
@@ -29,17 +30,20 @@ class Rows(NamedTuple):
 def chosen(frame: Any, question: Question) -> Any:
     """The schema, after a look whether every column is there and of a kind that can be read."""
     schema = frame.collect_schema()
-    asked = {"label": (question.label,), "score": question.scores, "by": question.by}
-    asked["weight"] = () if question.weight is None else (question.weight,)
+    asked = asked_columns(question)
     for argument, names in asked.items():
         for name in names:
             if name not in schema:
                 there = ", ".join(map(repr, list(schema)[:8])) + (", …" if len(schema) > 8 else "")
                 raise InputError(f"`{argument}` names no column {name!r}; the columns are {there}.")
+    refuse_same_names(frame, question)
     for argument in ("score", "weight"):
         for name in asked[argument]:
             if not _is_number(schema[name]):
                 raise InputError(f"`{argument}` column {name!r} must hold numbers; its type is {schema[name]}.")
+    for name in question.by:
+        if str(schema[name]).startswith(("List", "Array", "Struct")):
+            raise InputError(f"`by` column {name!r} must hold single values; its type is {schema[name]}.")
     return schema
 
 
@@ -52,47 +56,15 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     import narwhals.stable.v2 as nw
 
     schema = chosen(frame, question)
-    frame = _opaque(frame, question, schema)
-    columns = [nw.col(name).cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
-    label = _as_label(nw.col(question.label), schema[question.label], question.label, nw)
+    named = {name: nw.col(plain) for name, plain in plain_names(frame).items()}
+    columns = [named[name].cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
+    label = _as_label(named[question.label], schema[question.label], question.label, nw)
     columns.append(label.alias("t"))
     if question.weight is not None:
-        columns.append(nw.col(question.weight).cast(nw.Float64).alias("w"))
-    columns += [nw.col(name).alias(f"by{i}") for i, name in enumerate(question.by)]
-    raw = frame.select(*columns)
+        columns.append(named[question.weight].cast(nw.Float64).alias("w"))
+    columns += [named[name].alias(f"by{i}") for i, name in enumerate(question.by)]
+    raw = plainly_named(frame, question, schema).select(*columns)
     return raw, _label_order(raw, question, str(schema[question.label]))
-
-
-def _opaque(frame: Any, question: Question, schema: Any) -> Any:
-    """The frame as it must be asked.
-
-    DuckDB believes the least and greatest value that a Parquet file states for a column, which leave nan out, and
-    decides comparisons by them, through most functions, too. What is random it does not decide beforehand.
-    """
-    import narwhals.stable.v2 as nw
-
-    numbers = {*question.scores, question.label, *((question.weight,) if question.weight else ())}
-    if frame.implementation.is_ibis():
-        floats = [name for name in schema if name in numbers and str(schema[name]) in ("Float32", "Float64")]
-        return nw.from_native(_opaque_ibis(frame.to_native(), floats))
-    if not frame.implementation.is_duckdb():
-        return frame
-    asked = {*numbers, *question.by}
-    columns = []
-    for name in (name for name in schema if name in asked):
-        quoted = '"' + name.replace('"', '""') + '"'
-        is_float = name in numbers and str(schema[name]) in ("Float32", "Float64")
-        columns.append(f"{quoted} + 0 * random() AS {quoted}" if is_float else quoted)
-    return nw.from_native(frame.to_native().project(", ".join(columns)))
-
-
-def _opaque_ibis(table: Any, floats: list[str]) -> Any:
-    """The same for DuckDB behind Ibis."""
-    import ibis
-
-    if not floats or table.get_backend().name != "duckdb":
-        return table
-    return table.mutate([(table[name] + ibis.random() * 0).name(name) for name in floats])
 
 
 def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:

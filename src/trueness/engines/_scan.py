@@ -1,6 +1,5 @@
 """`scan`: the sums of rows that lie anywhere."""
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, TypeAlias, overload
 
@@ -16,12 +15,15 @@ from trueness._tally.tally import Binned, Tally
 from trueness.engines._bad import extreme_scores, settle_bad_rows
 from trueness.engines._batches import streamed
 from trueness.engines._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
+from trueness.engines._foreign import readable
 from trueness.engines._gather import Columns, Group, bins_of, cells_of, collected, of_groups, of_parts, refuse_outside
 from trueness.engines._grid import are_whole, fit_in_integers, grid_of, grid_query
 from trueness.engines._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
-from trueness.engines._question import Question, read_question
+from trueness.engines._objects import without_objects
+from trueness.engines._question import Asked, Question, read_question
 from trueness.engines._rows import Rows, chosen, rows_of
-from trueness.engines._source import PathEngine, is_path, opened
+from trueness.engines._source import PathEngine, opened
+from trueness.engines._wide_batches import batched
 from trueness.errors import InputError
 from trueness.typing import Ints, Kind, Missing
 
@@ -29,8 +31,6 @@ __all__ = ["scan"]
 
 Source: TypeAlias = Any
 """A frame, a relation, or a path."""
-
-Asked: TypeAlias = BinRule | Literal["sketch"]
 
 # Beyond so many edges, comparing with each costs more than a second group-by.
 _FEW_EDGES = 64
@@ -208,9 +208,8 @@ def scan(
     -----
     A score is placed as binary search on the float64 edges would place it; float32 columns are
     widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows
-    per bin. Weights enter as mantissa and exponent, so that their sums keep twelve digits, too, and do not
-    depend on the order of rows. Equal-mass bins without weights take two passes and no sort; so does a
-    sketch of rows whose weights are whole numbers, which has exact sums then.
+    per bin. Sums of weights keep twelve digits, too. Equal-mass bins without weights take two passes and no sort;
+    so does, in a group-by, a sketch of rows whose weights are whole numbers, which has exact sums then.
 
     Examples
     --------
@@ -226,10 +225,8 @@ def scan(
     """
     question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
     rule = _asked(bins)
-    if not is_path(source):
-        found = _scanned(opened(source, question, engine), question, rule)
-    else:
-        found = _of_path(source, question, engine, rule)
+    with readable(source):
+        found = _scanned(without_objects(opened(source, question, engine), question), question, rule)
     if by is None:
         whole: Tally | Binned | Sketch = found[()]
         return whole
@@ -246,23 +243,14 @@ def _asked(bins: BinsLike | Literal["sketch"] | None) -> Asked:
     return "sketch"
 
 
-def _of_path(source: Any, question: Question, engine: PathEngine, rule: Asked) -> dict[Group, Any]:
-    try:
-        return _scanned(opened(source, question, engine), question, rule)
-    except Exception as reason:
-        home, name = type(reason).__module__.partition(".")[0], type(reason).__name__
-        if home not in ("polars", "duckdb", "_duckdb") and (home, name) != ("narwhals", "ComputeError"):
-            raise
-        names = source if isinstance(source, list | tuple) else [source]
-        first = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
-        raise InputError(f"`source` {os.fspath(names[0])!r} cannot be read: {first}") from reason
-
-
 def _scanned(frame: Any, question: Question, rule: Asked) -> dict[Group, Any]:
     schema = chosen(frame, question)
     quick = _in_memory(frame, question, rule) or streamed(frame, question, schema, rule)
     if quick is not None:
         return {(): quick}
+    found = batched(frame, question, schema, rule)
+    if found is not None:
+        return found
     # Polars fuses what it is asked lazily; eagerly, each step would be a copy of every row.
     frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
@@ -286,11 +274,13 @@ def _in_memory(frame: Any, question: Question, rule: Asked) -> Tally | Binned | 
 
     if not isinstance(frame, nw.DataFrame) or question.by:
         return None
-    y = nw.to_native(frame.get_column(question.label))
-    p = frame.get_column(question.scores[0]) if question.binary else frame.select(*question.scores)
+    columns: dict[str, Any] = dict(zip(frame.columns, frame.iter_columns(), strict=True))
+    y = nw.to_native(columns[question.label])
+    matrix: Any = frame.select(*[columns[name] for name in question.scores])
+    p = columns[question.scores[0]] if question.binary else matrix
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
-        options["sample_weight"] = nw.to_native(frame.get_column(question.weight))
+        options["sample_weight"] = nw.to_native(columns[question.weight])
     if not question.binary:
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
     try:

@@ -1,12 +1,13 @@
 """Anything rows may lie in → a frame that narwhals can ask."""
 
-import glob
 import os
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from trueness.engines import _duckdb_files, _polars_files
+from trueness.engines._files import local_files
 from trueness.engines._question import Question
 from trueness.errors import InputError, MissingLibraryError
 
@@ -52,7 +53,8 @@ def _several(source: Any) -> Iterable[Any]:
 
 
 def _of_files(paths: list[str], question: Question, engine: PathEngine) -> Any:
-    suffixes = {_suffix(_checked(path)) for path in paths}
+    files = local_files(paths)
+    suffixes = {_suffix(file) for file in files}
     if len(suffixes) > 1:
         raise InputError(f"`source` must name files of one type; got {', '.join(sorted(suffixes))}.")
     (suffix,) = suffixes
@@ -60,24 +62,20 @@ def _of_files(paths: list[str], question: Question, engine: PathEngine) -> Any:
         raise InputError(
             f"`source` as a path must end in .parquet, .pq, .csv or .tsv (text also .gz); got {paths[0]!r}."
         )
-    numbers = [*question.scores, *([question.weight] if question.weight else [])]
-    return (_by_polars if _library(engine) == "polars" else _by_duckdb)(paths, suffix, numbers)
+    reader: Any = _polars_files if _library(engine) == "polars" else _duckdb_files
+    if suffix in _PARQUET:
+        return reader.scan_parquet(files, question)
+    numbers = {*question.scores, *([question.weight] if question.weight is not None else [])}
+    # A group is what stands in the file: 007 and 7 are two, and what comes late may be text.
+    texts = {*question.by} - {question.label}
+    if any(isinstance(label, str) for label in question.labels or (question.pos_label,)):
+        texts.add(question.label)
+    return reader.scan_text(files, _TEXT[suffix], question, texts - numbers, numbers)
 
 
 def _suffix(path: str) -> str:
     name = Path(path.lower())
     return Path(name.stem).suffix if name.suffix in _PACKED else name.suffix
-
-
-def _checked(path: str) -> str:
-    """The path, if it names a file that is there; what has a scheme is left to the engine."""
-    if "://" in path or Path(path).is_file():
-        return path
-    if Path(path).is_dir():
-        raise InputError(f"`source` {path!r} is a folder; name its files, as in {str(Path(path, '*.parquet'))!r}.")
-    if not glob.glob(path, recursive=True):  # noqa: PTH207  # a pattern may be absolute
-        raise InputError(f"`source` {path!r} names no file.")
-    return path
 
 
 def _library(engine: PathEngine) -> str:
@@ -89,26 +87,3 @@ def _library(engine: PathEngine) -> str:
         f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: "
         f"`pip install 'trueness[{'files' if names[0] == 'polars' else 'duckdb'}]'`."
     )
-
-
-def _by_polars(paths: list[str], suffix: str, numbers: list[str]) -> Any:
-    import polars as pl
-
-    if suffix in _PARQUET:
-        return pl.scan_parquet(paths)
-    names = pl.scan_csv(paths, separator=_TEXT[suffix], infer_schema_length=0).collect_schema().names()
-    # A column of scores may begin with whole numbers; it must not be taken for integers.
-    wide: Any = {name: pl.Float64 for name in numbers if name in names}
-    return pl.scan_csv(paths, separator=_TEXT[suffix], schema_overrides=wide, infer_schema_length=10_000)
-
-
-def _by_duckdb(paths: Any, suffix: str, numbers: list[str]) -> Any:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
-    if suffix in _PARQUET:
-        return connection.read_parquet(paths, union_by_name=True)  # else later files are cast to the types of the first
-    names = connection.read_csv(paths, sep=_TEXT[suffix], all_varchar=True, union_by_name=True).columns
-    wide = {name: "DOUBLE" for name in numbers if name in names}
-    return connection.read_csv(paths, sep=_TEXT[suffix], dtype=wide, sample_size=100_000, union_by_name=True)

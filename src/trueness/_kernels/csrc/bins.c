@@ -45,3 +45,37 @@ EXPORT int bin_sums(const array *p, const array *y, const array *edges, const ar
         slots_close(&s);
     return status;
 }
+
+/* The same for the bins of many groups at once: table[group, bin, label, column]. */
+EXPORT int grouped_bin_sums(const array *p, const array *y, const array *group, const array *edges, const array *table,
+                            int64_t start, int64_t stop, int uniform)
+{
+    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]) || !is_array(group, 'u', 2, p->shape[0]) ||
+        !is_array(edges, 'f', 8, edges->shape[0]) || edges->shape[0] < 2 ||
+        !is_array(table, 'i', 8, table->shape[0] * (edges->shape[0] - 1) * 2 * COLUMNS))
+        return WRONG_ARRAY;
+    ruler r = make_ruler(edges, uniform);
+    rows block;
+    int64_t *sums = table->data, of_group = 2 * r.n_bins * COLUMNS;
+    int32_t guide[GUIDE_CELLS + 1];
+    uint32_t offset[BLOCK];
+    int status = 0;
+    if (!uniform && stop - start >= GUIDE_ROWS)
+        make_guide(&r, guide);
+    for (; start < stop; start += BLOCK) {
+        const uint16_t *g = (const uint16_t *)group->data + start;
+        int m = (int)smaller(BLOCK, stop - start);
+        int found = load_rows(&block, p, y, start, m);
+        found |= outside_edges(&r, block.score, m);
+        for (int i = 0; i < m; i++)
+            if (g[i] >= table->shape[0])
+                return WRONG_ARRAY;
+        status |= found;
+        if (found)
+            continue;
+        place_block(&r, block.score, block.label, m, COLUMNS, offset);
+        for (int i = 0; i < m; i++)
+            add_row(sums + g[i] * of_group + offset[i], block.score[i], 1);
+    }
+    return status;
+}

@@ -1,0 +1,46 @@
+"""Files read by DuckDB, which fills in columns that a file lacks, and takes names in any case: both are looked at."""
+
+from typing import Any
+
+from trueness.engines._files import escaped, header_of, is_remote, refuse_absent, refuse_repeated
+from trueness.engines._question import Question
+
+__all__ = ["scan_parquet", "scan_text"]
+
+
+def scan_parquet(files: list[str], question: Question) -> Any:
+    """A relation of all rows."""
+    connection = _connection()
+    literal = [escaped(file) for file in files]
+    if len(files) > 1 and not any(map(is_remote, files)):
+        names: dict[str, list[str]] = {}
+        told = connection.execute("SELECT file_name, name FROM parquet_schema(?)", [literal]).fetchall()
+        for file, name in told:
+            names.setdefault(file, []).append(name)
+        refuse_absent({file: found[1:] for file, found in names.items()}, question)  # the first is the root
+    return connection.read_parquet(literal, union_by_name=True)  # else later files are cast to the types of the first
+
+
+def scan_text(files: list[str], separator: str, question: Question, texts: set[str], numbers: set[str]) -> Any:
+    """A relation of all rows; `texts` and `numbers` are columns whose types are known beforehand."""
+    connection = _connection()
+    headers = {file: None if is_remote(file) else header_of(file, separator) for file in files}
+    told = {file: header for file, header in headers.items() if header is not None}
+    for file, header in told.items():
+        refuse_repeated(header, question, file)
+    # Blanks around a name are no part of it for DuckDB.
+    trimmed = {file: dict.fromkeys([*header, *map(str.strip, header)]) for file, header in told.items()}
+    refuse_absent(trimmed, question)
+    literal: Any = [escaped(file) for file in files]
+    options: dict[str, Any] = {"sep": separator, "header": True, "union_by_name": True}
+    names = connection.read_csv(literal, all_varchar=True, **options).columns
+    known = {name: "VARCHAR" for name in names if name in texts} | {name: "DOUBLE" for name in names if name in numbers}
+    return connection.read_csv(literal, dtype=known, sample_size=100_000, **options)
+
+
+def _connection() -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
+    return connection

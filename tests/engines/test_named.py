@@ -1,0 +1,98 @@
+"""Columns are found by their very names, whatever an engine reads into a name."""
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import trueness as tn
+
+P, Y, W, G = [0.1, 0.6, 0.7, 0.9], [0, 1, 0, 1], [1.0, 2.0, 0.5, 1.0], ["a", "b", "a", "b"]
+NAMES = ["*", "^p$", "^.*$", "a b", "a.b", "a`b", 'a"b', "a'b", "a\\b", "😀", "p", "y", "ok", "place", "cell", "by0"]
+NAMES += ["x0", "t", "w", "part", "c0", "n", "select", "{p}", "$p", "\n"]
+QUESTIONS = {
+    "bins": {},
+    "distinct": {"bins": None},
+    "weight": {"weight": 2},
+    "by": {"by": 3},
+    "event": {"pos_label": 1},
+}
+
+
+def of_duckdb(table):
+    connection = duckdb.connect()
+    connection.register("rows", table)
+    return connection.sql("from rows")
+
+
+ENGINES = {
+    "polars": lambda table: pl.from_arrow(table).lazy(),
+    "polars in memory": pl.from_arrow,
+    "duckdb": of_duckdb,
+    "pandas": lambda table: table.to_pandas(),
+    "pyarrow": lambda table: table,
+}
+
+
+def ask(source, names, question):
+    options = {key: names[value] if key in ("weight", "by") else value for key, value in question.items()}
+    return tn.scan(source, label=names[1], score=names[0], **options)
+
+
+def check(source, names, question, wanted=None):
+    found, wanted = (
+        ask(source, names, question),
+        wanted or ask(pa.table([P, Y, W, G], names=list("pywg")), "pywg", question),
+    )
+    if "weight" in question:
+        assert found.parts[0].sum_score == pytest.approx(wanted.parts[0].sum_score, rel=1e-12)
+    else:
+        assert found == wanted
+
+
+@pytest.mark.parametrize("role", range(4), ids=["score", "label", "weight", "by"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_any_name_is_taken_literally(engine, role):
+    questions = list(QUESTIONS.values()) if role < 2 else [QUESTIONS[("weight", "by")[role - 2]]]
+    for i, name in enumerate(NAMES):
+        names = ["zz0", "zz1", "zz2", "zz3"]
+        names[role] = name
+        # What may be a pattern is asked everything; of the others, each a question in turn.
+        for question in questions if i < 3 else [questions[i % len(questions)]]:
+            check(ENGINES[engine](pa.table([P, Y, W, G], names=names)), names, question)
+
+
+@pytest.mark.parametrize(
+    "names", [["x0", "t", "w", "by0"], ["t", "x0", "by0", "w"], ["y", "p", "c0", "c1"], ["c1", "c0", "y", "p"]]
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_like_our_own_do_not_change_places(engine, names):
+    for question in QUESTIONS.values():
+        check(ENGINES[engine](pa.table([P, Y, W, G], names=names)), names, question)
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_an_empty_name_is_a_name(question):
+    check(pl.LazyFrame({"": P, "y": Y, "w": W, "g": G}), ["", "y", "w", "g"], question)
+    check(pd.DataFrame({"": P, "y": Y, "w": W, "g": G}), ["", "y", "w", "g"], question)
+
+
+# DuckDB takes y and Y for one name, and would answer with the first.
+@pytest.mark.parametrize("bins", [10, None])
+def test_names_that_differ_in_case_are_two(bins):
+    rows = "select 0.5 as p, 1 as y, 0 as Y"
+    for label, event in (("y", 1), ("Y", 0)):
+        found = tn.scan(duckdb.sql(rows), label=label, score="p", bins=bins)
+        assert found.parts[0].events.sum() == event
+        assert found == tn.scan(pl.LazyFrame({"p": [0.5], "y": [1], "Y": [0]}), label=label, score="p", bins=bins)
+
+
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(tn.InputError, match="`label` must name one column; `source` has 2 columns named 'y'"):
+        tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as y"), label="y", score="p")
+    assert tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as z, 1 as z"), label="y", score="p").n == 1
+
+
+def test_a_series_whose_name_is_a_pattern_is_read():
+    assert tn.tally(pl.Series("*", Y), pl.Series("^p$", P)) == tn.tally(Y, P)
