@@ -248,3 +248,11 @@ def test_signatures_spell_out_the_row_options():
         assert parameters["kind"].default == "classwise"
         assert {"labels", "pos_label", "sample_weight", "missing", "from_logits"} <= parameters.keys()
         assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_t_tests_of_weighted_rows_that_all_came_true_refute_every_score_but_one(seed):
+    """The effective number of events is that of rows, to the last bit."""
+    y, p = np.repeat([0, 1], 9), np.repeat([1e-10, 1 - 1e-10], 9)
+    w = np.random.default_rng(seed).random(18)
+    assert tn.tce(y, p, sample_weight=w, bins=2, test="t") == 100
