@@ -43,12 +43,19 @@ CASES = {
     "gce, squared": (tn.gce, {"loss": "squared", "norm": "l2"}),
     "gce, squared, max": (tn.gce, {"loss": "squared", "norm": "max", "bins": 5}),
     "gce, rejection": (tn.gce, {"loss": "rejection", "bins": 3}),
+    "gce, rejection, l2": (tn.gce, {"loss": "rejection", "bins": 3, "norm": "l2", "alpha": 0.3}),
+    "gce, rejection, max": (tn.gce, {"loss": "rejection", "bins": tn.EqualMass(4), "norm": "max", "alpha": 0.3}),
+    "gce, rejection, t": (tn.gce, {"loss": "rejection", "bins": 3, "norm": 3.5, "test": "t"}),
     "squared ece": (tn.squared_ece, {}),
     "squared ece, mass": (tn.squared_ece, {"bins": tn.EqualMass(5)}),
     "squared ece, ten": (tn.squared_ece, {"bins": 10}),
     "tce": (tn.tce, {"bins": 5}),
     "tce, mass": (tn.tce, {"bins": tn.EqualMass(3), "alpha": 0.3}),
     "tce, ten": (tn.tce, {"bins": 10, "alpha": 0.5}),
+    "tce, t": (tn.tce, {"bins": 5, "test": "t"}),
+    "tce, t, mass": (tn.tce, {"bins": tn.EqualMass(3), "alpha": 0.3, "test": "t"}),
+    "tce, variance": (tn.tce, {"bins": 10, "test": "t-variance-for-deviation"}),
+    "tce, variance, mass": (tn.tce, {"bins": tn.EqualMass(4), "test": "t-variance-for-deviation"}),
     "brier": (tn.brier, {}),
     "log loss": (tn.log_loss, {}),
     "observed / expected": (tn.observed_expected, {}),
@@ -110,18 +117,50 @@ def test_whole_weights_are_repetition(case, rows, seed):
     inside(found, measure(*repeated) if named else measure(*repeated, **options))
 
 
-FRACTIONAL = ["ece", "ece, l2", "ece, two edges in one cell", "mce", "gce, squared", "brier", "log loss"]
+def takes_any_weights(measure, options):
+    """The binomial test and the squared error of repeated rows are of whole numbers."""
+    counts = measure is tn.tce or options.get("loss") == "rejection"
+    return measure is not tn.squared_ece and ("test" in options or not counts)
 
 
-@pytest.mark.parametrize("case", FRACTIONAL)
+ANY_WEIGHTS = {name: case for name, case in (CASES | NAMED).items() if takes_any_weights(*case)}
+# Random; as good as equal, so that cuts of equal mass fall on ends of cells; and far from equal.
+WEIGHTS = [
+    lambda rng, n: rng.random(n),
+    lambda rng, n: rng.choice([0.1, 0.3, 0.7], n),
+    lambda rng, n: np.full(n, 0.1),
+    lambda rng, n: np.exp(5 * rng.standard_normal(n)),
+]
+
+
+@pytest.mark.parametrize("case", ANY_WEIGHTS)
 @settings(max_examples=20)
-@given(rows=rows, seed=st.integers(0, 99))
-def test_fixed_edges_have_limits_with_any_weights(case, rows, seed):
-    measure, options = CASES[case]
+@given(rows=rows, weights=st.sampled_from(WEIGHTS), seed=st.integers(0, 99))
+def test_any_weights_have_limits(case, rows, weights, seed):
+    measure, options = ANY_WEIGHTS[case]
     y, p = arrays(rows)
-    w = np.random.default_rng(seed).random(y.size)
-    sketch = tn.sketch(y, p, sample_weight=w)
-    inside(tn.bounded(measure, sketch, **options), measure(y, p, sample_weight=w, **options))
+    w = weights(np.random.default_rng(seed), y.size)
+    sketch, named = tn.sketch(y, p, sample_weight=w), case in NAMED
+    found = tn.bounded(case.partition(",")[0] if named else measure, sketch, **options)
+    inside(found, measure(y, p, sample_weight=w, **({} if named else options)))
+
+
+IMPORTANCE = {"default": {}, "ten": {"bins": 10}, "mass": {"bins": tn.EqualMass(4)}, "16": {"bins": 16}}
+
+
+@pytest.mark.parametrize("case", IMPORTANCE)
+@settings(max_examples=30)
+@given(
+    rows=rows,
+    weights=st.sampled_from([None, lambda rng, n: rng.integers(1, 5, n), *WEIGHTS]),
+    seed=st.integers(0, 99),
+)
+def test_so_has_the_squared_error_of_rows_that_matter_unequally(case, rows, weights, seed):
+    options = {"weight_type": "importance"} | IMPORTANCE[case]
+    y, p = arrays(rows)
+    w = None if weights is None else weights(np.random.default_rng(seed), y.size)
+    found = tn.bounded(tn.squared_ece, tn.sketch(y, p, sample_weight=w), **options)
+    inside(found, tn.squared_ece(y, p, sample_weight=w, **options))
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
@@ -231,9 +270,7 @@ MANY = demo(500)
     [
         (tn.tce, {}, "No limits are known for BlockIsotonic bins of a sketch"),
         (tn.ece, {"bins": tn.Isotonic()}, "No limits are known for Isotonic bins"),
-        (tn.tce, {"bins": 10, "test": "t"}, "No limits are known for t tests"),
-        (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute' or 'squared'"),
-        (tn.squared_ece, {"weight_type": "importance"}, "No limits are known for `weight_type='importance'`"),
+        (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute', 'squared' or 'rejection'"),
         (tn.calibration_slope, {}, r"No limits are known for 'calibration_slope' of a sketch\. They are for ece"),
         ("cox", {}, "No limits are known for 'cox'"),
         (lambda s: 1.0, {}, "No limits are known for '<lambda>'"),
@@ -244,14 +281,6 @@ MANY = demo(500)
 def test_what_has_no_limits_is_refused_with_the_reason(measure, options, message):
     with pytest.raises(tn.InputError, match=message):
         tn.bounded(measure, tn.sketch(*MANY), **options)
-
-
-def test_what_has_no_limits_with_fractional_weights_is_refused():
-    s = tn.sketch(*MANY, sample_weight=np.full(500, 0.5))
-    with pytest.raises(tn.InputError, match="bins of equal mass with weights that are not whole"):
-        tn.bounded(tn.ace, s)
-    with pytest.raises(tn.InputError, match="isotonic fits with weights that are not whole"):
-        tn.bounded("miscalibration", s)
 
 
 def test_edges_that_may_leave_rows_out_are_refused():

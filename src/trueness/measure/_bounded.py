@@ -14,13 +14,15 @@ from trueness.measure._binned import ace, ece, mce
 from trueness.measure._corp import corp
 from trueness.measure._cuts import Cuts, at_edges, at_masses, spread_of
 from trueness.measure._gce import gce
+from trueness.measure._importance_bounds import importance
 from trueness.measure._line import calibration_intercept, logits, observed_expected
+from trueness.measure._mass_cuts import at_float_masses
 from trueness.measure._norm import checked_norm
+from trueness.measure._rejection_bounds import rejection_norm
 from trueness.measure._scores import brier, log_loss
 from trueness.measure._smooth import smooth_ece
 from trueness.measure._squared import default_width, squared_ece
 from trueness.measure._tce import tce
-from trueness.measure._tested_bounds import refuted
 from trueness.results import Bounded
 
 __all__ = ["bounded"]
@@ -59,9 +61,8 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     Sums over whole cells are exact, so that only cells that an edge cuts, and the order inside cells, are in doubt. A
     cell whose least and greatest score agree is in no doubt at all: scores of two decimals, say, are exact.
     For some measures no limits are known, and this says so: bins that look at the labels
-    (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), t tests, importance
-    weights, a loss or a measure of your own, and the calibration slope. With weights that are not whole numbers, bins
-    need fixed edges.
+    (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), a loss or a measure of
+    your own, and the calibration slope.
 
     Examples
     --------
@@ -100,9 +101,7 @@ def _over_parts(sketch: Sketch, of: Callable[[GridCells], Ends]) -> Ends:
 
 def _cuts(part: GridCells, rule: BinRule) -> Cuts:
     if isinstance(rule, EqualMass):
-        if not part.exact:
-            raise InputError("No limits are known for bins of equal mass with weights that are not whole numbers.")
-        return at_masses(part, rule)
+        return at_masses(part, rule) if part.exact else at_float_masses(part, rule)
     edges = rule.fixed_edges
     if edges is None:
         raise InputError(
@@ -141,28 +140,27 @@ def _mce(sketch: Sketch, options: Options) -> Ends:
 
 def _gce(sketch: Sketch, options: Options) -> Ends:
     loss, norm = options.get("loss", "absolute"), checked_norm(options.get("norm", "l1"))
-    if loss == "rejection" and norm == 1:
-        return _tce(sketch, {"bins": 10, **options})
-    if not isinstance(loss, str) or loss == "rejection":
-        raise InputError("`loss` must be 'absolute' or 'squared', or 'rejection' with norm='l1', to have limits.")
+    if loss == "rejection":
+        return _tce(sketch, {"bins": 10, **options}, norm)
+    if not isinstance(loss, str):
+        raise InputError("`loss` must be 'absolute', 'squared' or 'rejection' to have limits.")
     return _errors(sketch, as_rule(options.get("bins", 10)), 1 if loss == "absolute" else 2, norm)
 
 
 def _squared_ece(sketch: Sketch, options: Options) -> Ends:
-    if options.get("weight_type", "frequency") != "frequency":
-        raise InputError("No limits are known for `weight_type='importance'` of a sketch.")
     bins = options.get("bins")
+    if options.get("weight_type", "frequency") == "importance":
+        by_rows = default_width(sketch.n) if bins is None else as_rule(bins)
+        return _over_parts(sketch, lambda part: importance(part, _cuts(part, by_rows), by_rows))
     rule = BySize(default_width).rule(sketch.weight) if bins is None else as_rule(bins)
     return _over_parts(sketch, lambda part: _bin_bounds.debiased(_cuts(part, rule)))
 
 
-def _tce(sketch: Sketch, options: Options) -> Ends:
+def _tce(sketch: Sketch, options: Options, norm: float = 1) -> Ends:
     bins = options.get("bins")
     rule = BlockIsotonic() if bins is None else as_rule(bins)
-    if options.get("test", "binomial") != "binomial":
-        raise InputError("No limits are known for t tests of a sketch; `test='binomial'` has them.")
-    alpha = float(options.get("alpha", 0.05))
-    return _over_parts(sketch, lambda part: refuted(part, _cuts(part, rule), rule, alpha))
+    alpha, test = float(options.get("alpha", 0.05)), options.get("test", "binomial")
+    return _over_parts(sketch, lambda part: rejection_norm(part, _cuts(part, rule), rule, alpha, test, norm))
 
 
 def _brier(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
@@ -224,8 +222,6 @@ def _part_of_score(name: str) -> Callable[[Sketch, Options], Ends]:
         rule = options.get("score", "brier")
 
         def of(part: GridCells) -> Ends:
-            if not part.exact:
-                raise InputError("No limits are known for isotonic fits with weights that are not whole numbers.")
             cells, n = spread_of(part), float(part.weight.sum())
             fit = _order_bounds.fitted_score(cells, rule)
             if name == "discrimination":
