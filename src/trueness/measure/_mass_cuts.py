@@ -46,17 +46,16 @@ def mass_cuts(part: GridCells, rule: EqualMass) -> MassCuts:
 def at_float_masses(part: GridCells, rule: EqualMass) -> Cuts:
     """Limits of the sums below cuts of equal mass, for weights that are not whole numbers."""
     cells, cuts = spread_of(part), mass_cuts(part, rule)
-    ends = []
-    for at, least in ((cuts.first, cuts.least), (cuts.last, np.where(cuts.last > cuts.first, 0.0, cuts.least))):
+    found, at, least = None, cuts.first, cuts.least
+    for _ in range(int((cuts.last - cuts.first).max(initial=0)) + 1):
         here = Spread(*(column[at] for column in cells))
-        ends.append(_stacked(cells, at, _lowest(here, least)))
-    # Cells between the first and the last weigh less than the doubt, as does what sums are rounded by.
-    room = 2 * DOUBT * float(cells.n.sum())
-    return Cuts(*(_hull(a, b, room) for a, b in zip(*ends, strict=True)))
+        piece = _stacked(cells, at, _lowest(here, least))
+        found = piece if found is None else Cuts(*(_hull(a, b) for a, b in zip(found, piece, strict=True)))
+        least = np.where(at < cuts.last, 0.0, least)
+        at = np.minimum(at + 1, cuts.last)
+    assert found is not None
+    return found
 
 
-def _hull(a: Range, b: Range, room: float) -> Range:
-    """From the least to the greatest of two ranges, and somewhat further; what lies below no cut, or all, is known."""
-    low, high = np.minimum(a.low, b.low) - room, np.maximum(a.high, b.high) + room
-    low[[0, -1]], high[[0, -1]] = a.low[[0, -1]], a.high[[0, -1]]
-    return Range(low, high)
+def _hull(a: Range, b: Range) -> Range:
+    return Range(np.minimum(a.low, b.low), np.maximum(a.high, b.high))
