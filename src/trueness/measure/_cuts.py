@@ -11,12 +11,15 @@ import numpy as np
 
 from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import EqualMass
+from trueness.measure._below import Moments, share_below
 from trueness.typing import Bools, Floats, Ints
 
 __all__ = ["Cuts", "Range", "Spread", "at_edges", "at_masses", "cells_cut", "spread_of"]
 
 # Above what cutting scores to 2⁻⁵³ and rounding their sums can do to a mean, or to a mean of squares.
 _ROUNDING = 2.0**-50
+# Above what adding floats does to a sum, relatively.
+_ROUNDING_OF_FLOATS = 2.0**-40
 
 
 class Range(NamedTuple):
@@ -103,11 +106,9 @@ def _partly(cell: Spread, edge: Floats, *, whole: bool) -> list[Range]:
     """Limits of the sums over the rows of a cell that lie below an edge, one cell and edge per row."""
     below = np.nextafter(edge, 0)
     n, total, low, high = cell.n, cell.sum_score, cell.low, cell.high
-    # As many as the mean allows: with more of them below the edge it would be lower, with fewer higher.
-    error = n * _ROUNDING
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = (n * high - total + error) / (high - below)
-        least = (n * edge - total - error) / (edge - low)
+    some, error = np.where(n > 0, n, 1), np.broadcast_to(_ROUNDING, n.shape) if whole else _ROUNDING_OF_FLOATS * high
+    moments = Moments(total / some, error, cell.square / some, error if whole else error * high, low, high)
+    least, most = (n * share for share in share_below(moments, edge))
     if whole:
         most, least = np.floor(most + 1e-9), np.ceil(least - 1e-9)
     cut = (low < edge) & (high >= edge)
