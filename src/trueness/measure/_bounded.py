@@ -12,11 +12,11 @@ from trueness.measure import _bin_bounds, _line_bounds, _order_bounds, _score_bo
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._binned import ace, ece, mce
 from trueness.measure._corp import corp
-from trueness.measure._cuts import Cuts, at_edges, at_masses, spread_of
+from trueness.measure._cuts import Cuts, at_edges, spread_of
 from trueness.measure._gce import gce
 from trueness.measure._importance_bounds import importance
 from trueness.measure._line import calibration_intercept, calibration_slope, logits, observed_expected
-from trueness.measure._mass_cuts import at_float_masses
+from trueness.measure._mass_cuts import at_float_masses, at_whole_masses
 from trueness.measure._norm import checked_norm
 from trueness.measure._rejection_bounds import rejection_norm
 from trueness.measure._scores import brier, log_loss
@@ -103,7 +103,7 @@ def _over_parts(sketch: Sketch, of: Callable[[GridCells], Ends]) -> Ends:
 
 def _cuts(part: GridCells, rule: BinRule) -> Cuts:
     if isinstance(rule, EqualMass):
-        return at_masses(part, rule) if part.exact else at_float_masses(part, rule)
+        return at_whole_masses(part, rule) if part.exact else at_float_masses(part, rule)
     edges = rule.fixed_edges
     if edges is None:
         raise InputError(
