@@ -263,7 +263,7 @@ def test_where_a_cell_may_separate_the_classes_the_slope_has_no_limits():
         p = np.array([0.1, *(0.3 + 2**-12 * np.array([0, 1, last, 2.1, 3, 4])), 0.9])
         assert math.isfinite(tn.calibration_slope(y, p)) == finite
         found = tn.bounded(tn.calibration_slope, tn.sketch(y, p))
-        assert (found.low, found.high) == (-math.inf, math.inf)
+        assert (found.low, found.high, found.error) == (-math.inf, math.inf, math.inf)
 
 
 def test_where_no_cell_has_both_classes_the_slope_surely_has_no_estimate():

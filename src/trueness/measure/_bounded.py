@@ -90,9 +90,11 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     exact = all(part.exact for part in sketch.parts)
     room = (_ROUNDING if exact else _ROUNDING_OF_FLOATS) * max(1.0, abs(value) if math.isfinite(value) else 1.0)
     low, high = low - room, high + room
-    if not math.isnan(value):
+    if math.isnan(value):
+        error = math.nan if math.isnan(low) else math.inf
+    else:
         value = min(max(value, low), high)
-    error = 0.0 if value == low == high else max(high - value, value - low)
+        error = 0.0 if value == low == high else max(high - value, value - low)
     return Bounded(value, low, high, error, name, sketch.n)
 
 
