@@ -168,7 +168,9 @@ def test_so_has_the_squared_error_of_rows_that_matter_unequally(case, rows, weig
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
-@pytest.mark.parametrize("measure", [tn.ece, tn.ace, tn.brier, tn.log_loss, tn.smooth_ece])
+@pytest.mark.parametrize(
+    "measure", [tn.ece, tn.ace, tn.brier, tn.log_loss, tn.smooth_ece, tn.calibration_slope, tn.calibration_intercept]
+)
 def test_matrices_are_averaged_as_the_measure_is(measure, kind):
     rng = np.random.default_rng(1)
     P = rng.dirichlet([0.5, 1, 2], 400)

@@ -13,7 +13,7 @@ __all__ = ["importance"]
 
 # Above what products of sums are off by, relative to the squared weight of a bin; and differences of sums of floats,
 # relative to the weight of all rows.
-_ROUNDING = 2.0**-44
+_ROUNDING = 2.0**-40
 
 
 def importance(part: GridCells, cuts: Cuts, rule: BinRule) -> Ends:
