@@ -32,3 +32,12 @@ def test_two_scores_are_told_apart():
     low, high = share_below(moments(np.array([0.25, 0.25, 0.25, 0.75])), np.array([0.5]))
     assert low[0] == pytest.approx(0.75)
     assert high[0] == pytest.approx(0.75)
+
+
+def test_the_squares_of_the_smallest_scores_say_nothing():
+    """Of 1e-300, 2e-300 and 9e-300 two lie below 5e-300; the mean alone allows one or more."""
+    one = np.ones(1)
+    x = np.array([1e-300, 2e-300, 9e-300])
+    known = Moments(one * x.mean(), one * 0, one * (x**2).mean(), one * 0, one * x[0], one * x[-1])
+    low, high = share_below(known, np.array([5e-300]))
+    assert low[0] <= 2 / 3 <= high[0]

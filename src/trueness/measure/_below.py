@@ -13,6 +13,9 @@ from trueness.typing import Floats
 
 __all__ = ["Moments", "share_below"]
 
+# Squares of smaller numbers lose digits to underflow.
+_SQUARABLE = 1e-140
+
 
 class Moments(NamedTuple):
     """What is known of scores: their mean and mean square, each with the most that it is off by, and their ends."""
@@ -37,12 +40,14 @@ def share_below(of: Moments, edge: Floats) -> tuple[Floats, Floats]:
 
 def _most_up_to(of: Moments, edge: Floats) -> Floats:
     mean, low, high = of.mean, of.low, of.high
-    error = of.square_error + 2 * np.maximum(np.abs(low), np.abs(high)) * of.mean_error
+    size = np.maximum(np.abs(low), np.abs(high))
+    error = of.square_error + 2 * size * of.mean_error
     variance = np.maximum(of.square - mean**2, 0) + error
     beyond = np.maximum(mean - edge - of.mean_error, 0)
     product = of.square - (low + edge) * mean + low * edge - error  # the mean of (x − low)(x − edge), at least
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         line = (high - mean + of.mean_error) / (high - edge)
         parabola = 1 - product / ((high - low) * (high - edge))
         cantelli = variance / (variance + beyond**2)
-    return np.asarray(np.clip(np.fmin(np.fmin(line, parabola), cantelli), 0, 1))
+    by_squares = np.where(size > _SQUARABLE, np.fmin(parabola, cantelli), 1.0)
+    return np.asarray(np.clip(np.fmin(line, by_squares), 0, 1))
