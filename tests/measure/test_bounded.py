@@ -371,3 +371,10 @@ def test_tiny_smooth_errors_lie_within_their_limits():
     y = p > 0.5
     found = tn.bounded(tn.smooth_ece, tn.sketch(y, p))
     assert found.low <= tn.smooth_ece(y, p) <= found.high
+
+
+def test_a_ratio_to_next_to_nothing_may_be_infinite_and_off_by_as_much():
+    y, p = np.array([1, 1, 0]), np.array([1e-100, 1e-200, 5e-321])
+    found = tn.bounded(tn.observed_expected, tn.sketch(y, p))
+    inside(found, tn.observed_expected(y, p))
+    assert (found.value, found.error) == (math.inf, math.inf)

@@ -94,7 +94,7 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
         error = math.nan if math.isnan(low) else math.inf
     else:
         value = min(max(value, low), high)
-        error = 0.0 if value == low == high else max(high - value, value - low)
+        error = max(0.0 if value == end else abs(value - end) for end in (low, high))  # inf − inf is no distance
     return Bounded(value, low, high, error, name, sketch.n)
 
 
