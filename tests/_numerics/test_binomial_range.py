@@ -10,7 +10,7 @@ from trueness._numerics.binomial_range import Box, surely_decided
 @given(
     k=st.integers(0, 40),
     others=st.integers(0, 40),
-    wide=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    wide=st.tuples(st.integers(0, 4), st.integers(0, 4)) | st.tuples(st.just(20), st.integers(0, 3)),
     p=st.floats(0, 1),
     reach=st.floats(0, 0.1),
     alpha=st.sampled_from([0.01, 0.05, 0.3]),
@@ -41,3 +41,13 @@ def test_known_counts_and_rates_are_nearly_all_decided():
     assert (rejects | accepts).mean() > 0.99
     assert exact[rejects].all()
     assert not exact[accepts].any()
+
+
+def test_many_rows_of_doubtful_bins_leave_few_scores_open():
+    """30,000 of 100,000 rows are events, and up to 2,000 more of either kind; scores 6 deviations away are decided."""
+    p = np.linspace(0.25, 0.35, 201)
+    k, others = np.full(p.size, 30_000), np.full(p.size, 70_000)
+    box = Box((k, k + 2_000), (others, others + 2_000), (k + others, k + others + 4_000), (p, p))
+    rejects, accepts = surely_decided(box, 0.05)
+    assert rejects[(p < 30 / 102 - 0.009) | (p > 32 / 102 + 0.009)].all()
+    assert not accepts.any()

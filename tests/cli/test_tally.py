@@ -62,6 +62,9 @@ def test_files_of_days_add_up_to_the_week(call, small_pieces, grouped, tmp_path)
     assert added == call("measure", "week.tally", "--format", "csv").stdout
 
 
+SHARED = np.array([0.1, *(0.3 + 2**-12 * np.array([0, 1, 2, 2.1, 3, 4])), 0.9])
+
+
 def test_limits_hold_what_measure_says_of_the_rows(call, grouped, tmp_path):
     rng = np.random.default_rng(0)
     p = rng.random(3000)
@@ -73,13 +76,19 @@ def test_limits_hold_what_measure_says_of_the_rows(call, grouped, tmp_path):
         for line in csv.DictReader(io.StringIO(call("measure", "x.csv", "--format", "csv").stdout))
     }
     seen = 0
-    for key in ("ece", "ece_l2", "ace", "mce", "smooth_ece", "brier", "log_loss", "brier_miscalibration"):
+    for key in ("ece", "ece_l2", "ace", "mce", "smooth_ece", "brier", "log_loss", "brier_miscalibration", "slope"):
         exact = float(rows[key]["p"])
         assert float(found["", key]["low"]) <= exact <= float(found["", key]["high"])
         seen += 1
-    assert seen == 8
-    assert found["", "slope"]["low"] == ""
-    assert found["", "slope"]["note"] == "No limits are known for 'calibration_slope' of a sketch."
+    assert seen == 9
+
+
+def test_limits_of_a_slope_without_a_value_are_shown(call, tmp_path):
+    """The cell of six scores may separate the classes, or not."""
+    write_columns(tmp_path / "x.csv", {"y": np.repeat([0, 1], 4), "p": SHARED})
+    assert call("tally", "x.csv", "-o", "x.tally").exit_code == 0
+    found = measured(call("measure", "x.tally", "--format", "csv"))["", "slope"]
+    assert (found["value"], found["low"], found["high"], found["note"]) == ("", "-inf", "inf", "")
 
 
 def test_bins_say_what_they_cannot(call, grouped, tmp_path):
@@ -118,7 +127,7 @@ def test_the_report_has_values_limits_and_bins(call, grouped, tmp_path, form):
     else:
         assert "Brier score" in text
         assert "low edge" in text
-        assert "No limits are known" in text
+        assert "of the rows" in text
     if form == "html":
         assert "A &lt;week&gt;" in text
         assert "<b>" not in text

@@ -43,16 +43,26 @@ CASES = {
     "gce, squared": (tn.gce, {"loss": "squared", "norm": "l2"}),
     "gce, squared, max": (tn.gce, {"loss": "squared", "norm": "max", "bins": 5}),
     "gce, rejection": (tn.gce, {"loss": "rejection", "bins": 3}),
+    "gce, rejection, l2": (tn.gce, {"loss": "rejection", "bins": 3, "norm": "l2", "alpha": 0.3}),
+    "gce, rejection, max": (tn.gce, {"loss": "rejection", "bins": tn.EqualMass(4), "norm": "max", "alpha": 0.3}),
+    "gce, rejection, t": (tn.gce, {"loss": "rejection", "bins": 3, "norm": 3.5, "test": "t"}),
     "squared ece": (tn.squared_ece, {}),
     "squared ece, mass": (tn.squared_ece, {"bins": tn.EqualMass(5)}),
     "squared ece, ten": (tn.squared_ece, {"bins": 10}),
     "tce": (tn.tce, {"bins": 5}),
     "tce, mass": (tn.tce, {"bins": tn.EqualMass(3), "alpha": 0.3}),
     "tce, ten": (tn.tce, {"bins": 10, "alpha": 0.5}),
+    "tce, t": (tn.tce, {"bins": 5, "test": "t"}),
+    "tce, t, mass": (tn.tce, {"bins": tn.EqualMass(3), "alpha": 0.3, "test": "t"}),
+    "tce, variance": (tn.tce, {"bins": 10, "test": "t-variance-for-deviation"}),
+    "tce, variance, mass": (tn.tce, {"bins": tn.EqualMass(4), "test": "t-variance-for-deviation"}),
     "brier": (tn.brier, {}),
     "log loss": (tn.log_loss, {}),
     "observed / expected": (tn.observed_expected, {}),
     "intercept": (tn.calibration_intercept, {}),
+    "intercept, eps": (tn.calibration_intercept, {"eps": 0.01}),
+    "slope": (tn.calibration_slope, {}),
+    "slope, eps": (tn.calibration_slope, {"eps": 0.01}),
 }
 NAMED = {
     "ks": (walk("ks"), {}),
@@ -67,7 +77,8 @@ NAMED = {
 def inside(found, exact):
     assert found.low <= found.value <= found.high or math.isnan(found.value)
     assert found.low <= exact <= found.high or math.isnan(exact) or found.value == exact
-    assert abs(found.value - exact) <= found.error * (1 + 1e-9) or math.isnan(exact) or found.value == exact
+    off = abs(found.value - exact)
+    assert off <= found.error * (1 + 1e-9) or math.isnan(off) or found.value == exact
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -110,22 +121,56 @@ def test_whole_weights_are_repetition(case, rows, seed):
     inside(found, measure(*repeated) if named else measure(*repeated, **options))
 
 
-FRACTIONAL = ["ece", "ece, l2", "ece, two edges in one cell", "mce", "gce, squared", "brier", "log loss"]
+def takes_any_weights(measure, options):
+    """The binomial test and the squared error of repeated rows are of whole numbers."""
+    counts = measure is tn.tce or options.get("loss") == "rejection"
+    return measure is not tn.squared_ece and ("test" in options or not counts)
 
 
-@pytest.mark.parametrize("case", FRACTIONAL)
+ANY_WEIGHTS = {name: case for name, case in (CASES | NAMED).items() if takes_any_weights(*case)}
+# Random; as good as equal, so that cuts of equal mass fall on ends of cells; and far from equal.
+WEIGHTS = [
+    lambda rng, n: rng.random(n),
+    lambda rng, n: rng.choice([0.1, 0.3, 0.7], n),
+    lambda rng, n: np.full(n, 0.1),
+    lambda rng, n: np.exp(5 * rng.standard_normal(n)),
+]
+
+
+@pytest.mark.parametrize("case", ANY_WEIGHTS)
 @settings(max_examples=20)
-@given(rows=rows, seed=st.integers(0, 99))
-def test_fixed_edges_have_limits_with_any_weights(case, rows, seed):
-    measure, options = CASES[case]
+@given(rows=rows, weights=st.sampled_from(WEIGHTS), seed=st.integers(0, 99))
+def test_any_weights_have_limits(case, rows, weights, seed):
+    measure, options = ANY_WEIGHTS[case]
     y, p = arrays(rows)
-    w = np.random.default_rng(seed).random(y.size)
-    sketch = tn.sketch(y, p, sample_weight=w)
-    inside(tn.bounded(measure, sketch, **options), measure(y, p, sample_weight=w, **options))
+    w = weights(np.random.default_rng(seed), y.size)
+    sketch, named = tn.sketch(y, p, sample_weight=w), case in NAMED
+    found = tn.bounded(case.partition(",")[0] if named else measure, sketch, **options)
+    inside(found, measure(y, p, sample_weight=w, **({} if named else options)))
+
+
+IMPORTANCE = {"default": {}, "ten": {"bins": 10}, "mass": {"bins": tn.EqualMass(4)}, "16": {"bins": 16}}
+
+
+@pytest.mark.parametrize("case", IMPORTANCE)
+@settings(max_examples=30)
+@given(
+    rows=rows,
+    weights=st.sampled_from([None, lambda rng, n: rng.integers(1, 5, n), *WEIGHTS]),
+    seed=st.integers(0, 99),
+)
+def test_so_has_the_squared_error_of_rows_that_matter_unequally(case, rows, weights, seed):
+    options = {"weight_type": "importance"} | IMPORTANCE[case]
+    y, p = arrays(rows)
+    w = None if weights is None else weights(np.random.default_rng(seed), y.size)
+    found = tn.bounded(tn.squared_ece, tn.sketch(y, p, sample_weight=w), **options)
+    inside(found, tn.squared_ece(y, p, sample_weight=w, **options))
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
-@pytest.mark.parametrize("measure", [tn.ece, tn.ace, tn.brier, tn.log_loss, tn.smooth_ece])
+@pytest.mark.parametrize(
+    "measure", [tn.ece, tn.ace, tn.brier, tn.log_loss, tn.smooth_ece, tn.calibration_slope, tn.calibration_intercept]
+)
 def test_matrices_are_averaged_as_the_measure_is(measure, kind):
     rng = np.random.default_rng(1)
     P = rng.dirichlet([0.5, 1, 2], 400)
@@ -167,6 +212,12 @@ def demo(n, seed=0, power=1.2):
         (tn.mce, {"bins": 64}, 1e-9),
         (tn.squared_ece, {"bins": 64}, 1e-9),
         (tn.tce, {"bins": 16}, 6.0),
+        (tn.tce, {"bins": 16, "test": "t"}, 6.0),
+        (tn.tce, {"bins": 16, "test": "t-variance-for-deviation"}, 6.0),
+        (tn.gce, {"bins": 16, "loss": "rejection", "norm": "l2"}, 6.0),
+        (tn.squared_ece, {"bins": 64, "weight_type": "importance"}, 1e-5),
+        (tn.calibration_slope, {}, 1e-4),
+        (tn.calibration_intercept, {}, 3e-5),
         (tn.smooth_ece, {}, 3e-4),
         (tn.brier, {}, 1e-9),
         (tn.log_loss, {}, 2e-6),
@@ -178,6 +229,63 @@ def demo(n, seed=0, power=1.2):
 def test_limits_are_narrow_where_it_matters(measure, options, most):
     y, p = demo(50_000)
     assert tn.bounded(measure, tn.sketch(y, p), **options).error <= most
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "most"),
+    [
+        (tn.ace, {}, 1e-9),
+        (tn.ace, {"norm": "l2"}, 1e-3),
+        (tn.tce, {"bins": 16, "test": "t"}, 6.0),
+        (tn.squared_ece, {"bins": 64, "weight_type": "importance"}, 1e-5),
+        (tn.calibration_slope, {}, 1e-4),
+        ("miscalibration", {}, 1e-3),
+        ("discrimination", {}, 1e-3),
+    ],
+)
+def test_so_they_are_with_any_weights(measure, options, most):
+    y, p = demo(50_000)
+    w = np.random.default_rng(1).random(y.size)
+    assert tn.bounded(measure, tn.sketch(y, p, sample_weight=w), **options).error <= most
+
+
+@pytest.mark.parametrize("seed", [0, 3, 7, 8])
+def test_a_bin_of_next_to_no_weight_may_be_the_worst(seed):
+    """Its sums are differences of sums that weigh ten orders more."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 5, 400)
+    y, w = rng.random(400) < 0.05, np.exp(5 * rng.standard_normal(400))
+    inside(tn.bounded(tn.mce, tn.sketch(y, p, sample_weight=w)), tn.mce(y, p, sample_weight=w))
+
+
+def test_where_a_cell_may_separate_the_classes_the_slope_has_no_limits():
+    """Three scores without an event, and three with one, share a cell; the last of the first may come after or not."""
+    y = np.repeat([0, 1], 4)
+    for last, finite in ((2.0, False), (2.2, True)):
+        p = np.array([0.1, *(0.3 + 2**-12 * np.array([0, 1, last, 2.1, 3, 4])), 0.9])
+        assert math.isfinite(tn.calibration_slope(y, p)) == finite
+        found = tn.bounded(tn.calibration_slope, tn.sketch(y, p))
+        assert (found.low, found.high, found.error) == (-math.inf, math.inf, math.inf)
+
+
+def test_where_no_cell_has_both_classes_the_slope_surely_has_no_estimate():
+    found = tn.bounded(tn.calibration_slope, tn.sketch([0, 0, 1, 1], [0.1, 0.1001, 0.3, 0.3001]))
+    assert all(map(math.isnan, (found.value, found.low, found.high)))
+
+
+@settings(max_examples=150)
+@given(rows=rows)
+def test_rows_within_finite_limits_have_a_slope(rows):
+    y, p = arrays(rows)
+    found = tn.bounded(tn.calibration_slope, tn.sketch(y, p))
+    assert math.isnan(tn.calibration_slope(y, p)) <= (not (found.high - found.low < math.inf))
+
+
+def test_tiny_scores_of_weighted_rows_have_a_ratio_within_its_limits():
+    y, p, w = np.array([1, 0]), np.array([3e-17, 2e-17]), np.array([0.3, 0.4])
+    inside(
+        tn.bounded(tn.observed_expected, tn.sketch(y, p, sample_weight=w)), tn.observed_expected(y, p, sample_weight=w)
+    )
 
 
 def test_values_are_as_near_as_the_grid_is_fine():
@@ -231,11 +339,8 @@ MANY = demo(500)
     [
         (tn.tce, {}, "No limits are known for BlockIsotonic bins of a sketch"),
         (tn.ece, {"bins": tn.Isotonic()}, "No limits are known for Isotonic bins"),
-        (tn.tce, {"bins": 10, "test": "t"}, "No limits are known for t tests"),
-        (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute' or 'squared'"),
-        (tn.squared_ece, {"weight_type": "importance"}, "No limits are known for `weight_type='importance'`"),
-        (tn.calibration_slope, {}, r"No limits are known for 'calibration_slope' of a sketch\. They are for ece"),
-        ("cox", {}, "No limits are known for 'cox'"),
+        (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute', 'squared' or 'rejection'"),
+        ("cox", {}, r"No limits are known for 'cox' of a sketch\. They are for ece"),
         (lambda s: 1.0, {}, "No limits are known for '<lambda>'"),
         ("ks", {"bins": 10}, "'ks' has no options"),
         (tn.ece, {"bins": tn.Distinct()}, "need every distinct score, which a sketch does not keep"),
@@ -244,14 +349,6 @@ MANY = demo(500)
 def test_what_has_no_limits_is_refused_with_the_reason(measure, options, message):
     with pytest.raises(tn.InputError, match=message):
         tn.bounded(measure, tn.sketch(*MANY), **options)
-
-
-def test_what_has_no_limits_with_fractional_weights_is_refused():
-    s = tn.sketch(*MANY, sample_weight=np.full(500, 0.5))
-    with pytest.raises(tn.InputError, match="bins of equal mass with weights that are not whole"):
-        tn.bounded(tn.ace, s)
-    with pytest.raises(tn.InputError, match="isotonic fits with weights that are not whole"):
-        tn.bounded("miscalibration", s)
 
 
 def test_edges_that_may_leave_rows_out_are_refused():
@@ -274,3 +371,10 @@ def test_tiny_smooth_errors_lie_within_their_limits():
     y = p > 0.5
     found = tn.bounded(tn.smooth_ece, tn.sketch(y, p))
     assert found.low <= tn.smooth_ece(y, p) <= found.high
+
+
+def test_a_ratio_to_next_to_nothing_may_be_infinite_and_off_by_as_much():
+    y, p = np.array([1, 1, 0]), np.array([1e-100, 1e-200, 5e-321])
+    found = tn.bounded(tn.observed_expected, tn.sketch(y, p))
+    inside(found, tn.observed_expected(y, p))
+    assert (found.value, found.error) == (math.inf, math.inf)

@@ -248,3 +248,18 @@ def test_signatures_spell_out_the_row_options():
         assert parameters["kind"].default == "classwise"
         assert {"labels", "pos_label", "sample_weight", "missing", "from_logits"} <= parameters.keys()
         assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_t_tests_of_weighted_rows_that_all_came_true_refute_every_score_but_one(seed):
+    """The effective number of events is that of rows, to the last bit."""
+    y, p = np.repeat([0, 1], 9), np.repeat([1e-10, 1 - 1e-10], 9)
+    w = np.random.default_rng(seed).random(18)
+    assert tn.tce(y, p, sample_weight=w, bins=2, test="t") == pytest.approx(100)
+
+
+@pytest.mark.parametrize("small", [1e-6, 1.3e-6, 3e-8])
+def test_a_row_of_nearly_all_the_weight_leaves_products_of_at_least_minus_1(small):
+    """Both rows are as wrong as can be; squares nearly cancel."""
+    w = [1.3, small]
+    assert tn.squared_ece([0, 1], [1.0, 0.0], sample_weight=w, weight_type="importance", bins=1) >= -1

@@ -15,6 +15,9 @@ from trueness._numerics.binomial import BoolArray, FloatArray, IntArray, _at_mos
 
 __all__ = ["Box", "surely_decided"]
 
+# Into how many pieces a box is cut where it stays open.
+_PIECES = 32
+
 
 class Box(NamedTuple):
     """Limits of events, other rows, all rows and rate; arrays of one shape."""
@@ -50,7 +53,7 @@ def surely_decided(box: Box, alpha: float) -> tuple[BoolArray, BoolArray]:
     .. math:: f \le P(X \ge k^-; n^+, p^+) + P(X \le y(p^+; k^-, n^+); n^-, p^-),
 
     and with all signs turned it is bounded from below. Where :math:`k` may lie on either side, the p-value is at least
-    the smaller of the two near tails.
+    the smaller of the two near tails. Where that does not decide, it is asked again of pieces with similar :math:`n`.
 
     Examples
     --------
@@ -61,6 +64,32 @@ def surely_decided(box: Box, alpha: float) -> tuple[BoolArray, BoolArray]:
     >>> [answer.tolist() for answer in surely_decided(box, 0.05)]
     [[False, True], [True, False]]
     """
+    rejects, accepts = _decided(box, alpha)
+    # One corner's number of rows ends the far tail and another's weighs it: with fewer of them between, less is open.
+    again = np.flatnonzero(~rejects & ~accepts & (box.n[0] > 0) & (box.n[0] < box.n[1]))
+    some, piece, of = _pieces(box, again)
+    for decision, found in zip((rejects, accepts), _decided(piece, alpha), strict=True):
+        decision[again] = some & (np.bincount(of, ~found, minlength=again.size) == 0)
+    return rejects, accepts
+
+
+def _pieces(box: Box, index: IntArray) -> tuple[BoolArray, Box, IntArray]:
+    """Some boxes by their number of rows; which have a piece at all, the pieces, and which box each is of."""
+    n_low, n_high = box.n[0][index], box.n[1][index]
+    edges = n_low + (n_high - n_low + 1) * np.arange(_PIECES + 1)[:, None] // _PIECES
+    low, high = edges[:-1], edges[1:] - 1
+    (k_low, k_high), (o_low, o_high) = ((ends[0][index], ends[1][index]) for ends in (box.k, box.others))
+    k = np.maximum(k_low, low - o_high), np.minimum(k_high, high - o_low)
+    others = np.maximum(o_low, low - k_high), np.minimum(o_high, high - k_low)
+    real = (low <= high) & (k[0] <= k[1]) & (others[0] <= others[1])
+    of = np.nonzero(real)[1]
+    p = box.p[0][index][of], box.p[1][index][of]
+    piece = Box((k[0][real], k[1][real]), (others[0][real], others[1][real]), (low[real], high[real]), p)
+    return np.asarray(real.any(axis=0)), piece, of
+
+
+def _decided(box: Box, alpha: float) -> tuple[BoolArray, BoolArray]:
+    """From one corner of each box."""
     (n_low, n_high), (p_low, p_high) = box.n, box.p
     above = (box.k[0] >= (n_high + 1) * p_high + 1) & (n_low > 0)
     below = (box.others[0] >= (n_high + 1) * (1 - p_low) + 1) & (n_low > 0)

@@ -50,9 +50,15 @@ def _longest(low: list[float], high: list[float]) -> float:
     return max(at_low, at_high)
 
 
-def power(cuts: Cuts, loss: int, norm: float) -> Ends:
-    """(Σ(w_b/W) gap_b^(loss·norm))^(1/norm), or the largest gap_b^loss; bin by bin, so wider than it need be."""
+def power(cuts: Cuts, loss: int, norm: float, room: float = 0.0) -> Ends:
+    """(Σ(w_b/W) gap_b^(loss·norm))^(1/norm), or the largest gap_b^loss; bin by bin, so wider than it need be.
+
+    Sums of floats have `room` for their rounding, which shows where a bin weighs next to nothing.
+    """
     weight, excess = bins_between(cuts.weight, floor=True), bins_between(cuts.excess)
+    around = np.where(weight.high > 0, room, 0)  # of an empty bin both cuts are the same sum
+    weight = Range(np.maximum(weight.low - around, 0), weight.high + around)
+    excess = Range(excess.low - around, excess.high + around)
     nearest, farthest = _sizes(excess)
     farthest = np.minimum(farthest, weight.high)  # a row is off by at most 1
     if norm == math.inf:

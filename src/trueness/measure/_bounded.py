@@ -8,19 +8,21 @@ from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch
 from trueness.errors import InputError
-from trueness.measure import _bin_bounds, _order_bounds, _score_bounds
+from trueness.measure import _bin_bounds, _line_bounds, _order_bounds, _score_bounds
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._binned import ace, ece, mce
 from trueness.measure._corp import corp
-from trueness.measure._cuts import Cuts, at_edges, at_masses, spread_of
+from trueness.measure._cuts import Cuts, at_edges, spread_of
 from trueness.measure._gce import gce
-from trueness.measure._line import calibration_intercept, logits, observed_expected
+from trueness.measure._importance_bounds import importance
+from trueness.measure._line import calibration_intercept, calibration_slope, logits, observed_expected
+from trueness.measure._mass_cuts import at_float_masses, at_whole_masses
 from trueness.measure._norm import checked_norm
+from trueness.measure._rejection_bounds import rejection_norm
 from trueness.measure._scores import brier, log_loss
 from trueness.measure._smooth import smooth_ece
 from trueness.measure._squared import default_width, squared_ece
 from trueness.measure._tce import tce
-from trueness.measure._tested_bounds import refuted
 from trueness.results import Bounded
 
 __all__ = ["bounded"]
@@ -28,6 +30,8 @@ __all__ = ["bounded"]
 Options: TypeAlias = Mapping[str, Any]
 # What rounding may do to sums of whole numbers, and to sums of others: relative to the measure, or to 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
+# Above what rounding does to sums of floats over cells, relative to the weight of all rows.
+_ROUNDING_OF_SUMS = 2.0**-40
 # What a search for a root leaves open, with room to spare.
 _CONVERGED = 1e-8
 
@@ -39,10 +43,10 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     ----------
     measure : function or str
         :func:`ece`, :func:`ace`, :func:`mce`, :func:`tce`, :func:`gce` with a loss that has a name,
-        :func:`squared_ece`, :func:`smooth_ece`, :func:`brier`, :func:`log_loss`, :func:`observed_expected` or
-        :func:`calibration_intercept`. Or a name: 'ks' and 'kuiper', the statistics of :func:`calibration_test`;
-        'miscalibration' and 'discrimination', the parts of :func:`corp`. Where no cell holds two different scores, any
-        measure at all.
+        :func:`squared_ece`, :func:`smooth_ece`, :func:`brier`, :func:`log_loss`, :func:`observed_expected`,
+        :func:`calibration_intercept` or :func:`calibration_slope`. Or a name: 'ks' and 'kuiper', the statistics of
+        :func:`calibration_test`; 'miscalibration' and 'discrimination', the parts of :func:`corp`. Where no cell holds
+        two different scores, any measure at all.
     sketch : Sketch
         From :func:`sketch`.
     **options
@@ -59,9 +63,8 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     Sums over whole cells are exact, so that only cells that an edge cuts, and the order inside cells, are in doubt. A
     cell whose least and greatest score agree is in no doubt at all: scores of two decimals, say, are exact.
     For some measures no limits are known, and this says so: bins that look at the labels
-    (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), t tests, importance
-    weights, a loss or a measure of your own, and the calibration slope. With weights that are not whole numbers, bins
-    need fixed edges.
+    (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), and a loss or a measure
+    of your own. The limits of the slope are infinite where the order inside cells decides whether it has an estimate.
 
     Examples
     --------
@@ -87,9 +90,11 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     exact = all(part.exact for part in sketch.parts)
     room = (_ROUNDING if exact else _ROUNDING_OF_FLOATS) * max(1.0, abs(value) if math.isfinite(value) else 1.0)
     low, high = low - room, high + room
-    if not math.isnan(value):
+    if math.isnan(value):
+        error = math.nan if math.isnan(low) else math.inf
+    else:
         value = min(max(value, low), high)
-    error = 0.0 if value == low == high else max(high - value, value - low)
+        error = max(0.0 if value == end else abs(value - end) for end in (low, high))  # inf − inf is no distance
     return Bounded(value, low, high, error, name, sketch.n)
 
 
@@ -100,9 +105,7 @@ def _over_parts(sketch: Sketch, of: Callable[[GridCells], Ends]) -> Ends:
 
 def _cuts(part: GridCells, rule: BinRule) -> Cuts:
     if isinstance(rule, EqualMass):
-        if not part.exact:
-            raise InputError("No limits are known for bins of equal mass with weights that are not whole numbers.")
-        return at_masses(part, rule)
+        return at_whole_masses(part, rule) if part.exact else at_float_masses(part, rule)
     edges = rule.fixed_edges
     if edges is None:
         raise InputError(
@@ -120,7 +123,8 @@ def _cuts(part: GridCells, rule: BinRule) -> Cuts:
 def _errors(sketch: Sketch, rule: BinRule, loss: int, norm: float) -> Ends:
     def of(part: GridCells) -> Ends:
         cuts = _cuts(part, rule)
-        return _bin_bounds.l1(cuts) if loss * norm == 1 else _bin_bounds.power(cuts, loss, norm)
+        room = 0.0 if part.exact else _ROUNDING_OF_SUMS * float(part.weight.sum())
+        return _bin_bounds.l1(cuts) if loss * norm == 1 else _bin_bounds.power(cuts, loss, norm, room)
 
     return _over_parts(sketch, of)
 
@@ -141,28 +145,27 @@ def _mce(sketch: Sketch, options: Options) -> Ends:
 
 def _gce(sketch: Sketch, options: Options) -> Ends:
     loss, norm = options.get("loss", "absolute"), checked_norm(options.get("norm", "l1"))
-    if loss == "rejection" and norm == 1:
-        return _tce(sketch, {"bins": 10, **options})
-    if not isinstance(loss, str) or loss == "rejection":
-        raise InputError("`loss` must be 'absolute' or 'squared', or 'rejection' with norm='l1', to have limits.")
+    if loss == "rejection":
+        return _tce(sketch, {"bins": 10, **options}, norm)
+    if not isinstance(loss, str):
+        raise InputError("`loss` must be 'absolute', 'squared' or 'rejection' to have limits.")
     return _errors(sketch, as_rule(options.get("bins", 10)), 1 if loss == "absolute" else 2, norm)
 
 
 def _squared_ece(sketch: Sketch, options: Options) -> Ends:
-    if options.get("weight_type", "frequency") != "frequency":
-        raise InputError("No limits are known for `weight_type='importance'` of a sketch.")
     bins = options.get("bins")
+    if options.get("weight_type", "frequency") == "importance":
+        by_rows = default_width(sketch.n) if bins is None else as_rule(bins)
+        return _over_parts(sketch, lambda part: importance(part, _cuts(part, by_rows), by_rows))
     rule = BySize(default_width).rule(sketch.weight) if bins is None else as_rule(bins)
     return _over_parts(sketch, lambda part: _bin_bounds.debiased(_cuts(part, rule)))
 
 
-def _tce(sketch: Sketch, options: Options) -> Ends:
+def _tce(sketch: Sketch, options: Options, norm: float = 1) -> Ends:
     bins = options.get("bins")
     rule = BlockIsotonic() if bins is None else as_rule(bins)
-    if options.get("test", "binomial") != "binomial":
-        raise InputError("No limits are known for t tests of a sketch; `test='binomial'` has them.")
-    alpha = float(options.get("alpha", 0.05))
-    return _over_parts(sketch, lambda part: refuted(part, _cuts(part, rule), rule, alpha))
+    alpha, test = float(options.get("alpha", 0.05)), options.get("test", "binomial")
+    return _over_parts(sketch, lambda part: rejection_norm(part, _cuts(part, rule), rule, alpha, test, norm))
 
 
 def _brier(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
@@ -185,17 +188,19 @@ def _log_loss(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all 
 def _observed_expected(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
     def of(part: GridCells) -> Ends:
         observed, n = float(part.events.sum()), float(part.weight.sum())
-        expected = float(part.sum_score.sum())
-        if expected == 0:  # every score is cut to 0, which a ratio shows
-            known = math.nan if observed == 0 else math.inf
-            return Ends(observed / (n * 2.0**-53) if observed and part.high[-1] > 0 else known, known)
-        return Ends(observed / (expected + n * 2.0**-52), observed / (expected - n * 2.0**-53 * (not part.exact)))
+        expected, around = float(part.sum_score.sum()), 1 if part.exact else 1 + _ROUNDING_OF_SUMS
+        most = min((expected + n * 2.0**-52) * around, float((part.weight * part.high).sum()) * (1 + _ROUNDING_OF_SUMS))
+        # Where scores were cut before they were added, which a ratio of the smallest shows, the sum is too small.
+        least = max(expected / around, float((part.weight * part.low).sum()) * (1 - _ROUNDING_OF_SUMS))
+        if observed == 0 and least == 0:
+            return Ends(math.nan if most == 0 else 0.0, math.nan if most == 0 else 0.0)
+        return Ends(observed / most if most > 0 else math.inf, observed / least if least > 0 else math.inf)
 
     return _over_parts(sketch, of)
 
 
 def _intercept(sketch: Sketch, options: Options) -> Ends:
-    """The shift falls if a score rises: its limits are those of rows at either end of their cells."""
+    """The shift falls if a score rises: rows at either end of their cells have limits that are then narrowed."""
     from trueness._numerics.logistic import recalibration_shift
 
     eps = float(options.get("eps", 1e-12))
@@ -203,9 +208,14 @@ def _intercept(sketch: Sketch, options: Options) -> Ends:
     def of(part: GridCells) -> Ends:
         at = (recalibration_shift(logits(end, eps), part.weight, part.events) for end in (part.high, part.low))
         low, high = at
-        return Ends(low - _CONVERGED, high + _CONVERGED)
+        return _line_bounds.shift(part, eps, Ends(low - _CONVERGED, high + _CONVERGED))
 
     return _over_parts(sketch, of)
+
+
+def _slope(sketch: Sketch, options: Options) -> Ends:
+    eps = float(options.get("eps", 1e-12))
+    return _over_parts(sketch, lambda part: _line_bounds.slope(part, eps))
 
 
 def _smooth_ece(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
@@ -224,8 +234,6 @@ def _part_of_score(name: str) -> Callable[[Sketch, Options], Ends]:
         rule = options.get("score", "brier")
 
         def of(part: GridCells) -> Ends:
-            if not part.exact:
-                raise InputError("No limits are known for isotonic fits with weights that are not whole numbers.")
             cells, n = spread_of(part), float(part.weight.sum())
             fit = _order_bounds.fitted_score(cells, rule)
             if name == "discrimination":
@@ -269,6 +277,7 @@ _LIMITS: dict[Any, Callable[[Sketch, Options], Ends]] = {
     log_loss: _log_loss,
     observed_expected: _observed_expected,
     calibration_intercept: _intercept,
+    calibration_slope: _slope,
     "ks": _walk(_order_bounds.walk_reach),
     "kuiper": _walk(_order_bounds.walk_range),
     "miscalibration": _part_of_score("miscalibration"),

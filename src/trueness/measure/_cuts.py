@@ -11,12 +11,15 @@ import numpy as np
 
 from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import EqualMass
+from trueness.measure._below import Moments, share_below
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["Cuts", "Range", "Spread", "at_edges", "at_masses", "cells_cut", "spread_of"]
+__all__ = ["Cuts", "Range", "Spread", "at_edges", "cells_cut", "spread_of"]
 
 # Above what cutting scores to 2⁻⁵³ and rounding their sums can do to a mean, or to a mean of squares.
 _ROUNDING = 2.0**-50
+# Above what adding floats does to a sum, relatively.
+_ROUNDING_OF_FLOATS = 2.0**-40
 
 
 class Range(NamedTuple):
@@ -99,15 +102,39 @@ def at_edges(part: GridCells, edges: Floats) -> Cuts:
     return _stacked(cells, np.maximum(at, 0), pieces)
 
 
+class _Below(NamedTuple):
+    """Limits of sums over the rows of a cell that lie below an edge."""
+
+    least: Floats
+    """Σw of each label, of shape (m, 2)."""
+    most: Floats
+    gained: Range
+    """Σw(1 − p) of events."""
+    lost: Range
+    """Σwp of others."""
+    squares: Range
+    """Σw(y − p)²."""
+
+
 def _partly(cell: Spread, edge: Floats, *, whole: bool) -> list[Range]:
-    """Limits of the sums over the rows of a cell that lie below an edge, one cell and edge per row."""
+    """The five sums of `Cuts` over the rows of a cell that lie below an edge, one cell and edge per row."""
+    below = _sums_below(cell, edge, whole=whole)
+    least, most = below.least, below.most
+    return [
+        Range(least.sum(axis=1), most.sum(axis=1)),
+        Range(least[:, 1], most[:, 1]),
+        Range(least[:, 0], most[:, 0]),
+        Range(below.gained.low - below.lost.high, below.gained.high - below.lost.low),
+        below.squares,
+    ]
+
+
+def _sums_below(cell: Spread, edge: Floats, *, whole: bool) -> _Below:
     below = np.nextafter(edge, 0)
     n, total, low, high = cell.n, cell.sum_score, cell.low, cell.high
-    # As many as the mean allows: with more of them below the edge it would be lower, with fewer higher.
-    error = n * _ROUNDING
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = (n * high - total + error) / (high - below)
-        least = (n * edge - total - error) / (edge - low)
+    some, error = np.where(n > 0, n, 1), np.broadcast_to(_ROUNDING, n.shape) if whole else _ROUNDING_OF_FLOATS * high
+    moments = Moments(total / some, error, cell.square / some, error if whole else error * high, low, high)
+    least, most = (n * share for share in share_below(moments, edge))
     if whole:
         most, least = np.floor(most + 1e-9), np.ceil(least - 1e-9)
     cut = (low < edge) & (high >= edge)
@@ -125,21 +152,8 @@ def _partly(cell: Spread, edge: Floats, *, whole: bool) -> list[Range]:
     known = (all_below | (n == 0)).all(axis=1)
     square_low = least[:, 1] * (1 - top[:, 1]) ** 2 + least[:, 0] * low[:, 0] ** 2
     square_high = np.minimum(most[:, 1] * (1 - low[:, 1]) ** 2 + most[:, 0] * top[:, 0] ** 2, cell.squares)
-    return [
-        Range(least.sum(axis=1), most.sum(axis=1)),
-        Range(least[:, 1], most[:, 1]),
-        Range(least[:, 0], most[:, 0]),
-        Range(event_low - score_high[:, 0], event_high - score_low[:, 0]),
-        Range(np.where(known, cell.squares, square_low), np.where(known, cell.squares, square_high)),
-    ]
-
-
-def at_masses(part: GridCells, rule: EqualMass) -> Cuts:
-    """At the cuts of equal mass: after so many rows and all that tie with the last of them."""
-    cells = spread_of(part)
-    at, rows = cells_cut(part, rule)
-    here = Spread(*(column[at] for column in cells))
-    return _stacked(cells, at, _lowest(here, rows))
+    squares = Range(np.where(known, cell.squares, square_low), np.where(known, cell.squares, square_high))
+    return _Below(least, most, Range(event_low, event_high), Range(score_low[:, 0], score_high[:, 0]), squares)
 
 
 def cells_cut(part: GridCells, rule: EqualMass) -> tuple[Ints, Floats]:

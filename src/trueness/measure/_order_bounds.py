@@ -64,7 +64,9 @@ def _sorted_within(cells: Spread, pooled: Floats) -> Floats:
 
 
 def _fit(pairs: Floats, rule: str) -> float:
-    weight, events = pairs.T.copy().astype(np.int64)
+    # Whole numbers are compared exactly.
+    whole = bool((pairs == np.rint(pairs)).all())
+    weight, events = (column.astype(np.int64 if whole else np.float64) for column in pairs.T)
     cells = Cells(np.arange(weight.size, dtype=np.float64), weight, weight, events)
     start = Isotonic().group(cells).start[:-1]
     n, k = segment_sums(weight, start).astype(np.float64), segment_sums(events, start).astype(np.float64)

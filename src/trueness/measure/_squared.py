@@ -126,5 +126,6 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     sums = [(e - w * p), e2 * (1 - p) ** 2 + (w2 - e2) * p**2, w, w2, cells.count]
     excess, squares, weight, weight2, count = (segment_sums(np.asarray(s, dtype=np.float64), first) for s in sums)
     pairs = count >= 2
-    means = weight[pairs] * (excess**2 - squares)[pairs] / (weight**2 - weight2)[pairs]
-    return float(means.sum() / weight.sum())
+    # Where one row has nearly all the weight, differences of squares are rounding; a mean of products is at most 1.
+    means = np.clip((excess**2 - squares)[pairs] / (weight**2 - weight2)[pairs], -1, 1)
+    return float((weight[pairs] * means).sum() / weight.sum())

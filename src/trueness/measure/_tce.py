@@ -104,7 +104,7 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
     k, n = segment_sums(cells.events, first), segment_sums(cells.weight, first)
     if cells.squares is not None and not cells.exact:
         effective = n * n / segment_sums(cells.squares, first)
-        k, n = effective * k / n, effective
+        k, n = effective * (k / n), effective  # in this order all labels equal make a rate of just 0 or 1
     if test == "binomial":
         from trueness._numerics.binomial import rejected
 

@@ -1,52 +1,93 @@
 """Limits of the percentage of scores that a test refutes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trueness._tally.grid_cells import GridCells
-from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.rules import BinRule
 from trueness.measure._bin_bounds import Ends, bins_between
-from trueness.measure._cuts import Cuts, Spread, cells_cut, spread_of
-from trueness.typing import Floats, Ints
+from trueness.measure._cell_bins import Places, places
+from trueness.measure._cuts import Cuts, Range
+from trueness.measure._mass_cuts import DOUBT
+from trueness.measure._tce import Test
+from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["refuted"]
+__all__ = ["Decisions", "decisions", "refuted"]
 
 
-def refuted(part: GridCells, cuts: Cuts, rule: BinRule, alpha: float) -> Ends:
+class Decisions(NamedTuple):
+    """What the test of a bin surely says about the scores of a cell, for each pair of them."""
+
+    at: Places
+    rejects: Bools
+    accepts: Bools
+
+
+def refuted(part: GridCells, cuts: Cuts, rule: BinRule, alpha: float, test: Test = "binomial") -> Ends:
     """At least the cells that are refuted whatever the bin of their rows, at most all but those that surely are not."""
-    from trueness._numerics.binomial_range import Box, surely_decided
-
-    cells = spread_of(part)
-    first, last = _bins_of_cells(part, cells, rule)
-    number = last - first + 1
-    start = np.cumsum(number) - number
-    cell = np.repeat(np.arange(part.size), number)
-    bin_ = np.arange(cell.size) + np.repeat(first - start, number)
-    rows, events = bins_between(cuts.weight, floor=True), bins_between(cuts.events, floor=True)
-    others = bins_between(cuts.others, floor=True)
-    low, high = cells.ends.T
-    k, o, n = ((_whole(r.low)[bin_], _whole(r.high)[bin_]) for r in (events, others, rows))
-    rejects, accepts = surely_decided(Box(k, o, n, (low[cell], high[cell])), alpha)
+    at, *sides = decisions(part, cuts, rule, alpha, test)
     weight = np.asarray(part.weight, dtype=np.float64)
-    surely = [float(weight[np.logical_and.reduceat(sure, start)].sum() / weight.sum()) for sure in (rejects, accepts)]
-    return Ends(100 * surely[0], 100 * (1 - surely[1]))
+    rejects, accepts = (float(weight[np.logical_and.reduceat(side, at.start)].sum() / weight.sum()) for side in sides)
+    return Ends(100 * rejects, 100 * (1 - accepts))
 
 
-def _bins_of_cells(part: GridCells, cells: Spread, rule: BinRule) -> tuple[Ints, Ints]:
-    """The first and the last bin that rows of each cell can lie in."""
-    if isinstance(rule, EqualMass):
-        at, rows = cells_cut(part, rule)
-        # A cut that may take all of its cell may leave nothing of it to the bin above; one that must, does.
-        passed = np.searchsorted(at, np.arange(part.size), side="left")
-        within = np.bincount(at[(rows < np.asarray(part.weight)[at]) & ~cells.tied[at]], minlength=part.size)
-        return passed, passed + within
-    edges = rule.fixed_edges
-    assert edges is not None
-    return _place(edges, part.low), _place(edges, part.high)
+def decisions(part: GridCells, cuts: Cuts, rule: BinRule, alpha: float, test: Test) -> Decisions:
+    """Ask the test about every cell and every bin that rows of it may lie in."""
+    at = places(part, rule)
+    rows, events, others = (bins_between(sums, floor=True) for sums in (cuts.weight, cuts.events, cuts.others))
+    p = part.low[at.cell], part.high[at.cell]
+    if test == "binomial":
+        from trueness._numerics.binomial_range import Box, surely_decided
 
+        k, o, n = ((_whole(r.low)[at.bin], _whole(r.high)[at.bin]) for r in (events, others, rows))
+        return Decisions(at, *surely_decided(Box(k, o, n, p), alpha))
+    from trueness._numerics.student_range import RateBox, surely_decided_t
 
-def _place(edges: Floats, score: Floats) -> Ints:
-    return np.clip(np.searchsorted(edges, score, side="right") - 1, 0, edges.size - 2)
+    if not part.exact:
+        rows, events, others = _of_floats(part, at, rows, events, others)
+    rate, number = _rates(rows, events, others), rows if part.exact else _effective(part, at, rows)
+    box = RateBox((rate.low[at.bin], rate.high[at.bin]), (number.low[at.bin], number.high[at.bin]), p)
+    return Decisions(at, *surely_decided_t(box, alpha, deviation="standard" if test == "t" else "variance"))
 
 
 def _whole(values: Floats) -> Ints:
     return np.rint(values).astype(np.int64)
+
+
+def _of_floats(part: GridCells, at: Places, rows: Range, events: Range, others: Range) -> tuple[Range, Range, Range]:
+    """Limits with room for the rounding of sums; where a bin has no event, or nothing else, that is exact."""
+    doubt = DOUBT * float(part.weight.sum())
+
+    def room(sums: Range, whole_cells: Range) -> Range:
+        low = np.maximum(sums.low - doubt, whole_cells.low * (1 - DOUBT))
+        return Range(low, np.minimum(sums.high + doubt, whole_cells.high * (1 + DOUBT)))
+
+    columns = (part.weight, part.by_label[:, 1], part.by_label[:, 0])
+    found = [room(sums, at.limits(of, of)) for sums, of in zip((rows, events, others), columns, strict=True)]
+    return found[0], found[1], found[2]
+
+
+def _rates(rows: Range, events: Range, others: Range) -> Range:
+    """Limits of the event rate of each bin."""
+    known = (events.low == events.high) & (others.low == others.high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exact = events.low / (events.low + others.low)
+        low, high = _least_share(events, others, rows), 1 - _least_share(others, events, rows)
+    return Range(np.where(known, exact, low), np.where(known, exact, high))
+
+
+def _least_share(part: Range, rest: Range, rows: Range) -> Floats:
+    shares = (part.low / (part.low + rest.high), part.low / rows.high, 1 - rest.high / rows.low)
+    return np.asarray(np.clip(np.fmax(np.fmax(*shares[:2]), np.fmax(shares[2], 0)), 0, 1))
+
+
+def _effective(part: GridCells, at: Places, rows: Range) -> Range:
+    """Limits of (Σw)²/Σw² of each bin, which is at least 1 and at most the number of rows."""
+    assert part.squares is not None
+    squares, most = part.squares.sum(axis=1), at.possibly(part.count[at.cell])
+    sums = at.limits(squares, squares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(rows.low > 0, np.maximum(rows.low**2 / sums.high * (1 - DOUBT), 1), 0)
+        high = np.where(sums.low > 0, rows.high**2 / sums.low * (1 + DOUBT), np.inf)
+    return Range(np.minimum(low, most), np.minimum(high, most))
