@@ -43,6 +43,8 @@ CASES = {
     "gce, squared": (tn.gce, {"loss": "squared", "norm": "l2"}),
     "gce, squared, max": (tn.gce, {"loss": "squared", "norm": "max", "bins": 5}),
     "gce, rejection": (tn.gce, {"loss": "rejection", "bins": 3}),
+    "gce, rejection, l2": (tn.gce, {"loss": "rejection", "bins": 3, "norm": "l2"}),
+    "gce, rejection, max": (tn.gce, {"loss": "rejection", "bins": 3, "norm": "max"}),
     "squared ece": (tn.squared_ece, {}),
     "squared ece, mass": (tn.squared_ece, {"bins": tn.EqualMass(5)}),
     "squared ece, ten": (tn.squared_ece, {"bins": 10}),
@@ -229,15 +231,14 @@ MANY = demo(500)
 @pytest.mark.parametrize(
     ("measure", "options", "message"),
     [
-        (tn.tce, {}, "No limits are known for BlockIsotonic bins of a sketch"),
-        (tn.ece, {"bins": tn.Isotonic()}, "No limits are known for Isotonic bins"),
         (tn.tce, {"bins": 10, "test": "t"}, "No limits are known for t tests"),
-        (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute' or 'squared'"),
+        (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute', 'squared' or 'rejection'"),
         (tn.squared_ece, {"weight_type": "importance"}, "No limits are known for `weight_type='importance'`"),
         (tn.calibration_slope, {}, r"No limits are known for 'calibration_slope' of a sketch\. They are for ece"),
         ("cox", {}, "No limits are known for 'cox'"),
         (lambda s: 1.0, {}, "No limits are known for '<lambda>'"),
         ("ks", {"bins": 10}, "'ks' has no options"),
+        (tn.squared_ece, {"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
         (tn.ece, {"bins": tn.Distinct()}, "need every distinct score, which a sketch does not keep"),
     ],
 )

@@ -8,7 +8,7 @@ from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch
 from trueness.errors import InputError
-from trueness.measure import _bin_bounds, _order_bounds, _score_bounds
+from trueness.measure import _bin_bounds, _label_bins, _order_bounds, _score_bounds
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._binned import ace, ece, mce
 from trueness.measure._corp import corp
@@ -58,10 +58,13 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     -----
     Sums over whole cells are exact, so that only cells that an edge cuts, and the order inside cells, are in doubt. A
     cell whose least and greatest score agree is in no doubt at all: scores of two decimals, say, are exact.
-    For some measures no limits are known, and this says so: bins that look at the labels
-    (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), t tests, importance
+    Bins that look at the labels (:class:`Isotonic`, and :class:`BlockIsotonic`, which :func:`tce` uses unless told
+    otherwise) follow the order inside cells: limits are those of all chains of blocks that the cells allow. They are
+    the widest that are true, 0 and 100 for :func:`tce`, where nothing more is known: with t tests, for `fuse` where
+    rates may be equal, and where chains are too many to look at.
+    For some measures no limits are known, and this says so: t tests in other bins, importance
     weights, a loss or a measure of your own, and the calibration slope. With weights that are not whole numbers, bins
-    need fixed edges.
+    need fixed edges or are isotonic.
 
     Examples
     --------
@@ -104,11 +107,7 @@ def _cuts(part: GridCells, rule: BinRule) -> Cuts:
             raise InputError("No limits are known for bins of equal mass with weights that are not whole numbers.")
         return at_masses(part, rule)
     edges = rule.fixed_edges
-    if edges is None:
-        raise InputError(
-            f"No limits are known for {type(rule).__name__} bins of a sketch: they follow the order of the rows inside "
-            "cells. `EqualMass` and fixed edges have limits."
-        )
+    assert edges is not None  # what looks at the labels goes another way
     if float(part.low[0]) < edges[0] or float(part.high[-1]) > edges[-1]:
         raise InputError(
             f"`bins` must cover every cell of the sketch; its edges run from {edges[0]:g} to {edges[-1]:g} and a cell "
@@ -119,6 +118,8 @@ def _cuts(part: GridCells, rule: BinRule) -> Cuts:
 
 def _errors(sketch: Sketch, rule: BinRule, loss: int, norm: float) -> Ends:
     def of(part: GridCells) -> Ends:
+        if _label_bins.looks_at_labels(rule):
+            return _label_bins.errors(part, rule, loss, norm)
         cuts = _cuts(part, rule)
         return _bin_bounds.l1(cuts) if loss * norm == 1 else _bin_bounds.power(cuts, loss, norm)
 
@@ -141,10 +142,12 @@ def _mce(sketch: Sketch, options: Options) -> Ends:
 
 def _gce(sketch: Sketch, options: Options) -> Ends:
     loss, norm = options.get("loss", "absolute"), checked_norm(options.get("norm", "l1"))
-    if loss == "rejection" and norm == 1:
-        return _tce(sketch, {"bins": 10, **options})
-    if not isinstance(loss, str) or loss == "rejection":
-        raise InputError("`loss` must be 'absolute' or 'squared', or 'rejection' with norm='l1', to have limits.")
+    if not isinstance(loss, str):
+        raise InputError("`loss` must be 'absolute', 'squared' or 'rejection' to have limits.")
+    if loss == "rejection":
+        found = _tce(sketch, {"bins": 10, **options})
+        # A power mean is at least the mean, and Σw·r^q is at most 100^(q − 1)·Σw·r.
+        return Ends(found.low, 100 * (found.high / 100) ** (1 / norm))
     return _errors(sketch, as_rule(options.get("bins", 10)), 1 if loss == "absolute" else 2, norm)
 
 
@@ -159,9 +162,13 @@ def _squared_ece(sketch: Sketch, options: Options) -> Ends:
 def _tce(sketch: Sketch, options: Options) -> Ends:
     bins = options.get("bins")
     rule = BlockIsotonic() if bins is None else as_rule(bins)
+    if _label_bins.looks_at_labels(rule) and options.get("test", "binomial") != "binomial":
+        return Ends(0.0, 100.0)
     if options.get("test", "binomial") != "binomial":
         raise InputError("No limits are known for t tests of a sketch; `test='binomial'` has them.")
     alpha = float(options.get("alpha", 0.05))
+    if _label_bins.looks_at_labels(rule):
+        return _over_parts(sketch, lambda part: _label_bins.refuted(part, rule, alpha))
     return _over_parts(sketch, lambda part: refuted(part, _cuts(part, rule), rule, alpha))
 
 
