@@ -337,12 +337,11 @@ MANY = demo(500)
 @pytest.mark.parametrize(
     ("measure", "options", "message"),
     [
-        (tn.tce, {}, "No limits are known for BlockIsotonic bins of a sketch"),
-        (tn.ece, {"bins": tn.Isotonic()}, "No limits are known for Isotonic bins"),
         (tn.gce, {"loss": lambda b: b.rate}, "`loss` must be 'absolute', 'squared' or 'rejection'"),
         ("cox", {}, r"No limits are known for 'cox' of a sketch\. They are for ece"),
         (lambda s: 1.0, {}, "No limits are known for '<lambda>'"),
         ("ks", {"bins": 10}, "'ks' has no options"),
+        (tn.squared_ece, {"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
         (tn.ece, {"bins": tn.Distinct()}, "need every distinct score, which a sketch does not keep"),
     ],
 )
@@ -378,3 +377,19 @@ def test_a_ratio_to_next_to_nothing_may_be_infinite_and_off_by_as_much():
     found = tn.bounded(tn.observed_expected, tn.sketch(y, p))
     inside(found, tn.observed_expected(y, p))
     assert (found.value, found.error) == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w"),
+    [
+        ([0, 1, 1, 0], [0.2, 0.25, 0.7, 0.701], [1e9 + 0.5, 1, 1e-8, 1.3e-8]),
+        ([1, 0, 0, 0], [0.2, 0.3, 0.7, 0.701], [5e10, 5e10, 1, 1]),
+        ([1] + [0] * 200_000, [0.2, *np.linspace(0.1, 0.45, 199_999), 0.7], None),
+    ],
+)
+@pytest.mark.parametrize(("measure", "options"), [(tn.mce, {}), (tn.gce, {"loss": "squared", "norm": "max"})])
+def test_a_bin_that_weighs_next_to_nothing_keeps_its_digits(y, p, w, measure, options):
+    of_rows = measure(y, p, bins=2, sample_weight=w, **options)
+    found = tn.bounded(measure, tn.sketch(y, p, sample_weight=w), bins=2, **options)
+    assert found.low <= of_rows <= found.high
+    assert found.error < 1e-9

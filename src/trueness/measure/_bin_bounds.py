@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueness.measure._cell_bins import Apart
 from trueness.measure._cuts import Cuts, Range
 from trueness.typing import Floats
 
@@ -50,15 +51,14 @@ def _longest(low: list[float], high: list[float]) -> float:
     return max(at_low, at_high)
 
 
-def power(cuts: Cuts, loss: int, norm: float, room: float = 0.0) -> Ends:
+def power(cuts: Cuts, loss: int, norm: float, apart: Apart) -> Ends:
     """(Σ(w_b/W) gap_b^(loss·norm))^(1/norm), or the largest gap_b^loss; bin by bin, so wider than it need be.
 
-    Sums of floats have `room` for their rounding, which shows where a bin weighs next to nothing.
+    Differences of sums over all rows below a cut say nothing of a bin that weighs next to nothing beside the others;
+    sums of its own cells do.
     """
-    weight, excess = bins_between(cuts.weight, floor=True), bins_between(cuts.excess)
-    around = np.where(weight.high > 0, room, 0)  # of an empty bin both cuts are the same sum
-    weight = Range(np.maximum(weight.low - around, 0), weight.high + around)
-    excess = Range(excess.low - around, excess.high + around)
+    weight = _both(bins_between(cuts.weight, floor=True), apart.weight, 0.0 if apart.whole else apart.room)
+    excess = _both(bins_between(cuts.excess), apart.excess, apart.room)
     nearest, farthest = _sizes(excess)
     farthest = np.minimum(farthest, weight.high)  # a row is off by at most 1
     if norm == math.inf:
@@ -75,6 +75,12 @@ def power(cuts: Cuts, loss: int, norm: float, room: float = 0.0) -> Ends:
         most = np.where(lightest > 0, lightest * np.minimum(farthest / lightest, 1) ** exponent, 0)
     total = float(cuts.weight.high[-1])
     return Ends(float(least.sum() / total) ** (1 / norm), float(most.sum() / total) ** (1 / norm))
+
+
+def _both(of_cuts: Range, of_cells: Range, room: float) -> Range:
+    """What two ways of limiting agree on; the first is off by `room` at most."""
+    low = np.maximum(of_cuts.low - room, of_cells.low)
+    return Range(low, np.maximum(low, np.minimum(of_cuts.high + room, of_cells.high)))
 
 
 def debiased(cuts: Cuts) -> Ends:

@@ -8,9 +8,10 @@ from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch
 from trueness.errors import InputError
-from trueness.measure import _bin_bounds, _line_bounds, _order_bounds, _score_bounds
+from trueness.measure import _bin_bounds, _label_bins, _line_bounds, _order_bounds, _score_bounds
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._binned import ace, ece, mce
+from trueness.measure._cell_bins import ROUNDING_OF_SUMS, apart
 from trueness.measure._corp import corp
 from trueness.measure._cuts import Cuts, at_edges, spread_of
 from trueness.measure._gce import gce
@@ -30,8 +31,6 @@ __all__ = ["bounded"]
 Options: TypeAlias = Mapping[str, Any]
 # What rounding may do to sums of whole numbers, and to sums of others: relative to the measure, or to 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
-# Above what rounding does to sums of floats over cells, relative to the weight of all rows.
-_ROUNDING_OF_SUMS = 2.0**-40
 # What a search for a root leaves open, with room to spare.
 _CONVERGED = 1e-8
 
@@ -62,9 +61,12 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     -----
     Sums over whole cells are exact, so that only cells that an edge cuts, and the order inside cells, are in doubt. A
     cell whose least and greatest score agree is in no doubt at all: scores of two decimals, say, are exact.
-    For some measures no limits are known, and this says so: bins that look at the labels
-    (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), and a loss or a measure
-    of your own. The limits of the slope are infinite where the order inside cells decides whether it has an estimate.
+    Bins that look at the labels (:class:`Isotonic`, and :class:`BlockIsotonic`, which :func:`tce` uses unless told
+    otherwise) follow the order inside cells: limits are those of all chains of blocks that the cells allow. They are
+    the widest that are true, 0 and 100 for :func:`tce`, where nothing more is known: with t tests, for `fuse` where
+    rates may be equal, and where chains are too many to look at.
+    For a loss or a measure of your own no limits are known, and this says so. The limits of the slope are infinite
+    where the order inside cells decides whether it has an estimate.
 
     Examples
     --------
@@ -107,11 +109,7 @@ def _cuts(part: GridCells, rule: BinRule) -> Cuts:
     if isinstance(rule, EqualMass):
         return at_whole_masses(part, rule) if part.exact else at_float_masses(part, rule)
     edges = rule.fixed_edges
-    if edges is None:
-        raise InputError(
-            f"No limits are known for {type(rule).__name__} bins of a sketch: they follow the order of the rows inside "
-            "cells. `EqualMass` and fixed edges have limits."
-        )
+    assert edges is not None  # what looks at the labels goes another way
     if float(part.low[0]) < edges[0] or float(part.high[-1]) > edges[-1]:
         raise InputError(
             f"`bins` must cover every cell of the sketch; its edges run from {edges[0]:g} to {edges[-1]:g} and a cell "
@@ -122,9 +120,12 @@ def _cuts(part: GridCells, rule: BinRule) -> Cuts:
 
 def _errors(sketch: Sketch, rule: BinRule, loss: int, norm: float) -> Ends:
     def of(part: GridCells) -> Ends:
+        if _label_bins.looks_at_labels(rule):
+            return _label_bins.errors(part, rule, loss, norm)
         cuts = _cuts(part, rule)
-        room = 0.0 if part.exact else _ROUNDING_OF_SUMS * float(part.weight.sum())
-        return _bin_bounds.l1(cuts) if loss * norm == 1 else _bin_bounds.power(cuts, loss, norm, room)
+        if loss * norm == 1:
+            return _bin_bounds.l1(cuts)
+        return _bin_bounds.power(cuts, loss, norm, apart(part, rule))
 
     return _over_parts(sketch, of)
 
@@ -165,7 +166,13 @@ def _tce(sketch: Sketch, options: Options, norm: float = 1) -> Ends:
     bins = options.get("bins")
     rule = BlockIsotonic() if bins is None else as_rule(bins)
     alpha, test = float(options.get("alpha", 0.05)), options.get("test", "binomial")
-    return _over_parts(sketch, lambda part: rejection_norm(part, _cuts(part, rule), rule, alpha, test, norm))
+    if not _label_bins.looks_at_labels(rule):
+        return _over_parts(sketch, lambda part: rejection_norm(part, _cuts(part, rule), rule, alpha, test, norm))
+    if test != "binomial":
+        return Ends(0.0, 100.0)
+    found = _over_parts(sketch, lambda part: _label_bins.refuted(part, rule, alpha))
+    # A power mean is at least the mean, and Σw·r^q is at most 100^(q − 1)·Σw·r.
+    return Ends(found.low, 100 * (found.high / 100) ** (1 / norm))
 
 
 def _brier(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
@@ -188,10 +195,10 @@ def _log_loss(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all 
 def _observed_expected(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
     def of(part: GridCells) -> Ends:
         observed, n = float(part.events.sum()), float(part.weight.sum())
-        expected, around = float(part.sum_score.sum()), 1 if part.exact else 1 + _ROUNDING_OF_SUMS
-        most = min((expected + n * 2.0**-52) * around, float((part.weight * part.high).sum()) * (1 + _ROUNDING_OF_SUMS))
+        expected, around = float(part.sum_score.sum()), 1 if part.exact else 1 + ROUNDING_OF_SUMS
+        most = min((expected + n * 2.0**-52) * around, float((part.weight * part.high).sum()) * (1 + ROUNDING_OF_SUMS))
         # Where scores were cut before they were added, which a ratio of the smallest shows, the sum is too small.
-        least = max(expected / around, float((part.weight * part.low).sum()) * (1 - _ROUNDING_OF_SUMS))
+        least = max(expected / around, float((part.weight * part.low).sum()) * (1 - ROUNDING_OF_SUMS))
         if observed == 0 and least == 0:
             return Ends(math.nan if most == 0 else 0.0, math.nan if most == 0 else 0.0)
         return Ends(observed / most if most > 0 else math.inf, observed / least if least > 0 else math.inf)

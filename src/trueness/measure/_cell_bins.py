@@ -6,11 +6,14 @@ import numpy as np
 
 from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, EqualMass
-from trueness.measure._cuts import Range
+from trueness.measure._cuts import Range, spread_of
 from trueness.measure._mass_cuts import mass_cuts
 from trueness.typing import Bools, Floats, Ints, Numbers
 
-__all__ = ["Places", "places"]
+__all__ = ["ROUNDING_OF_SUMS", "Apart", "Places", "apart", "places"]
+
+ROUNDING_OF_SUMS = 2.0**-40
+"""Above what rounding does to sums of floats over cells, relative to their weight."""
 
 
 class Places(NamedTuple):
@@ -36,6 +39,23 @@ class Places(NamedTuple):
         """Limits of the sums of bins of something not negative, from its limits in whole cells."""
         return Range(self.surely(low[self.cell]), self.possibly(high[self.cell]))
 
+    def between(self, whole: Floats, low: Floats, high: Floats) -> Range:
+        """Limits of the sums of bins, from the sums of cells and, for cells that are cut, the limits of a part."""
+        sure, cut = self.surely(whole[self.cell]), ~self.alone
+        own = (_added(self.bin[cut], end[self.cell[cut]], self.n_bins) for end in (low, high))
+        return Range(*(sure + end for end in own))
+
+
+class Apart(NamedTuple):
+    """Limits of the sums of bins from the cells that lie in them or may, whatever the other bins are."""
+
+    weight: Range
+    excess: Range
+    room: float
+    """What rounding may do to a sum over all rows."""
+    whole: bool
+    """Whether weights are whole numbers, so that their sums are exact."""
+
 
 def places(part: GridCells, rule: BinRule) -> Places:
     """All pairs, for bins of equal mass or of fixed edges."""
@@ -45,6 +65,18 @@ def places(part: GridCells, rule: BinRule) -> Places:
     cell = np.repeat(np.arange(part.size), number)
     bin_ = np.arange(cell.size) + np.repeat(first - start, number)
     return Places(cell, bin_, start, (number == 1)[cell], n_bins)
+
+
+def apart(part: GridCells, rule: BinRule) -> Apart:
+    """The same for weights and excess, with room for rounding."""
+    cells, found = spread_of(part), places(part, rule)
+    weight = np.asarray(part.weight, dtype=np.float64)
+    weights = found.between(weight, np.zeros(part.size), weight)
+    excess = found.between(cells.excess, -cells.sum_score[:, 0], cells.n[:, 1] - cells.sum_score[:, 1])
+    around = weights.high * ROUNDING_OF_SUMS
+    weights = weights if part.exact else Range(weights.low - around, weights.high + around)
+    room = float(weight.sum()) * (part.size * 2.0**-52 if part.exact else ROUNDING_OF_SUMS)
+    return Apart(weights, Range(excess.low - around, excess.high + around), room, part.exact)
 
 
 def _bins_of_cells(part: GridCells, rule: BinRule) -> tuple[Ints, Ints, int]:
