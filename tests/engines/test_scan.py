@@ -303,3 +303,24 @@ def test_nan_in_a_parquet_file_is_seen_through_ibis(tmp_path, bins):
         ask(table, bins=bins)
     with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows"):
         assert ask(table, bins=bins, missing="drop").n == 3
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_words_in_text_files_are_no_booleans(tmp_path, engine):
+    path = tmp_path / "rows.csv"
+    path.write_text("p,y\n0.1,no\n0.7,yes\n")
+    with pytest.raises(tn.InputError, match=r"it holds strings \('no', 'yes'\)"):
+        tn.scan(path, label="y", score="p", engine=engine)
+    expected = tn.binned([0, 1], [0.1, 0.7])
+    assert tn.scan(path, label="y", score="p", pos_label="yes", engine=engine) == expected
+    path.write_text("p,y\n0.1,False\n0.7,true\n")
+    assert tn.scan(path, label="y", score="p", engine=engine) == expected
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_one_of_several_files_that_cannot_be_read(tmp_path, engine):
+    (tmp_path / "good.csv").write_text("p,y\n0.1,0\n")
+    (tmp_path / "broken.csv").write_text("p,y\nx,0\n")
+    files = [tmp_path / "good.csv", tmp_path / "broken.csv"]
+    with pytest.raises(tn.InputError, match=r"good.csv' \(or one of the 1 other files\) cannot be read: .*x"):
+        tn.scan(files, label="y", score="p", engine=engine)

@@ -33,9 +33,24 @@ def scan_text(files: list[str], separator: str, question: Question, texts: set[s
     refuse_absent(trimmed, question)
     literal: Any = [escaped(file) for file in files]
     options: dict[str, Any] = {"sep": separator, "header": True, "union_by_name": True}
-    names = connection.read_csv(literal, all_varchar=True, **options).columns
+    as_text = connection.read_csv(literal, all_varchar=True, **options)
+    names = as_text.columns
     known = {name: "VARCHAR" for name in names if name in texts} | {name: "DOUBLE" for name in names if name in numbers}
-    return connection.read_csv(literal, dtype=known, sample_size=100_000, **options)
+    found = connection.read_csv(literal, dtype=known, sample_size=100_000, **options)
+    if question.label in names and _are_words(found, as_text, question.label):
+        known[question.label] = "VARCHAR"
+        return connection.read_csv(literal, dtype=known, sample_size=100_000, **options)
+    return found
+
+
+def _are_words(found: Any, as_text: Any, name: str) -> bool:
+    """Whether labels such as yes and no were taken for booleans, which would say which of them is the event."""
+    import duckdb
+
+    if found.types[found.columns.index(name)] != "BOOLEAN":
+        return False
+    some = as_text.select(duckdb.ColumnExpression(name)).limit(1000).fetchall()
+    return any(label is not None and label.strip().lower() not in ("true", "false") for (label,) in some)
 
 
 def _connection() -> Any:

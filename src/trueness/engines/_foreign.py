@@ -33,8 +33,11 @@ def _is_foreign(reason: Exception) -> bool:
 
 
 def _shown(source: Any) -> str:
-    first = source[0] if isinstance(source, list | tuple) and source else source
-    return repr(os.fspath(first)) if isinstance(first, str | os.PathLike) else f"({type(source).__name__})"
+    several = source if isinstance(source, list | tuple) and source else [source]
+    if not isinstance(several[0], str | os.PathLike):
+        return f"({type(source).__name__})"
+    more = f" (or one of the {len(several) - 1} other files)" if len(several) > 1 else ""
+    return repr(os.fspath(several[0])) + more
 
 
 def _first_lines(reason: Exception) -> str:
