@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.reference_cells import cell_sums
-from trueness._kernels.reference_logits import logit_tops, softmax
+from trueness._kernels.reference_logits import logit_tops, softmax, softmax_sums
 from trueness._kernels.reference_maps import ranks, steps, venn_abers
 from trueness._kernels.reference_moments import grid_moments
 from trueness._kernels.reference_pava import block_pava, pava
@@ -487,42 +487,3 @@ def _run_starts(ascending: NDArray[Any]) -> NDArray[np.intp]:
     if ascending.size == 0:
         return np.empty(0, np.intp)
     return np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1])))
-
-
-def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
-    r"""Log loss of softmax(β z), and its first two derivatives in β, summed over rows.
-
-    Parameters
-    ----------
-    Z : array of float32 or float64, shape (n, K)
-        Logits, finite; their differences and the squares of these must not overflow.
-    y : array of int64, shape (n,)
-        Class codes 0 .. K−1.
-    w : array of float64, shape (n,) or (0,)
-        Weights; none means 1 each.
-    beta : float
-        At least 0.
-
-    Returns
-    -------
-    status : int
-        BAD_LABEL.
-    sums : array of float64, shape (3,)
-        Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, with the mean m and the variance v of a row's logits
-        under its softmax. The compiled sums may differ from these by 1e-12 of the sum of the terms' magnitudes.
-    """
-    n, n_classes = Z.shape
-    sums = np.zeros(3)
-    if ((y < 0) | (y >= n_classes)).any():
-        return BAD_LABEL, sums
-    for rows in _chunks(n, max(1, _CHUNK // max(1, n_classes))):
-        difference = Z[rows].astype(np.float64)
-        difference -= difference.max(axis=1, keepdims=True)
-        power = np.exp(beta * difference)
-        total = power.sum(axis=1)
-        mean = (difference * power).sum(axis=1) / total
-        square = (difference * difference * power).sum(axis=1) / total
-        own = difference[np.arange(total.size), y[rows]]
-        terms = np.log(total) - beta * own, mean - own, np.maximum(square - mean * mean, 0)
-        sums += [np.sum(term if w.size == 0 else w[rows] * term) for term in terms]
-    return 0, sums
