@@ -248,9 +248,9 @@ def test_what_has_no_limits_is_refused_with_the_reason(measure, options, message
 
 def test_what_has_no_limits_with_fractional_weights_is_refused():
     s = tn.sketch(*MANY, sample_weight=np.full(500, 0.5))
-    with pytest.raises(tn.InputError, match="bins of equal mass with weights that are not whole"):
+    with pytest.raises(tn.InputError, match="bins of equal mass unless weights are whole numbers that sum"):
         tn.bounded(tn.ace, s)
-    with pytest.raises(tn.InputError, match="isotonic fits with weights that are not whole"):
+    with pytest.raises(tn.InputError, match="isotonic fits unless weights are whole numbers that sum"):
         tn.bounded("miscalibration", s)
 
 

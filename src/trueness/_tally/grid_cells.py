@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, Totals
+from trueness._tally.cells import MOST_WHOLE, Cells, Totals
 from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -198,7 +198,12 @@ class GridCells:
             return GridCells(cell, count, ends, None, added(self.floats, other.floats), squares)
         table = added(self.table, other.table)
         refuse_full_cells(table[:, :, 0])
-        return GridCells(cell, count, ends, table, None, squares)
+        return GridCells(cell, count, ends, table, None, squares).settled()
+
+    def settled(self) -> "GridCells":
+        """The form that one pass over the rows has: floats, where whole weights sum to too much."""
+        within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
+        return self if within else self._as_floats()
 
     def _as_floats(self) -> "GridCells":
         if self.table is None:

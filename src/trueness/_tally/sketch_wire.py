@@ -170,7 +170,7 @@ def _read_part(described: Any, data: memoryview) -> tuple[GridCells, memoryview]
         squares, data = _read_floats(data, (size, 2))
     part = GridCells(cell, count, ends, table, floats, squares)
     _check(part)
-    return part, data
+    return part.settled(), data
 
 
 def _read_ends(cell: Ints, data: memoryview) -> tuple[Floats, memoryview]:

@@ -91,7 +91,7 @@ def _cells(part: dict[str, Any]) -> Cells:
     if not good:
         _refuse("its columns contradict each other")
     squares = [columns[name].astype(np.float64) for name in ("squares", "event_squares") if name in columns]
-    return Cells(score, count, columns["weight"], columns["events"], *squares)
+    return Cells(score, count, columns["weight"], columns["events"], *squares).settled()
 
 
 def _bins(part: dict[str, Any]) -> Bins:

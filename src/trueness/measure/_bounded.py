@@ -26,6 +26,7 @@ from trueness.results import Bounded
 __all__ = ["bounded"]
 
 Options: TypeAlias = Mapping[str, Any]
+_UNLESS_WHOLE = "No limits are known for {} unless weights are whole numbers that sum to less than 2³⁵."
 # What rounding may do to sums of whole numbers, and to sums of others: relative to the measure, or to 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
 # What a search for a root leaves open, with room to spare.
@@ -60,8 +61,8 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     cell whose least and greatest score agree is in no doubt at all: scores of two decimals, say, are exact.
     For some measures no limits are known, and this says so: bins that look at the labels
     (:class:`Isotonic`, :class:`BlockIsotonic`, which :func:`tce` uses unless told otherwise), t tests, importance
-    weights, a loss or a measure of your own, and the calibration slope. With weights that are not whole numbers, bins
-    need fixed edges.
+    weights, a loss or a measure of your own, and the calibration slope. Unless weights are whole numbers that sum
+    to less than 2³⁵, bins need fixed edges.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def _over_parts(sketch: Sketch, of: Callable[[GridCells], Ends]) -> Ends:
 def _cuts(part: GridCells, rule: BinRule) -> Cuts:
     if isinstance(rule, EqualMass):
         if not part.exact:
-            raise InputError("No limits are known for bins of equal mass with weights that are not whole numbers.")
+            raise InputError(_UNLESS_WHOLE.format("bins of equal mass"))
         return at_masses(part, rule)
     edges = rule.fixed_edges
     if edges is None:
@@ -225,7 +226,7 @@ def _part_of_score(name: str) -> Callable[[Sketch, Options], Ends]:
 
         def of(part: GridCells) -> Ends:
             if not part.exact:
-                raise InputError("No limits are known for isotonic fits with weights that are not whole numbers.")
+                raise InputError(_UNLESS_WHOLE.format("isotonic fits"))
             cells, n = spread_of(part), float(part.weight.sum())
             fit = _order_bounds.fitted_score(cells, rule)
             if name == "discrimination":
