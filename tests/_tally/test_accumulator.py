@@ -458,3 +458,45 @@ def test_a_piece_of_no_rows_may_have_weights(bins):
     seen.update([0, 1], [0.25, 0.5], sample_weight=[1, 3])
     assert seen.n == 2
     assert seen.compute(tn.ece, bins=4) == 0.4375
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_a_piece_of_which_no_row_is_left_adds_nothing_and_says_where_it_ends(bins):
+    seen = tn.Accumulator(bins, missing="drop")
+    seen.update([0, 1], [0.25, 0.5], position=2)
+    before = seen.total
+    seen.update([1, 0], [0.5, 0.75], sample_weight=[0, 0], position=4)
+    seen.update([1, None], [float("nan"), 0.75], position=6)
+    assert (seen.total, seen.position) == (before, 6)
+    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.5"):
+        seen.update([1, 0], [0.5, 1.5], sample_weight=[0, 0], position=8)
+
+
+def test_pieces_that_miss_every_label_do_not_say_what_labels_are():
+    seen = tn.Accumulator(missing="drop", pos_label="yes")
+    seen.update([None, None], [0.2, 0.3])
+    seen.update([], [])
+    seen.update(["yes", "no", None], [0.2, 0.3, 0.4])
+    assert seen.n == 2
+    matrix = np.array([[0.2, 0.8], [0.5, 0.5]])
+    seen = tn.Accumulator(missing="drop", labels=["no", "yes"])
+    seen.update([None, None], matrix)
+    seen.update(["yes", "no"], matrix)
+    assert seen.n == 2
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_a_group_of_no_weight_is_left_out(bins):
+    seen = tn.Accumulator(bins, by="shop")
+    seen.update([0, 1, 1], [0.25, 0.5, 0.75], sample_weight=[1, 0, 0], group=["a", "b", "b"])
+    assert seen.compute_by(tn.ece, bins=4) == {"a": 0.25}
+    with pytest.raises(tn.InputError, match=r"1 of 3 values does not, the first is 1.5 at row 2"):
+        seen.update([0, 1, 1], [0.25, 0.5, 1.5], sample_weight=[1, 0, 0], group=["a", "b", "b"])
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_weights_of_a_group_that_vanish_when_squared_are_refused(bins):
+    seen = tn.Accumulator(bins, by="shop")
+    with pytest.raises(tn.InputError, match=r"Group 'b': .* largest weight between .*; it is 1e-300 at row 1"):
+        seen.update([0, 1, 1], [0.25, 0.5, 0.75], sample_weight=[1, 1e-300, 1e-301], group=["a", "b", "b"])
+    assert seen.n == 0

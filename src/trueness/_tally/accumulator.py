@@ -13,6 +13,7 @@ import numpy as np
 from trueness._input.columns import column
 from trueness._input.labels import checked_order
 from trueness._input.sample import Sample
+from trueness._input.weights import check_weights
 from trueness._tally import accumulator_wire
 from trueness._tally.accept import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.atomic import Stamp, naming, read_file, replace_file
@@ -125,7 +126,8 @@ class Accumulator:
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. No rows at all are fine. Classes and labels must be those of earlier pieces.
+            As for :func:`trueness.ece`. No rows at all are fine, and so are rows of which all have weight 0 or, with
+            ``missing='drop'``, miss a value. Classes and labels must be those of earlier pieces.
         group : array-like of shape (n,), or one value
             The group of each row, or of all of them; demanded if there is `by`, refused otherwise. Names of groups are
             text, whole numbers, true/false or finite numbers, and of one of these types throughout: to Python 1, True
@@ -149,7 +151,9 @@ class Accumulator:
             )
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         try:
-            sample, kind = sample_and_kind(y_true, y_prob, options, allow_empty=True, keep_logits=True)
+            sample, kind = sample_and_kind(
+                y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
+            )
         except InputError as reason:
             raise InputError(f"{reason}{self._labels_before(str(reason))}") from reason
         other = self._checked_other(y_true, sample)
@@ -160,7 +164,8 @@ class Accumulator:
         added = dict(self._sums)
         for key, piece in pieces:
             _check_alike(added, key, piece)
-            added[key] = added[key] + piece if key in added else piece
+            if piece.n:
+                added[key] = added[key] + piece if key in added else piece
         return added
 
     def _labels_before(self, reason: str) -> str:
@@ -198,12 +203,16 @@ class Accumulator:
             if len(found) == 1:
                 return [(found[0][0], self._made(sample, kind))]
             try:
-                return [(key, self._made(_some(sample, at), kind)) for key, at in found]
+                return [(key, self._made(_of_group(sample, key, at), kind)) for key, at in found]
             except InputError:
-                self._made(sample, kind)  # raises the same, with the number that a row has among all
+                self._made(sample, kind)  # raises the same of all rows, if it is not about the group
                 raise
 
     def _made(self, sample: Sample, kind: Kind) -> Sums:
+        if sample.w is not None and not sample.w.any():
+            every = np.arange(sample.y.size)
+            self._made(sample.at(every, None), kind)  # rows of no weight are looked at, as those of others are
+            return self._made(sample.at(every[:0], None), kind)
         if self.bins == "sketch":
             return sketch_of(sample, kind)
         return tally_of(sample, kind) if self.bins == "distinct" else binned_of(sample, kind, as_rule(self.bins))
@@ -428,12 +437,15 @@ def _settings(one: Accumulator, two: Accumulator) -> list[tuple[str, Any, Any]]:
     return found + [(name, one._options.get(name), two._options.get(name)) for name in names]
 
 
-def _some(sample: Sample, at: Ints) -> Sample:
-    """Some of the rows. Of no weight at all they are none, which sums of weights would refuse."""
-    w = None if sample.w is None else sample.w[at]
-    if w is not None and not w.any():
-        at, w = at[:0], None
-    return Sample(sample.y[at], sample.p[at], w, sample.classes, sample.tolerance, logits=sample.logits)
+def _of_group(sample: Sample, key: Group, at: Ints) -> Sample:
+    """The rows of a group, whose weights must be fit to be squared, as those of all are."""
+    found = sample.at(at, None if sample.w is None else sample.w[at])
+    if found.w is not None:
+        try:
+            check_weights(found.w, found.rows, allow_zeros=True)
+        except InputError as reason:
+            raise InputError(f"Group {key!r}: {reason}") from reason
+    return found
 
 
 def _check_alike(known: dict[Group, Sums], key: Group, piece: Sums) -> None:
