@@ -147,7 +147,7 @@ def test_messages_of_what_cannot_be_read(tmp_path):
         tn.Sketch.from_bytes(b"PAR1" + whole)
     with pytest.raises(tn.InputError, match="its checksum is wrong"):
         tn.Sketch.from_bytes(whole[:-1])
-    with pytest.raises(tn.InputError, match="its format is number 9, and this version reads number 1"):
+    with pytest.raises(tn.InputError, match="its format is number 9, of a newer trueness; this version reads number 1"):
         tn.Sketch.from_bytes(whole[:8] + b"\x09" + whole[9:])
     with pytest.raises(tn.InputError, match="must be bytes; got str"):
         tn.Sketch.from_bytes("text")

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.labels import checked_order
-from trueness._input.sample import Sample
+from trueness._input.sample import Sample, accept
 from trueness._input.weights import check_weights
 from trueness._tally import accumulator_wire
 from trueness._tally.accept import binned_of, sample_and_kind, sketch_of, tally_of
@@ -92,6 +92,8 @@ class Accumulator:
         """What is kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
         self.by = by
         """What groups are called."""
+        if about is not None and not isinstance(about, Mapping):
+            raise InputError(f"`about` must be a dict, or None; got {reprlib.repr(about)}.")
         self.about = accumulator_wire.plain(dict(about or {}), "about")
         """What else is kept with the sums."""
         self.position: Any = None
@@ -106,6 +108,7 @@ class Accumulator:
             "from_logits": from_logits,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        _check_options(missing, clip_tolerance, sum_tolerance, from_logits)
         for name in ("labels", "pos_label"):
             accumulator_wire.plain(self._options.get(name), name)
         self._sums: dict[Group, Sums] = {}
@@ -370,14 +373,22 @@ class Accumulator:
         header, groups = accumulator_wire.from_bytes(data)
         try:
             found = cls(header["bins"], by=header["by"], about=header["about"], **header["options"])
+            found._sums = found._read(groups)
         except (TypeError, ValueError) as reason:
-            raise InputError(f"The sums cannot be read: {reason}.") from None
-        kept = found._kept()
-        named = all((key is None) == (found.by is None) for key in groups)
-        if not named or not all(type(sums) is kept for sums in groups.values()):
-            raise InputError("The sums cannot be read: they do not agree with their settings.")
-        found._sums, found.position, found._other_label = groups, header["position"], header["other_label"]
+            accumulator_wire.refuse(reason)
+        found.position, found._other_label = header["position"], header["other_label"]
+        if found._other_label is not None and found._other_label == found._options.get("pos_label", found._other_label):
+            accumulator_wire.refuse("its labels contradict each other")
         return found
+
+    def _read(self, groups: dict[Group, Sums]) -> dict[Group, Sums]:
+        """Sums from a file, if rows could have made them here."""
+        kept = self._kept()
+        for key, sums in groups.items():
+            if (key is None) != (self.by is None) or type(sums) is not kept or not sums.n:
+                raise InputError("they do not agree with their settings")
+            self._refuse_unlike(sums)
+        return self._with(groups.items())
 
     def save(self, path: str | Path) -> None:
         """Write sums and position to a file in one step: whatever happens, the file is the old one or the new one.
@@ -414,6 +425,19 @@ class Accumulator:
     def __repr__(self) -> str:
         groups = "" if self.by is None else f", {len(self._sums):,} groups by {self.by}"
         return f"Accumulator({self.bins!r}, {self.n:,} rows{groups})"
+
+
+def _check_options(missing: Missing, clip_tolerance: float, sum_tolerance: float | None, from_logits: bool) -> None:
+    """Say what is wrong with them now, not when the first rows come."""
+    accept(
+        np.zeros(0),
+        np.zeros(0),
+        missing=missing,
+        clip_tolerance=clip_tolerance,
+        sum_tolerance=sum_tolerance,
+        from_logits=from_logits,
+        allow_empty=True,
+    )
 
 
 def _checked_bins(bins: Any) -> Any:
