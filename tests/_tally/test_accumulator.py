@@ -385,7 +385,10 @@ OTHERS = {
     "its name alone": (lambda whole: whole[:10], "it is cut off"),
     "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
     "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
-    "newer": (lambda whole: whole[:8] + b"\x02" + whole[9:], "number 2, and this version reads number 1: a newer"),
+    "newer": (
+        lambda whole: whole[:8] + b"\x03" + whole[9:],
+        "number 3, of a newer trueness; this version reads number 2",
+    ),
 }
 
 

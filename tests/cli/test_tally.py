@@ -534,3 +534,19 @@ def test_files_of_no_weight_add_nothing(call, fails, tmp_path):
     write_columns(tmp_path / "c.csv", {"y": np.array([0, 1]), "p": np.array(["", ""])})
     said = "c.csv must have at least one complete row; all 2 miss a value."
     assert said in fails("tally", "c.csv", "--missing", "drop", "-o", "y.tally")
+
+
+@pytest.mark.parametrize(
+    ("bins", "words"), [("0,0.3,1", "2 between the edges 0, 0.3, 1"), ("7", "7 of equal width"), ("20", "20 of equal")]
+)
+def test_bins_that_were_kept_are_those_that_are_measured(call, grouped, tmp_path, bins, words):
+    write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
+    assert call("tally", "x.csv", "--bins", bins, "-o", "x.tally").exit_code == 0
+    kept = tn.Accumulator.load(tmp_path / "x.tally").bins
+    found = measured(call("measure", "x.tally", "--format", "csv"))
+    assert float(found["", "ece"]["value"]) == pytest.approx(tn.ece(grouped["y"], grouped["p"], bins=kept))
+    assert words in " ".join(call("measure", "x.tally").stdout.split())
+    assert json.loads(call("report", "x.tally", "--format", "json").stdout)["bins"].startswith(words)
+    each = call("measure", "x.tally", "--each", "--format", "csv").stdout
+    assert [line["ece"] for line in csv.DictReader(io.StringIO(each))] == [found["", "ece"]["value"]] * 2
+    assert "--bins" in call("measure", "x.tally", "--bins", "x").stderr
