@@ -43,3 +43,22 @@ def test_rows_without_weights_stay_exact_whatever_their_number():
     assert t.weight == 2**37
     assert t.parts[0].exact
     assert tn.Tally.from_json(t.to_json()) == t
+
+
+@pytest.mark.parametrize(("make", "bins"), [(tn.tally, (1, 2, 10)), (tn.sketch, (1, 2, 10)), (tn.binned, (2, 5, 10))])
+def test_a_bin_of_any_number_of_rows_has_the_error_that_it_has(make, bins):
+    """Of 2⁴² rows, whose sums as whole numbers would pass 64 bits many times."""
+    rng = np.random.default_rng(0)
+    p = rng.random(2**12)
+    y = rng.random(p.size) < p
+    few = many = make(y, p)
+    for _ in range(30):
+        many += many
+    assert many.n == 2**42
+    for n in bins:
+        assert tn.ece(many, bins=n) == pytest.approx(tn.ece(few, bins=n), abs=1e-12)
+        assert tn.ece(many.coarsen(10), bins=2) == pytest.approx(tn.ece(few.coarsen(10), bins=2), abs=1e-12)
+    if make is not tn.binned:
+        assert tn.brier(many) == pytest.approx(tn.brier(y, p), abs=1e-12)
+        assert tn.observed_expected(many) == pytest.approx(tn.observed_expected(y, p), abs=1e-12)
+    assert tn.Binned.from_json(many.coarsen(2).to_json()) == many.coarsen(2)

@@ -87,7 +87,7 @@ class Cells:
         if self.size == 0 or other.size == 0:
             kept = other if self.size == 0 else self
             dropped = self if self.size == 0 else other
-            return kept if dropped.exact or not kept.exact else kept._as_floats()
+            return kept if dropped.exact or not kept.exact else kept.as_floats()
         score = np.concatenate([self.score, other.score])
         order = np.argsort(score, kind="stable")
         score = score[order]
@@ -99,7 +99,7 @@ class Cells:
 
     def settled(self) -> "Cells":
         """The form that one pass over the rows has: floats, where whole weights sum to too much."""
-        return self if self.squares is None or not self.exact or self.weight.sum() < MOST_WHOLE else self._as_floats()
+        return self if self.squares is None or not self.exact or self.weight.sum() < MOST_WHOLE else self.as_floats()
 
     def _padded(self, other: "Cells") -> list[Numbers | None]:
         """Columns fit to be added to the other's: Σw² is written out if one of the two has it."""
@@ -109,7 +109,8 @@ class Cells:
         extra: list[Numbers | None] = [squares, event_squares] if written else [None, None]
         return [self.count, self.weight, self.events, *extra]
 
-    def _as_floats(self) -> "Cells":
+    def as_floats(self) -> "Cells":
+        """The same sums, whole or not, as floats."""
         weight, events = self.weight.astype(np.float64), self.events.astype(np.float64)
         squares = weight if self.squares is None else self.squares
         event_squares = events if self.event_squares is None else self.event_squares
