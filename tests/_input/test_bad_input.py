@@ -759,7 +759,7 @@ OPTIONS = [
     *(wrong(f"k={k!r}", partial(tn.squared_ece, k=k), "`k` must be") for k in (0, 2, -1, 1.5, "1", True)),
     wrong("weight_type='row'", partial(tn.squared_ece, weight_type="row"), "`weight_type` must be 'frequency' or 'importance'; got 'row'."),
     wrong("bins that look at labels", partial(tn.squared_ece, bins=tn.Isotonic()), "`bins` must not look at the labels"),
-    wrong("parts of weights in a binomial test", partial(tn.tce, sample_weight=[0.5, 1, 1, 1]), "`sample_weight` must be whole numbers for the binomial test"),
+    wrong("parts of weights in a binomial test", partial(tn.tce, sample_weight=[0.5, 1, 1, 1]), "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test"),
 ]  # fmt: skip
 
 

@@ -130,6 +130,11 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator(by="a", missing="drop"), "`missing='drop'` cannot say of which group a row was"),
         (lambda: tn.Accumulator(kind="binary"), "`kind` must be 'classwise', 'confidence' or 'top-label'"),
         (lambda: tn.Accumulator(by=["a"]), "`by` must be the name of the groups"),
+        (lambda: tn.Accumulator(about=[1]), r"`about` must be a dict, or None; got \[1\]"),
+        (lambda: tn.Accumulator(missing="perhaps"), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
+        (lambda: tn.Accumulator(sum_tolerance="x"), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
+        (lambda: tn.Accumulator(clip_tolerance=-1), "`clip_tolerance` must be a number"),
+        (lambda: tn.Accumulator(from_logits="yes"), "`from_logits` must be True or False; got 'yes'"),
         (lambda: tn.Accumulator(about={"x": {1, 2}}), "`about` must be ready for JSON"),
         (lambda: tn.Accumulator().update([0], [0.5], position={1}), "`position` must be ready for JSON"),
         (
@@ -380,7 +385,10 @@ OTHERS = {
     "its name alone": (lambda whole: whole[:10], "it is cut off"),
     "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
     "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
-    "newer": (lambda whole: whole[:8] + b"\x02" + whole[9:], "number 2, and this version reads number 1: a newer"),
+    "newer": (
+        lambda whole: whole[:8] + b"\x03" + whole[9:],
+        "number 3, of a newer trueness; this version reads number 2",
+    ),
 }
 
 
@@ -458,3 +466,104 @@ def test_a_piece_of_no_rows_may_have_weights(bins):
     seen.update([0, 1], [0.25, 0.5], sample_weight=[1, 3])
     assert seen.n == 2
     assert seen.compute(tn.ece, bins=4) == 0.4375
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_a_piece_of_which_no_row_is_left_adds_nothing_and_says_where_it_ends(bins):
+    seen = tn.Accumulator(bins, missing="drop")
+    seen.update([0, 1], [0.25, 0.5], position=2)
+    before = seen.total
+    seen.update([1, 0], [0.5, 0.75], sample_weight=[0, 0], position=4)
+    seen.update([1, None], [float("nan"), 0.75], position=6)
+    assert (seen.total, seen.position) == (before, 6)
+    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.5"):
+        seen.update([1, 0], [0.5, 1.5], sample_weight=[0, 0], position=8)
+
+
+def test_pieces_that_miss_every_label_do_not_say_what_labels_are():
+    seen = tn.Accumulator(missing="drop", pos_label="yes")
+    seen.update([None, None], [0.2, 0.3])
+    seen.update([], [])
+    seen.update(["yes", "no", None], [0.2, 0.3, 0.4])
+    assert seen.n == 2
+    matrix = np.array([[0.2, 0.8], [0.5, 0.5]])
+    seen = tn.Accumulator(missing="drop", labels=["no", "yes"])
+    seen.update([None, None], matrix)
+    seen.update(["yes", "no"], matrix)
+    assert seen.n == 2
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_a_group_of_no_weight_is_left_out(bins):
+    seen = tn.Accumulator(bins, by="shop")
+    seen.update([0, 1, 1], [0.25, 0.5, 0.75], sample_weight=[1, 0, 0], group=["a", "b", "b"])
+    assert seen.compute_by(tn.ece, bins=4) == {"a": 0.25}
+    with pytest.raises(tn.InputError, match=r"1 of 3 values does not, the first is 1.5 at row 2"):
+        seen.update([0, 1, 1], [0.25, 0.5, 1.5], sample_weight=[1, 0, 0], group=["a", "b", "b"])
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
+def test_weights_of_a_group_that_vanish_when_squared_are_refused(bins):
+    seen = tn.Accumulator(bins, by="shop")
+    with pytest.raises(tn.InputError, match=r"Group 'b': .* largest weight between .*; it is 1e-300 at row 1"):
+        seen.update([0, 1, 1], [0.25, 0.5, 0.75], sample_weight=[1, 1e-300, 1e-301], group=["a", "b", "b"])
+    assert seen.n == 0
+
+
+def crafted(body=b"", **header):
+    """Bytes with a right checksum and these entries in the header."""
+    from trueness._tally.sketch_wire import header_bytes, sealed
+
+    usual = {"bins": "sketch", "options": {"kind": "classwise"}, "other_label": None, "by": None, "about": {}}
+    return sealed(b"TNTALLYS", 2, header_bytes(usual | {"position": None, "groups": []} | header) + body)
+
+
+BINARY, MATRIX = SKETCH.to_bytes(), tn.sketch([0, 1], [[0.2, 0.8], [0.5, 0.5]]).to_bytes()
+FIVE = tn.binned([0, 1], [0.2, 0.7], bins=5).to_json().encode()
+NONE = tn.sketch([], []).to_bytes()
+
+
+def one(form, body, **header):
+    return crafted(body, groups=[[None, form, len(body)]], **header)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (crafted(groups=[[None, ["sketch"], 0]]), "its groups are not described as they should be"),
+        (crafted(groups=[[None, {}, 0]]), "its groups are not described as they should be"),
+        (one("tally", b"[" * 100_000, bins="distinct"), "the text is not JSON"),
+        (one("binned", FIVE, bins=7), "Only sums of the same bins add; `bins` is 7 here and others there"),
+        (one("sketch", BINARY, options={"kind": "confidence"}), "`kind` is 'confidence' here and 'binary' there"),
+        (one("sketch", BINARY, bins="distinct"), "they do not agree with their settings"),
+        (one("sketch", NONE), "they do not agree with their settings"),
+        (
+            crafted(BINARY + MATRIX, by="g", groups=[["a", "sketch", len(BINARY)], ["b", "sketch", len(MATRIX)]]),
+            "Only sums of one kind add",
+        ),
+        (crafted(options={"missing": "perhaps"}), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
+        (crafted(options={"sum_tolerance": "x"}), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
+        (crafted(options={"words": 1}), "unexpected keyword argument 'words'"),
+        (crafted(other_label="no"), "its labels contradict each other"),
+        (crafted(options={"pos_label": "no"}, other_label="no"), "its labels contradict each other"),
+    ],
+)
+def test_bytes_with_a_right_checksum_and_wrong_content_are_refused(data, message):
+    with pytest.raises(tn.InputError, match=f"The sums cannot be read: .*{message}") as said:
+        tn.Accumulator.from_bytes(data)
+    assert not str(said.value).endswith("..")
+
+
+def test_bytes_may_lie_anyhow():
+    assert tn.Accumulator.from_bytes(crafted()).n == 0
+    spread = np.repeat(np.frombuffer(BINARY, dtype=np.uint8), 2)
+    assert tn.Sketch.from_bytes(memoryview(spread)[::2]) == SKETCH
+    with pytest.raises(tn.InputError, match="these bytes are not a trueness sketch"):
+        tn.Sketch.from_bytes(memoryview(BINARY)[::2])
+
+
+def test_files_of_the_first_format_are_refused_as_older():
+    from trueness._tally.sketch_wire import sealed
+
+    with pytest.raises(tn.InputError, match="format is number 1, of an older trueness; this version reads number 2"):
+        tn.Accumulator.from_bytes(sealed(b"TNTALLYS", 1, crafted()[9:-4]))

@@ -16,3 +16,49 @@ def test_sums_of_scores_are_those_of_the_products_to_the_bit(n, weights):
     for cuts in 0, 3, 50:
         starts = np.union1d([0], rng.integers(0, n, cuts))
         assert score_sums(cells, starts).tolist() == segment_sums(cells.weight * cells.score, starts).tolist()
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.sketch])
+@pytest.mark.parametrize("total", [2**35 - 1, 2**35, 2**35 + 7])
+def test_the_form_of_whole_weights_depends_on_their_sum_and_not_on_the_pieces(make, total):
+    y, p, w = [0, 1, 1], [0.2, 0.6, 0.601], [2**34, total - 2**34 - 2, 2]
+    rows = [make([a], [b], sample_weight=[c]) for a, b, c in zip(y, p, w, strict=True)]
+    one = make(y, p, sample_weight=w)
+    for several in (one, sum(rows), rows[2] + (rows[1] + rows[0]), make([1], [0.6]) + one):
+        assert several.parts[0].exact == (several.weight < 2**35)
+    assert tn.ace(sum(rows), bins=2) == pytest.approx(tn.ace(y, p, bins=2, sample_weight=w), abs=1e-12)
+    for asked in (lambda t: tn.tce(t, bins=1), lambda t: tn.squared_ece(t, bins=2)):
+        if total < 2**35:
+            assert asked(sum(rows)) == pytest.approx(asked(one))
+            continue
+        for sums in (one, sum(rows)):
+            with pytest.raises(tn.InputError, match="must be whole numbers that sum to less than 2³⁵"):
+                asked(sums)
+
+
+def test_rows_without_weights_stay_exact_whatever_their_number():
+    t = tn.tally([0, 1], [0.2, 0.7])
+    for _ in range(36):
+        t += t
+    assert t.weight == 2**37
+    assert t.parts[0].exact
+    assert tn.Tally.from_json(t.to_json()) == t
+
+
+@pytest.mark.parametrize(("make", "bins"), [(tn.tally, (1, 2, 10)), (tn.sketch, (1, 2, 10)), (tn.binned, (2, 5, 10))])
+def test_a_bin_of_any_number_of_rows_has_the_error_that_it_has(make, bins):
+    """Of 2⁴² rows, whose sums as whole numbers would pass 64 bits many times."""
+    rng = np.random.default_rng(0)
+    p = rng.random(2**12)
+    y = rng.random(p.size) < p
+    few = many = make(y, p)
+    for _ in range(30):
+        many += many
+    assert many.n == 2**42
+    for n in bins:
+        assert tn.ece(many, bins=n) == pytest.approx(tn.ece(few, bins=n), abs=1e-12)
+        assert tn.ece(many.coarsen(10), bins=2) == pytest.approx(tn.ece(few.coarsen(10), bins=2), abs=1e-12)
+    if make is not tn.binned:
+        assert tn.brier(many) == pytest.approx(tn.brier(y, p), abs=1e-12)
+        assert tn.observed_expected(many) == pytest.approx(tn.observed_expected(y, p), abs=1e-12)
+    assert tn.Binned.from_json(many.coarsen(2).to_json()) == many.coarsen(2)

@@ -75,6 +75,26 @@ def test_memory_and_bytes_are_bounded():
     assert len(s.to_bytes()) < 52 * s.parts[0].size + 200
 
 
+@pytest.mark.parametrize(("weights", "least", "most"), [("none", 35, 45), ("whole", 53, 75), ("other", 75, 80)])
+def test_bytes_of_a_cell_are_as_many_as_the_page_says(weights, least, most):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 100_000)
+    w = {"none": None, "whole": rng.integers(1, 400, p.size), "other": rng.random(p.size)}[weights]
+    s = tn.sketch(rng.random(p.size) < p, p, sample_weight=w)
+    assert least <= len(s.to_bytes()) / s.parts[0].size <= most
+    for _ in range(18 if w is None else 0):
+        s += s
+    assert len(s.to_bytes()) / s.parts[0].size <= max(most, 65)
+
+
+def test_weights_of_one_make_another_sketch_with_the_same_measures():
+    y, p = [0, 1, 1], [0.2, 0.3001, 0.7]
+    plain, weighted = tn.sketch(y, p), tn.sketch(y, p, sample_weight=[1, 1, 1])
+    assert plain != weighted
+    for measure in (tn.ece, tn.ace, tn.brier, tn.tce, tn.squared_ece):
+        assert measure(plain) == measure(weighted)
+
+
 def test_a_sketch_in_place_of_rows_takes_no_rows():
     s = tn.sketch([0, 1], [0.2, 0.7])
     with pytest.raises(tn.InputError, match="`y_prob` must be left out when a Sketch is passed"):
@@ -147,7 +167,7 @@ def test_messages_of_what_cannot_be_read(tmp_path):
         tn.Sketch.from_bytes(b"PAR1" + whole)
     with pytest.raises(tn.InputError, match="its checksum is wrong"):
         tn.Sketch.from_bytes(whole[:-1])
-    with pytest.raises(tn.InputError, match="its format is number 9, and this version reads number 1"):
+    with pytest.raises(tn.InputError, match="its format is number 9, of a newer trueness; this version reads number 1"):
         tn.Sketch.from_bytes(whole[:8] + b"\x09" + whole[9:])
     with pytest.raises(tn.InputError, match="must be bytes; got str"):
         tn.Sketch.from_bytes("text")

@@ -85,7 +85,7 @@ ADVICE = {
         "x.csv",
         b"y,p,w\n0,0.5,0.5\n1,0.25,0.75\n",
         ["test", "--weight", "w"],
-        "must be whole numbers for `--method exact`",
+        "must be whole numbers that sum to less than 2³⁵ for `--method exact`",
     ),
 }
 

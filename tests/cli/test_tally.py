@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC
 
 import numpy as np
 import pytest
@@ -489,3 +490,72 @@ def test_a_tally_killed_at_any_moment_counts_every_row_once(tmp_path):
             break
     assert kills >= 2
     assert (tmp_path / "killed.tally").read_bytes() == (tmp_path / "whole.tally").read_bytes()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_dates_of_parquet_are_groups_as_those_of_csv(call, tmp_path, monkeypatch, library):
+    from datetime import date, datetime, timedelta
+
+    import polars as pl
+
+    days = [date(2024, 2, 29) + timedelta(days=i % 3) for i in range(30)]
+    times = [datetime(2024, 2, 29, i % 2, 0, 0, 250_000 * (i % 2)) for i in range(30)]
+    zoned = [when.replace(tzinfo=UTC) for when in times]
+    y, p = [i % 2 for i in range(30)], [(i % 7) / 8 for i in range(30)]
+    frame = pl.DataFrame({"y": y, "p": p, "day": days, "at": times, "ns": times, "zoned": zoned})
+    frame.with_columns(pl.col("ns").cast(pl.Datetime("ns")) + pl.duration(nanoseconds=1)).write_parquet(
+        tmp_path / "x.parquet"
+    )
+    frame.select("y", "p", pl.col("day").cast(str)).write_csv(tmp_path / "x.csv")
+    monkeypatch.setattr(_files, "_parquet_library", lambda name: library)
+    found = {}
+    for file, by in (("x.csv", "day"), *(("x.parquet", by) for by in ("day", "at", "ns", "zoned"))):
+        assert call("tally", file, "--by", by, "-o", "x.tally").exit_code == 0
+        found[file, by] = tn.Accumulator.load(tmp_path / "x.tally").groups
+        lines = csv.DictReader(io.StringIO(call("measure", file, "--by", by, "--format", "csv").stdout))
+        assert {line["group"]: int(line["n"]) for line in lines} == {g: s.n for g, s in found[file, by].items()}
+    assert found["x.csv", "day"] == found["x.parquet", "day"]
+    assert list(found["x.csv", "day"]) == ["2024-02-29", "2024-03-01", "2024-03-02"]
+    assert list(found["x.parquet", "at"]) == ["2024-02-29T00:00:00", "2024-02-29T01:00:00.25"]
+    assert list(found["x.parquet", "ns"]) == ["2024-02-29T00:00:00.000000001", "2024-02-29T01:00:00.250000001"]
+    assert list(found["x.parquet", "zoned"]) == ["2024-02-29T00:00:00Z", "2024-02-29T01:00:00.25Z"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_groups_of_rows_and_of_sums_have_the_same_names(call, small_pieces, tmp_path, kind):
+    ids = np.array([9007199254740992, 9007199254740993, 2**63 - 1, -5, 7] * 40)
+    write_columns(tmp_path / f"x.{kind}", {"y": np.arange(200) % 2, "p": np.arange(200) % 9 / 10, "id": ids})
+    result = call("measure", f"x.{kind}", "--by", "id", "--format", "csv")
+    rows = {line["group"]: line["n"] for line in csv.DictReader(io.StringIO(result.stdout))}
+    assert call("tally", f"x.{kind}", "--by", "id", "-o", "x.tally").exit_code == 0
+    sums = measured(call("measure", "x.tally", "--format", "csv"))
+    assert rows == {str(i): "40" for i in set(ids.tolist())}
+    assert rows == {group: line["value"] for (group, key), line in sums.items() if key == "n" and group}
+
+
+def test_files_of_no_weight_add_nothing(call, fails, tmp_path):
+    for name, w in (("a", [1, 2]), ("b", [0, 0])):
+        write_columns(tmp_path / f"{name}.csv", {"y": np.array([0, 1]), "p": np.array([0.2, 0.7]), "w": np.array(w)})
+    assert call("tally", "a.csv", "b.csv", "--weight", "w", "-o", "x.tally").exit_code == 0
+    assert tn.Accumulator.load(tmp_path / "x.tally").total == tn.sketch([0, 1], [0.2, 0.7], sample_weight=[1, 2])
+    said = "b.csv must have a weight above 0 in column 'w'; all are 0."
+    assert said in fails("tally", "b.csv", "--weight", "w", "-o", "y.tally")
+    write_columns(tmp_path / "c.csv", {"y": np.array([0, 1]), "p": np.array(["", ""])})
+    said = "c.csv must have at least one complete row; all 2 miss a value."
+    assert said in fails("tally", "c.csv", "--missing", "drop", "-o", "y.tally")
+
+
+@pytest.mark.parametrize(
+    ("bins", "words"), [("0,0.3,1", "2 between the edges 0, 0.3, 1"), ("7", "7 of equal width"), ("20", "20 of equal")]
+)
+def test_bins_that_were_kept_are_those_that_are_measured(call, grouped, tmp_path, bins, words):
+    write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
+    assert call("tally", "x.csv", "--bins", bins, "-o", "x.tally").exit_code == 0
+    kept = tn.Accumulator.load(tmp_path / "x.tally").bins
+    found = measured(call("measure", "x.tally", "--format", "csv"))
+    assert float(found["", "ece"]["value"]) == pytest.approx(tn.ece(grouped["y"], grouped["p"], bins=kept))
+    assert words in " ".join(call("measure", "x.tally").stdout.split())
+    assert json.loads(call("report", "x.tally", "--format", "json").stdout)["bins"].startswith(words)
+    each = call("measure", "x.tally", "--each", "--format", "csv").stdout
+    assert [line["ece"] for line in csv.DictReader(io.StringIO(each))] == [found["", "ece"]["value"]] * 2
+    assert "--bins" in call("measure", "x.tally", "--bins", "x").stderr

@@ -107,6 +107,14 @@ def test_weights_that_vanish_when_squared_are_refused():
         ask(ROWS.lazy().with_columns(w=pl.lit(1e-200)), weight="w")
 
 
+@pytest.mark.parametrize("bins", [None, 10, "sketch"])
+def test_weights_of_a_group_that_vanish_when_squared_are_refused(bins):
+    rows = pl.LazyFrame({"p": [0.2, 0.6, 0.7], "y": [0, 1, 1], "w": [1.0, 1e-300, 1e-301], "g": ["a", "b", "b"]})
+    with pytest.raises(tn.InputError, match=r"largest weight above 2\*\*-332; it is about 2\*\*-997 in group 'b'"):
+        ask(rows, weight="w", by="g", bins=bins)
+    assert ask(rows.with_columns(w=pl.Series([1.0, 0, 0])), weight="w", by="g", bins=bins).keys() == {"a"}
+
+
 def test_dropped_rows_are_counted():
     rows = ROWS.lazy().with_columns(pl.when(pl.col("g") == "a").then(None).otherwise("p").alias("p"))
     with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows miss a value and were dropped"):

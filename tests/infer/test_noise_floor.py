@@ -259,7 +259,10 @@ def test_a_bar_is_drawn_only_on_a_terminal_and_after_two_seconds(monkeypatch, ca
         ({"observed": float("nan")}, "`observed` must be finite"),
         ({"observed": "big"}, "`observed` must be a number"),
         ({"progress": 3}, "`progress` must be True, False or a function"),
-        ({"sample_weight": np.full(300, 0.5)}, "must be whole numbers; `weight_type='importance'` takes others"),
+        (
+            {"sample_weight": np.full(300, 0.5)},
+            "must be whole numbers that sum to less than 2³⁵; `weight_type='importance'` takes others",
+        ),
         ({"kind": "confidence"}, "needs a matrix of scores"),
         ({"y_prob": tn.tally(C, M)}, "class-wise Tally"),
         ({"y_prob": tn.tally([], [])}, "empty Tally"),

@@ -85,5 +85,5 @@ def test_messages():
     y, p = usual()
     with pytest.raises(tn.InputError, match="draws one model"):
         TestReliabilityDisplay.from_predictions(y, {"a": p})
-    with pytest.raises(tn.InputError, match="whole numbers for the binomial test"):
+    with pytest.raises(tn.InputError, match="whole numbers that sum to less than 2³⁵ for the binomial test"):
         TestReliabilityDisplay.from_predictions(y, p, bins=5, sample_weight=np.full(600, 0.5))

@@ -116,7 +116,8 @@ def test_fractional_weights_draw_the_numbers_of_the_measures():
 def test_what_counts_rows_says_where_other_weights_go(make, way_out):
     y, p = usual()
     with pytest.raises(
-        tn.InputError, match=r"`sample_weight` must be whole numbers for .*, which counts rows; "
+        tn.InputError,
+        match=r"`sample_weight` must be whole numbers that sum to less than 2³⁵ for .*, which counts rows; ",
     ) as said:
         make(y, p, sample_weight=0.3 + p)
     assert said.match(way_out)

@@ -71,6 +71,8 @@ def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     if not isinstance(pos_label, Hashable) or is_missing(pos_label):
         raise InputError(f"`pos_label` must be one label; got {reprlib.repr(pos_label)}.")
     kind = _kind_of(values)
+    if values.size == 0:  # of which no type is known
+        return np.zeros(0, dtype=np.uint8)
     if kind in _KINDS and not isinstance(pos_label, _KINDS[kind]):
         raise InputError(f"`pos_label` must be a value of `{NAME}`, which holds {kind}; got {pos_label!r}.")
     found = _distinct(values)
@@ -104,7 +106,9 @@ def class_labels(
             )
         _refuse_contradiction(order, names)
         return _encoded(values, order, rows), tuple(order)
-    if values.dtype.kind in "biuf":
+    if values.size == 0 and names is not None:
+        return np.zeros(0, dtype=np.int64), names
+    if values.size == 0 or values.dtype.kind in "biuf":
         _refuse_permuted_codes(names)
         return _codes(values, n_classes, rows), tuple(range(n_classes))
     found = _distinct(values)

@@ -95,8 +95,11 @@ def accept(
     sum_tolerance: float | None = None,
     from_logits: bool = False,
     allow_empty: bool = False,
+    allow_none_left: bool = False,
 ) -> Sample:
     """Turn what a user passed into a Sample; `allow_empty` is for sums, whose zero is no rows at all.
+
+    `allow_none_left` is for a piece of a stream, of which every row may miss a value or have no weight.
 
     A matrix of logits stays one, since its probabilities may be needed a few at a time only.
     """
@@ -116,11 +119,11 @@ def accept(
     given_w = None if sample_weight is None else row_weights(sample_weight, given_p.values.shape[0])
     read = told or given_p.values.ndim == 2  # labels that are read before the pass over the rows
     n = given_p.values.shape[0]
-    given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read)
+    given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read, allow_none_left)
     dropped = 0 if rows is None else n - rows.size
     w = None if given_w is None else given_w.values
     if w is not None:
-        check_weights(w, rows)
+        check_weights(w, rows, allow_zeros=allow_none_left)
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
     p = _scores(given_p.values, clip_tolerance, sum_tolerance, from_logits, rows)
@@ -167,7 +170,7 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
 
 
 def _without_missing(
-    y: Column, p: Column, w: Column | None, missing: Missing, read: bool
+    y: Column, p: Column, w: Column | None, missing: Missing, read: bool, allow_none: bool
 ) -> tuple[Column, Column, Column | None, Ints | None]:
     """The rows that are left, and their numbers where some are not."""
     known = read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
@@ -177,7 +180,7 @@ def _without_missing(
     gone = _to_drop(y, p, w) if missing == "drop" else None
     if gone is None:
         return y, p, w, None
-    if gone.all():
+    if gone.all() and not allow_none:
         raise InputError(f"`y_true` and `y_prob` must have at least one complete row; all {gone.size:,} miss a value.")
     keep = ~gone
     kept_w = None if w is None else Column(w.values[keep])

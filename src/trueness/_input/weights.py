@@ -24,7 +24,7 @@ def row_weights(given: Any, n_rows: int) -> Column:
     return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
 
 
-def check_weights(w: Floats, rows: Ints | None = None) -> None:
+def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = False) -> None:
     """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's numbers."""
     if w.size == 0:
         return
@@ -40,6 +40,8 @@ def check_weights(w: Floats, rows: Ints | None = None) -> None:
             f"`{NAME}` must be finite and at least 0; {count:,} of {w.size:,} weights "
             f"{are(count)} not, the first is {shown(w[at])} at row {row_number(at, rows)}."
         )
+    if high == 0 and allow_zeros:
+        return
     if high == 0:
         raise InputError(f"`{NAME}` must have a weight above 0; all {w.size:,} are 0.")
     raise InputError(

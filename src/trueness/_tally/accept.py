@@ -203,6 +203,7 @@ def sample_and_kind(
     *,
     kind: Kind = "classwise",
     allow_empty: bool = False,
+    allow_none_left: bool = False,
     keep_logits: bool = False,
 ) -> tuple[Sample, Kind]:
     """The rows, and the view of a matrix: as asked for, else `kind`.
@@ -218,7 +219,7 @@ def sample_and_kind(
     rest: dict[str, Any] = dict(options)
     asked = check_kind(rest.pop("kind")) if "kind" in rest else None
     kind = asked or kind
-    sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, **rest)
+    sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         raise InputError(
             f"`kind={kind!r}` needs a matrix of scores, one column per class; `y_prob` is a vector. "

@@ -12,7 +12,8 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.labels import checked_order
-from trueness._input.sample import Sample
+from trueness._input.sample import Sample, accept
+from trueness._input.weights import check_weights
 from trueness._tally import accumulator_wire
 from trueness._tally.accept import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.atomic import Stamp, naming, read_file, replace_file
@@ -91,6 +92,8 @@ class Accumulator:
         """What is kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
         self.by = by
         """What groups are called."""
+        if about is not None and not isinstance(about, Mapping):
+            raise InputError(f"`about` must be a dict, or None; got {reprlib.repr(about)}.")
         self.about = accumulator_wire.plain(dict(about or {}), "about")
         """What else is kept with the sums."""
         self.position: Any = None
@@ -105,6 +108,7 @@ class Accumulator:
             "from_logits": from_logits,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        _check_options(missing, clip_tolerance, sum_tolerance, from_logits)
         for name in ("labels", "pos_label"):
             accumulator_wire.plain(self._options.get(name), name)
         self._sums: dict[Group, Sums] = {}
@@ -125,7 +129,8 @@ class Accumulator:
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. No rows at all are fine. Classes and labels must be those of earlier pieces.
+            As for :func:`trueness.ece`. No rows at all are fine, and so are rows of which all have weight 0 or, with
+            ``missing='drop'``, miss a value. Classes and labels must be those of earlier pieces.
         group : array-like of shape (n,), or one value
             The group of each row, or of all of them; demanded if there is `by`, refused otherwise. Names of groups are
             text, whole numbers, true/false or finite numbers, and of one of these types throughout: to Python 1, True
@@ -149,7 +154,9 @@ class Accumulator:
             )
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         try:
-            sample, kind = sample_and_kind(y_true, y_prob, options, allow_empty=True, keep_logits=True)
+            sample, kind = sample_and_kind(
+                y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
+            )
         except InputError as reason:
             raise InputError(f"{reason}{self._labels_before(str(reason))}") from reason
         other = self._checked_other(y_true, sample)
@@ -160,7 +167,8 @@ class Accumulator:
         added = dict(self._sums)
         for key, piece in pieces:
             _check_alike(added, key, piece)
-            added[key] = added[key] + piece if key in added else piece
+            if piece.n:
+                added[key] = added[key] + piece if key in added else piece
         return added
 
     def _labels_before(self, reason: str) -> str:
@@ -198,12 +206,16 @@ class Accumulator:
             if len(found) == 1:
                 return [(found[0][0], self._made(sample, kind))]
             try:
-                return [(key, self._made(_some(sample, at), kind)) for key, at in found]
+                return [(key, self._made(_of_group(sample, key, at), kind)) for key, at in found]
             except InputError:
-                self._made(sample, kind)  # raises the same, with the number that a row has among all
+                self._made(sample, kind)  # raises the same of all rows, if it is not about the group
                 raise
 
     def _made(self, sample: Sample, kind: Kind) -> Sums:
+        if sample.w is not None and not sample.w.any():
+            every = np.arange(sample.y.size)
+            self._made(sample.at(every, None), kind)  # rows of no weight are looked at, as those of others are
+            return self._made(sample.at(every[:0], None), kind)
         if self.bins == "sketch":
             return sketch_of(sample, kind)
         return tally_of(sample, kind) if self.bins == "distinct" else binned_of(sample, kind, as_rule(self.bins))
@@ -361,14 +373,22 @@ class Accumulator:
         header, groups = accumulator_wire.from_bytes(data)
         try:
             found = cls(header["bins"], by=header["by"], about=header["about"], **header["options"])
+            found._sums = found._read(groups)
         except (TypeError, ValueError) as reason:
-            raise InputError(f"The sums cannot be read: {reason}.") from None
-        kept = found._kept()
-        named = all((key is None) == (found.by is None) for key in groups)
-        if not named or not all(type(sums) is kept for sums in groups.values()):
-            raise InputError("The sums cannot be read: they do not agree with their settings.")
-        found._sums, found.position, found._other_label = groups, header["position"], header["other_label"]
+            accumulator_wire.refuse(reason)
+        found.position, found._other_label = header["position"], header["other_label"]
+        if found._other_label is not None and found._other_label == found._options.get("pos_label", found._other_label):
+            accumulator_wire.refuse("its labels contradict each other")
         return found
+
+    def _read(self, groups: dict[Group, Sums]) -> dict[Group, Sums]:
+        """Sums from a file, if rows could have made them here."""
+        kept = self._kept()
+        for key, sums in groups.items():
+            if (key is None) != (self.by is None) or type(sums) is not kept or not sums.n:
+                raise InputError("they do not agree with their settings")
+            self._refuse_unlike(sums)
+        return self._with(groups.items())
 
     def save(self, path: str | Path) -> None:
         """Write sums and position to a file in one step: whatever happens, the file is the old one or the new one.
@@ -407,6 +427,19 @@ class Accumulator:
         return f"Accumulator({self.bins!r}, {self.n:,} rows{groups})"
 
 
+def _check_options(missing: Missing, clip_tolerance: float, sum_tolerance: float | None, from_logits: bool) -> None:
+    """Say what is wrong with them now, not when the first rows come."""
+    accept(
+        np.zeros(0),
+        np.zeros(0),
+        missing=missing,
+        clip_tolerance=clip_tolerance,
+        sum_tolerance=sum_tolerance,
+        from_logits=from_logits,
+        allow_empty=True,
+    )
+
+
 def _checked_bins(bins: Any) -> Any:
     """What is kept, as JSON would have it."""
     if isinstance(bins, str):
@@ -428,12 +461,15 @@ def _settings(one: Accumulator, two: Accumulator) -> list[tuple[str, Any, Any]]:
     return found + [(name, one._options.get(name), two._options.get(name)) for name in names]
 
 
-def _some(sample: Sample, at: Ints) -> Sample:
-    """Some of the rows. Of no weight at all they are none, which sums of weights would refuse."""
-    w = None if sample.w is None else sample.w[at]
-    if w is not None and not w.any():
-        at, w = at[:0], None
-    return Sample(sample.y[at], sample.p[at], w, sample.classes, sample.tolerance, logits=sample.logits)
+def _of_group(sample: Sample, key: Group, at: Ints) -> Sample:
+    """The rows of a group, whose weights must be fit to be squared, as those of all are."""
+    found = sample.at(at, None if sample.w is None else sample.w[at])
+    if found.w is not None:
+        try:
+            check_weights(found.w, found.rows, allow_zeros=True)
+        except InputError as reason:
+            raise InputError(f"Group {key!r}: {reason}") from reason
+    return found
 
 
 def _check_alike(known: dict[Group, Sums], key: Group, piece: Sums) -> None:

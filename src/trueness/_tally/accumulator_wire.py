@@ -15,10 +15,10 @@ from trueness._tally.sketch_wire import header_bytes, read_header, refuse, seale
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 
-__all__ = ["from_bytes", "order", "plain", "to_bytes"]
+__all__ = ["from_bytes", "order", "plain", "refuse", "to_bytes"]
 
 _MAGIC = b"TNTALLYS"
-_VERSION = 1
+_VERSION = 2
 _KEYS = {"bins", "options", "other_label", "by", "about", "position", "groups"}
 _FORMS = {"sketch": Sketch, "tally": Tally, "binned": Binned}
 
@@ -65,7 +65,7 @@ def from_bytes(data: bytes) -> tuple[dict[str, Any], dict[Any, Any]]:
         refuse("its settings are not what they should be")
     groups: dict[Any, Any] = {}
     for one in header["groups"]:
-        if not isinstance(one, list) or len(one) != 3 or one[1] not in _FORMS or type(one[2]) is not int:
+        if not isinstance(one, list) or [type(v) for v in one[1:]] != [str, int] or one[1] not in _FORMS:
             refuse("its groups are not described as they should be")
         key, form, length = one
         if not _is_name(key) or not 0 <= length <= len(rest):

@@ -11,7 +11,10 @@ from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Bins"]
+__all__ = ["MOST_EXACT", "Bins", "fits"]
+
+MOST_EXACT = 2**36
+"""Rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits."""
 
 _HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
 
@@ -25,7 +28,8 @@ class Bins:
     """The sums of the rows in each bin: count, Σw, Σwy, Σwp and, if asked for, Σwp² and Σwyp.
 
     Without weights the sums are integers (scores in units of 2⁻⁵³), so that they are the same bits
-    for any order of the rows, any split and any engine. Bins with the same edges add.
+    for any order of the rows, any split and any engine; beyond 2³⁶ rows in a bin they are floats. Bins with the same
+    edges add.
 
     Parameters
     ----------
@@ -75,6 +79,8 @@ class Bins:
         count = _sums(cells.count, start)
         if not cells.exact:
             return cls(groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False)
+        if not fits(count if cells.weight is cells.count else _sums(cells.weight, start)):
+            return cls(groups.edges, None, _float_sums(cells.as_floats(), start), count, moments=True)
         table = np.zeros((start.size - 1, 2, 5), dtype=np.int64)
         weight, events = (np.ascontiguousarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
         _kernels.cell_sums(np.ascontiguousarray(cells.score), weight, events, start, table)
@@ -162,7 +168,7 @@ class Bins:
             )
         count = self.count + other.count
         moments = self.moments and other.moments
-        if self.table is not None and other.table is not None:
+        if self.table is not None and other.table is not None and fits(self.weight + other.weight):
             return Bins(self.edges, self.table + other.table, None, count, moments=moments)
         whole = self.whole and other.whole
         return Bins(self.edges, None, self._as_floats() + other._as_floats(), count, moments=moments, whole=whole)
@@ -186,8 +192,11 @@ class Bins:
         if edges.size == self.edges.size:
             return self
         first = np.searchsorted(self.edges, edges[:-1])
-        table = None if self.table is None else np.add.reduceat(self.table, first, axis=0)
-        floats = None if self.floats is None else np.add.reduceat(self.floats, first, axis=0)
+        table = floats = None
+        if self.table is not None and fits(np.add.reduceat(self.weight, first)):
+            table = np.add.reduceat(self.table, first, axis=0)
+        else:
+            floats = np.add.reduceat(self._as_floats(), first, axis=0)
         count = np.add.reduceat(self.count, first)
         return Bins(edges, table, floats, count, moments=self.moments, whole=self.whole)
 
@@ -206,6 +215,11 @@ class Bins:
 
     def __repr__(self) -> str:
         return f"Bins({self.size} bins, {int(self.count.sum()):,} rows)"
+
+
+def fits(weight: NDArray[Any]) -> bool:
+    """Whether sums of so many rows can be kept as integers."""
+    return weight.size == 0 or bool(weight.max() <= MOST_EXACT)
 
 
 def _same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 from trueness._numerics.runs import whole_runs
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Cells", "Totals", "score_sums", "segment_sums"]
+__all__ = ["MOST_WHOLE", "Cells", "Totals", "score_sums", "segment_sums"]
+
+MOST_WHOLE = 2**35
+"""Whole weights that sum to less have exact sums: in units of 2⁻²⁷ and 2⁻⁵³, those of scores then fit 64 bits."""
 
 _RUN = 512
 # Cells whose temporaries stay in the processor's cache.
@@ -26,8 +29,8 @@ class Totals(NamedTuple):
 class Cells:
     """The sums of the rows that share a score.
 
-    Weights are whole numbers (int64: every sum is exact) or not (float64). Rows
-    without weights have weight 1, and then `squares` is None: Σw² = Σw.
+    Weights are whole numbers that sum to less than 2³⁵ (int64: every sum is exact) or not (float64). Rows
+    without weights have weight 1, whatever their number, and then `squares` is None: Σw² = Σw.
     """
 
     __slots__ = ("count", "event_squares", "events", "score", "squares", "weight")
@@ -84,14 +87,19 @@ class Cells:
         if self.size == 0 or other.size == 0:
             kept = other if self.size == 0 else self
             dropped = self if self.size == 0 else other
-            return kept if dropped.exact or not kept.exact else kept._as_floats()
+            return kept if dropped.exact or not kept.exact else kept.as_floats()
         score = np.concatenate([self.score, other.score])
         order = np.argsort(score, kind="stable")
         score = score[order]
         first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
         pairs = zip(self._padded(other), other._padded(self), strict=True)
         sums = [None if a is None or b is None else _pooled(a, b, order, first) for a, b in pairs]
-        return Cells(score[first], *sums)  # type: ignore[arg-type]  # the columns of Cells, in order
+        found = Cells(score[first], *sums)  # type: ignore[arg-type]  # the columns of Cells, in order
+        return found.settled()
+
+    def settled(self) -> "Cells":
+        """The form that one pass over the rows has: floats, where whole weights sum to too much."""
+        return self if self.squares is None or not self.exact or self.weight.sum() < MOST_WHOLE else self.as_floats()
 
     def _padded(self, other: "Cells") -> list[Numbers | None]:
         """Columns fit to be added to the other's: Σw² is written out if one of the two has it."""
@@ -101,7 +109,8 @@ class Cells:
         extra: list[Numbers | None] = [squares, event_squares] if written else [None, None]
         return [self.count, self.weight, self.events, *extra]
 
-    def _as_floats(self) -> "Cells":
+    def as_floats(self) -> "Cells":
+        """The same sums, whole or not, as floats."""
         weight, events = self.weight.astype(np.float64), self.events.astype(np.float64)
         squares = weight if self.squares is None else self.squares
         event_squares = events if self.event_squares is None else self.event_squares

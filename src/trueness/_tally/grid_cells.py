@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, Totals
+from trueness._tally.bins import MOST_EXACT, Bins, fits
+from trueness._tally.cells import MOST_WHOLE, Cells, Totals
 from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -15,7 +15,7 @@ __all__ = ["MOST_IN_A_CELL", "GridCells", "refuse_full_cells"]
 
 _HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
 
-MOST_IN_A_CELL = 2**36
+MOST_IN_A_CELL = MOST_EXACT
 """Rows of one cell and label whose scores, in units of 2⁻²⁶, still add up within 64 bits."""
 
 
@@ -126,7 +126,7 @@ class GridCells:
     @property
     def sum_score(self) -> Floats:
         """Σwp."""
-        if self.table is None:
+        if self.table is None or not fits(self.weight):
             return np.asarray(self.scores_by_label.sum(axis=1))
         both = self.table.sum(axis=1)
         return np.asarray(both[:, 1] * _HIGH_UNIT + both[:, 2] * _LOW_UNIT)
@@ -134,9 +134,8 @@ class GridCells:
     @property
     def sum_square(self) -> Floats:
         """Σwp²."""
-        if self.table is None:
-            assert self.floats is not None
-            return np.asarray(self.floats[:, :, 2].sum(axis=1))
+        if self.table is None or not fits(self.weight):
+            return np.asarray(self.squares_by_label.sum(axis=1))
         both = self.table.sum(axis=1)
         return np.asarray(both[:, 3] * _HIGH_UNIT + both[:, 4] * _LOW_UNIT)
 
@@ -161,15 +160,14 @@ class GridCells:
         return Cells(self.score, self.count, weight, events, *extra)
 
     def as_bins(self, groups: Groups) -> Bins:
-        """Add up the cells of each bin: the sums of whole cells, exactly."""
-        if self.table is not None:
+        """Add up the cells of each bin: the sums of whole cells, exactly unless a bin has too many rows for that."""
+        if self.table is not None and fits(_sums(self.weight, groups)):
             return Bins(groups.edges, _sums(self.table, groups), None, _sums(self.count, groups), moments=True)
-        assert self.floats is not None
-        w, p, p2 = np.moveaxis(self.floats, 2, 0)
+        w, p, p2 = self.by_label, self.scores_by_label, self.squares_by_label
         squares = self.by_label if self.squares is None else self.squares
         columns = (w.sum(axis=1), squares.sum(axis=1), w[:, 1], p.sum(axis=1), p2.sum(axis=1), p[:, 1])
         floats = _sums(np.column_stack(columns).astype(np.float64), groups)
-        return Bins(groups.edges, None, floats, _sums(self.count, groups), moments=True, whole=False)
+        return Bins(groups.edges, None, floats, _sums(self.count, groups), moments=True, whole=self.exact)
 
     def __add__(self, other: "GridCells") -> "GridCells":
         if self.exact != other.exact:
@@ -198,7 +196,12 @@ class GridCells:
             return GridCells(cell, count, ends, None, added(self.floats, other.floats), squares)
         table = added(self.table, other.table)
         refuse_full_cells(table[:, :, 0])
-        return GridCells(cell, count, ends, table, None, squares)
+        return GridCells(cell, count, ends, table, None, squares).settled()
+
+    def settled(self) -> "GridCells":
+        """The form that one pass over the rows has: floats, where whole weights sum to too much."""
+        within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
+        return self if within else self._as_floats()
 
     def _as_floats(self) -> "GridCells":
         if self.table is None:

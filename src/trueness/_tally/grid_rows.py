@@ -7,8 +7,9 @@ from trueness._input.sample import Sample
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
+from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.grid_cells import GridCells, refuse_full_cells
-from trueness._tally.rows import _MOST_WHOLE, _ready, _whole
+from trueness._tally.rows import _ready, _whole
 from trueness.typing import Floats, Ints
 
 __all__ = ["LAST_CELL", "GridSums", "grid_of_rows"]
@@ -60,7 +61,7 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
         status |= faults(p, y)
     if status:
         sample.explain()
-    whole = _whole(w) and float(w.sum()) < _MOST_WHOLE
+    whole = _whole(w) and float(w.sum()) < MOST_WHOLE
     count, ends, squares = np.zeros(GRID_CELLS, dtype=np.int64), _no_ends(), np.zeros((GRID_CELLS, 2))
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
     floats = np.zeros((2, GRID_CELLS, 7, 2))

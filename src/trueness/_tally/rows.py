@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, midpoints, refuse_uncovered
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
@@ -19,8 +19,6 @@ __all__ = ["bins_of_rows", "cells_of_rows", "events_of_rows", "tables_of_groups"
 _CHUNK = 1 << 16
 _SCORES = (np.dtype(np.float64), np.dtype(np.float32))
 _LABELS = tuple(np.dtype(t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64))
-# Up to this total weight the exact sums, in units of 2⁻²⁷ and 2⁻⁵³, fit 64 bits.
-_MOST_WHOLE = 2.0**35
 
 
 def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
@@ -122,7 +120,7 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
     if p.size and score.size == 0:
         sample.explain()
     weight, events, squares, event_squares = sums
-    if _whole(sample.w) and weight.sum() < _MOST_WHOLE:
+    if _whole(sample.w) and weight.sum() < MOST_WHOLE:
         return Cells(score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares)
     return Cells(score, count, weight, events, squares, event_squares)
 

@@ -245,7 +245,8 @@ class EqualMass(BinRule):
     Cut j lies after row ⌊jN/n⌋ in the order of the scores. Equal scores are never
     split: a group of ties that a cut would split goes whole to the lower bin, and
     bins left empty vanish. With weights a row counts as often as its weight says:
-    the cut lies after unit ⌊jW/n⌋ for whole-number weights, at jW/n for others.
+    the cut lies after unit ⌊jW/n⌋ for whole-number weights that sum to less
+    than 2³⁵, at jW/n for others.
 
     Parameters
     ----------
@@ -396,8 +397,8 @@ class BlockIsotonic(BinRule):
         """Pool within the limits."""
         if not cells.exact:
             raise InputError(
-                "`sample_weight` must be whole numbers for `BlockIsotonic`, which counts rows; others need bins that "
-                "do not, such as `EqualMass(10)`."
+                "`sample_weight` must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts "
+                "rows; others need bins that do not, such as `EqualMass(10)`."
             )
         n_min, n_max = self.limits(int(cells.weight.sum()))
         weight, events = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))

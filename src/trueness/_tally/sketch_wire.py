@@ -73,14 +73,16 @@ def unsealed(magic: bytes, version: int, data: bytes, what: str) -> memoryview:
     """What lies between the two, if both are right."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InputError(f"The bytes of a {what} must be bytes; got {type(data).__name__}.")
-    view = memoryview(data).cast("B")
+    view = memoryview(data)
+    if not (view.format == "B" and view.ndim == 1 and view.contiguous):
+        view = memoryview(view.tobytes())
     if bytes(view[: len(magic)]) != magic:
         refuse(f"these bytes are not a trueness {what}{_what_else(bytes(view[:64]))}")
     if len(view) < len(magic) + 5:
         refuse("it is cut off")
     if view[len(magic)] != version:
-        newer = ": a newer trueness wrote it" if view[len(magic)] > version else ""
-        refuse(f"its format is number {view[len(magic)]}, and this version reads number {version}{newer}")
+        which = "a newer" if view[len(magic)] > version else "an older"
+        refuse(f"its format is number {view[len(magic)]}, of {which} trueness; this version reads number {version}")
     if zlib.crc32(view[:-4]) != int.from_bytes(view[-4:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
     return view[len(magic) + 1 : -4]
@@ -113,14 +115,18 @@ def read_header(data: memoryview) -> tuple[Any, memoryview]:
     if not 0 < length <= len(rest):
         refuse("its header is cut off")
     try:
-        return json.loads(bytes(rest[:length])), rest[length:]
+        return json.loads(bytes(rest[:length]), parse_constant=_refuse_constant), rest[length:]
     except (ValueError, RecursionError):
         refuse("its header is not JSON")
 
 
-def refuse(reason: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def refuse(reason: object) -> NoReturn:
     """Raise, with the reason."""
-    raise InputError(f"The sums cannot be read: {reason}.")
+    raise InputError(f"The sums cannot be read: {str(reason).rstrip('.')}.") from None
 
 
 def _part_bytes(part: GridCells) -> bytes:
@@ -170,7 +176,7 @@ def _read_part(described: Any, data: memoryview) -> tuple[GridCells, memoryview]
         squares, data = _read_floats(data, (size, 2))
     part = GridCells(cell, count, ends, table, floats, squares)
     _check(part)
-    return part, data
+    return part.settled(), data
 
 
 def _read_ends(cell: Ints, data: memoryview) -> tuple[Floats, memoryview]:

@@ -61,6 +61,8 @@ def _opened(data: Any, what: str, read: Callable[[dict[str, Any]], Any]) -> Any:
         _refuse("its kind or parts are not what they should be")
     if not (classes is None or isinstance(classes, list)) or (kind == "binary") != (classes is None):
         _refuse("its classes do not fit its kind")
+    if classes is not None and not all(isinstance(name, str | int | float | bool) for name in classes):
+        _refuse("its classes are not strings or numbers")
     expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
     if len(parts) != expected:
         _refuse(f"it should have {expected} parts and has {len(parts)}")
@@ -91,7 +93,7 @@ def _cells(part: dict[str, Any]) -> Cells:
     if not good:
         _refuse("its columns contradict each other")
     squares = [columns[name].astype(np.float64) for name in ("squares", "event_squares") if name in columns]
-    return Cells(score, count, columns["weight"], columns["events"], *squares)
+    return Cells(score, count, columns["weight"], columns["events"], *squares).settled()
 
 
 def _bins(part: dict[str, Any]) -> Bins:
@@ -140,7 +142,7 @@ def from_json(text: str) -> dict[str, Any]:
     """Read JSON, or say that it is none."""
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as reason:
+    except (ValueError, TypeError, RecursionError) as reason:
         raise InputError(f"The sums cannot be read: the text is not JSON ({reason}).") from None
     return data if isinstance(data, dict) else {}
 

@@ -10,6 +10,8 @@ from trueness.errors import InputError
 
 __all__ = ["bin_rule", "in_words"]
 
+_FEW = 12  # edges that are named one by one
+
 
 def bin_rule(text: str) -> BinRule:
     """Read ``--bins``: a number, ``mass:10``, edges with commas between, or the name of a rule.
@@ -51,7 +53,8 @@ def in_words(rule: BinRule) -> str:
         case tn.EqualMass(n):
             return f"{n:,} of equal mass"
         case tn.Edges():
-            return f"{rule.asked:,} between given edges"
+            edges = ", ".join(f"{edge:g}" for edge in rule.edges)
+            return f"{rule.asked:,} between {f'the edges {edges}' if rule.asked <= _FEW else 'given edges'}"
         case tn.Isotonic():
             return "isotonic"
         case tn.BlockIsotonic():

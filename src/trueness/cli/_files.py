@@ -254,7 +254,25 @@ def _series_groups(series: Any, name: str, source: str) -> NDArray[Any]:
         return np.array([None if v is None else str(v) for v in series.to_list()], dtype=object)
     if series.dtype.is_integer() and series.null_count():
         return np.array(series.to_list(), dtype=object)
+    if series.dtype == nw.Date:
+        return np.array([None if v is None else v.isoformat() for v in series.to_list()], dtype=object)
+    if series.dtype == nw.Datetime:
+        zone = "Z" if series.dtype.time_zone else ""
+        moments = series.dt.timestamp("ns").to_list()
+        return np.array([None if v is None else f"{_moment(v)}{zone}" for v in moments], dtype=object)
     return _series_labels(series, name, source)
+
+
+def _moment(nanoseconds: int) -> str:
+    """A time as ISO 8601 writes it; not by `datetime`, which cuts off what is less than a microsecond.
+
+    Examples
+    --------
+    >>> _moment(1_600_000_000_500_000_000)
+    '2020-09-13T12:26:40.5'
+    """
+    seconds, rest = divmod(nanoseconds, 10**9)
+    return str(np.datetime64(seconds, "s")) + (f".{rest:09d}".rstrip("0") if rest else "")
 
 
 class ArraysFile(Source):

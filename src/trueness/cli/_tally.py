@@ -247,13 +247,20 @@ class _Work:
         from trueness.cli._rows import dropped_in_words
 
         if self.seen is None or self.seen.n == 0:
-            raise InputError(f"{self.inputs[0][0]} has no rows.")
+            raise InputError(f"{self.inputs[0][0]} {self._why_none()}")
         for line in dropped_in_words(self.dropped, self.seen.n + self.dropped):
             say(f"warning: {line}")
         self.seen.position = None
         self.seen.save(self.output)
         self.partial.unlink(missing_ok=True)
         say(f"note: the sums of {self.seen.n:,} rows are in {self.output}.")
+
+    def _why_none(self) -> str:
+        if self.seen is not None:
+            return f"must have a weight above 0 in column {self.seen.about['weight']!r}; all are 0."
+        if self.dropped:
+            return f"must have at least one complete row; all {self.dropped:,} miss a value."
+        return "has no rows."
 
 
 def _made(bins: Any, kind: Any, by: str | None, options: dict[str, Any], rows: "Rows") -> "Accumulator":

@@ -28,6 +28,7 @@ _SUFFIXES = {
     ".txt": "text",
 }
 _USUAL = "trueness-report.html"
+_OWN = "by default those that were kept, else 10 of equal width"
 
 
 _each = click.option("--each", is_flag=True, help="Also each file by itself: a line per file, and one for all.")
@@ -35,10 +36,12 @@ _each = click.option("--each", is_flag=True, help="Also each file by itself: a l
 
 @click.command("measure")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
-@bins_option("10", "Bins of ECE and MCE; ACE and TCE take as many, of equal mass")
+@bins_option(None, f"Bins of ECE and MCE, {_OWN}; ACE and TCE take as many, of equal mass")
 @_each
 @output_options
-def measure(files: tuple[str, ...], bins: str, each: bool, form: str | None, output: str | None, debug: bool) -> None:
+def measure(
+    files: tuple[str, ...], bins: str | None, each: bool, form: str | None, output: str | None, debug: bool
+) -> None:
     """Measure the rows that were added up in .tally files, all together, and each group.
 
     \b
@@ -46,18 +49,18 @@ def measure(files: tuple[str, ...], bins: str, each: bool, form: str | None, out
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     with refusing(debug):
-        from trueness.cli._bins import bin_rule
         from trueness.cli._tally_each import each_sheet
 
-        rule = bin_rule(bins)
+        said = _said(bins)
         sums, total = _read(files, output)
+        rule = said or _own(total)
         sheet = _sheet(total, [name for name, _ in sums], rule)
         deliver(each_sheet(sums, sheet, rule) if each else sheet, form, output)
 
 
 @click.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
-@bins_option("10", "Bins of the table and of ECE", blind=True)
+@bins_option(None, f"Bins of the table and of ECE, {_OWN}", blind=True)
 @level_option(0.95, "Level of the intervals of the bins.")
 @_each
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
@@ -71,7 +74,6 @@ def measure(files: tuple[str, ...], bins: str, each: bool, form: str | None, out
 def report(files: tuple[str, ...], form: str | None, output: str | None, debug: bool, **asked: Any) -> None:
     """Write one page about the rows that were added up in .tally files: what sums can say, and what they cannot."""
     with refusing(debug):
-        from trueness.cli._bins import bin_rule
         from trueness.cli._tally_each import each_sheet
         from trueness.cli._tally_page import page
         from trueness.cli._tally_verdict import verdict_of
@@ -79,8 +81,9 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
         chosen = form_of(form, output, _SUFFIXES, "html")
         if chosen == "html" and output is None:
             output = _USUAL
-        rule = bin_rule(asked["bins"])
+        said = _said(asked["bins"])
         sums, found = _read(files, output)
+        rule = said or _own(found)
         bins = _bin_sheet(found, rule, asked["level"])
         verdict = verdict_of(found.total, found.bins)
         measures = _sheet(found, [name for name, _ in sums], rule)
@@ -91,6 +94,20 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
             return
         write(output, text)
         say(f"note: the report is in {output}.")
+
+
+def _said(bins: str | None) -> "BinRule | None":
+    """What ``--bins`` says, read before the files are: a slip should not cost their time."""
+    from trueness.cli._bins import bin_rule
+
+    return None if bins is None else bin_rule(bins)
+
+
+def _own(found: "Accumulator") -> "BinRule":
+    """The bins that were kept, which have every measure that bins can have; else the usual ones."""
+    from trueness._tally.rules import as_rule
+
+    return as_rule(10 if isinstance(found.bins, str) else found.bins)
 
 
 def _read(files: tuple[str, ...], output: str | None) -> "tuple[list[Sums], Accumulator]":

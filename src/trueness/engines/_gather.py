@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from trueness._input.columns import is_missing
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.rules import BinRule, EqualWidth, refuse_uncovered
 from trueness.engines._cells import BAD, UNWEIGHED
 from trueness.engines._rows import Rows
@@ -32,9 +32,6 @@ __all__ = [
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
-
-MOST_WHOLE = 2**35
-"""Up to so many rows, or so much weight, the exact sums of parts of scores fit 64 bits."""
 
 
 def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:

@@ -16,7 +16,17 @@ from trueness.engines._bad import extreme_scores, settle_bad_rows
 from trueness.engines._batches import streamed
 from trueness.engines._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
 from trueness.engines._foreign import readable
-from trueness.engines._gather import Columns, Group, bins_of, cells_of, collected, of_groups, of_parts, refuse_outside
+from trueness.engines._gather import (
+    Columns,
+    Group,
+    bins_of,
+    cells_of,
+    collected,
+    good_of,
+    of_groups,
+    of_parts,
+    refuse_outside,
+)
 from trueness.engines._grid import are_whole, fit_in_integers, grid_of, grid_query
 from trueness.engines._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
 from trueness.engines._objects import without_objects
@@ -328,11 +338,17 @@ def _settle(frame: Any, question: Question, numbers: Columns, marked: Any) -> No
     if unweighed.any() and not good.any():
         n = int(numbers["n"][unweighed].sum())
         raise InputError(f"`weight` column {question.weight!r} must have a weight above 0; all {n:,} are 0.")
-    largest = numbers["e"][good].max(initial=-1100)
-    if good.any() and largest < _LEAST_EXPONENT:
+
+
+def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
+    """Raise if the squares of all weights of a group vanish."""
+    good = good_of(mine, mine["cell" if "cell" in mine else "p"])
+    largest = good["e"].max(initial=-1100)
+    if good["e"].size and largest < _LEAST_EXPONENT:
+        where = f" in group {', '.join(map(repr, key))}" if key else ""
         raise InputError(
             f"`weight` column {question.weight!r} must have its largest weight above 2**{_LEAST_EXPONENT}; it is about "
-            f"2**{largest}. Multiply all weights by one number: calibration errors do not change."
+            f"2**{largest}{where}. Multiply all weights by one number: calibration errors do not change."
         )
 
 
@@ -341,6 +357,8 @@ def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows,
     found = {}
     n_parts = _n_parts(rows)
     for key, mine in of_groups(numbers, groups):
+        if question.weight is not None:
+            _refuse_light(mine, question, key)
         made = _object(of_parts(mine, n_parts, make), question, rows)
         if made.n or not question.by:
             found[key] = made

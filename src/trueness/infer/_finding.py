@@ -56,7 +56,8 @@ def whole(cells: Cells, what: str) -> Cells:
     """Cells whose weights count rows."""
     if not cells.exact:
         raise InputError(
-            f"`sample_weight` must be whole numbers for {what}, which counts rows. Other weights are taken by "
-            "method='ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow' without `resamples`."
+            f"`sample_weight` must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows. Other "
+            "weights are taken by method='ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow' without "
+            "`resamples`."
         )
     return cells

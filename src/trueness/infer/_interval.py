@@ -319,7 +319,7 @@ def _bootstrapped(
     bins: Bins, rule: BinRule, method: str, level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[PairSums, Region, str]:
     if bins.table is None:
-        raise InputError("`sample_weight` must be whole numbers: weight 2 is the row twice.")
+        raise InputError("`sample_weight` must be whole numbers that sum to less than 2³⁵: weight 2 is the row twice.")
     sums = sums_of_bins(bins)
     _need_pairs(sums)
     return sums, resampled_region(method, bins, level, resamples, rng), bins_in_words(rule, sums.n.size)

@@ -88,7 +88,8 @@ def _counted(tally: Tally) -> Tally:
     """Weight 2 is the row twice: weights become counts."""
     if not all(part.exact for part in tally.parts):
         raise InputError(
-            "`sample_weight` must be whole numbers; `weight_type='importance'` takes others, with one label per row."
+            "`sample_weight` must be whole numbers that sum to less than 2³⁵; `weight_type='importance'` takes others, "
+            "with one label per row."
         )
     counts = (cast(Ints, part.weight) for part in tally.parts)
     parts = (Cells(part.score, n, n, part.events) for part, n in zip(tally.parts, counts, strict=True))

@@ -112,7 +112,10 @@ def _over_cells(
 
 def _rejected(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
     if test == "binomial" and not cells.exact:
-        raise InputError("`sample_weight` must be whole numbers for the binomial test; `test='t'` takes others.")
+        raise InputError(
+            "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test; `test='t'` takes "
+            "others."
+        )
     rejected = rejections(cells, first, alpha, test)
     return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
 

@@ -112,7 +112,9 @@ def default_width(n: float) -> EqualWidth:
 def _frequency(bins: Bins) -> float:
     n = bins.weight
     if not bins.whole:
-        raise InputError("`sample_weight` must be whole numbers; `weight_type='importance'` takes others.")
+        raise InputError(
+            "`sample_weight` must be whole numbers that sum to less than 2³⁵; `weight_type='importance'` takes others."
+        )
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     pairs = n >= 2
     return float(((bins.excess**2 - squares)[pairs] / (n[pairs] - 1)).sum() / n.sum())

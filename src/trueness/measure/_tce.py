@@ -90,8 +90,8 @@ def tce(
 def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
     if test == "binomial" and not cells.exact:
         raise InputError(
-            "`sample_weight` must be whole numbers for the binomial test; others need `test='t'` and, say, "
-            "`bins=EqualMass(10)`."
+            "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test; others need "
+            "`test='t'` and, say, `bins=EqualMass(10)`."
         )
     start = rule.group(cells).start
     rejected = rejections(cells, start[:-1][start[1:] > start[:-1]], alpha, test)

@@ -111,9 +111,9 @@ class IntervalDisplay:
             for problem in every:
                 if not problem.cells.exact:
                     raise InputError(
-                        "`sample_weight` must be whole numbers for `IntervalDisplay.from_predictions`, which counts "
-                        "rows; others need `ece_interval(…, weight_type='importance')`, drawn by "
-                        "`IntervalDisplay({name: interval})`."
+                        "`sample_weight` must be whole numbers that sum to less than 2³⁵ for "
+                        "`IntervalDisplay.from_predictions`, which counts rows; others need "
+                        "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`."
                     )
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
