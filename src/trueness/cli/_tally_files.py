@@ -127,7 +127,7 @@ def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Shee
     from trueness.cli._sheet import Column, Sheet, stamped
     from trueness.cli._tally_measures import as_data, lines_of
 
-    rows = lines_of(found, rule)
+    rows = lines_of(found, rule, blocks=True)
     columns = [
         *([Column("group", found.by, "name")] if found.by else []),
         Column("key", "measure", "name"),

@@ -25,7 +25,7 @@ class _Asked(NamedTuple):
     options: dict[str, Any] = {}  # noqa: RUF012  # never changed
 
 
-def _questions(rule: "BinRule", kind: str) -> list[_Asked]:
+def _questions(rule: "BinRule", kind: str, blocks: bool) -> list[_Asked]:
     import trueness as tn
 
     mass = rule if isinstance(rule, tn.EqualMass) else tn.EqualMass(rule.asked or 10)
@@ -41,7 +41,8 @@ def _questions(rule: "BinRule", kind: str) -> list[_Asked]:
         plain("ece_l2", "ECE, l2", tn.ece, bins=rule, norm="l2"),
         plain("mce", "MCE", tn.mce, bins=rule),
         plain("ace", "ACE", tn.ace, bins=mass),
-        plain("tce", f"TCE, %, {mass.n} bins", tn.tce, bins=mass),
+        *([plain("tce", "TCE, %", tn.tce)] if blocks else []),
+        plain("tce_equal_mass", f"TCE, %, {mass.n} bins", tn.tce, bins=mass),
         plain("smooth_ece", "smooth ECE", tn.smooth_ece),
         plain("brier", "Brier score", tn.brier),
         _Asked("brier_miscalibration", "miscalibration", lambda s: tn.corp(s).miscalibration, "miscalibration"),
@@ -63,13 +64,16 @@ def _questions(rule: "BinRule", kind: str) -> list[_Asked]:
     return found
 
 
-def lines_of(found: "Accumulator", rule: "BinRule", where: str = "") -> list[Line]:
-    """All measures of all rows, then of each group; `where` is said with warnings."""
+def lines_of(found: "Accumulator", rule: "BinRule", where: str = "", *, blocks: bool = False) -> list[Line]:
+    """All measures of all rows, then of each group; `where` is said with warnings.
+
+    `blocks` asks for TCE in isotonic blocks too, of all rows alone: its limits take a second.
+    """
     if found.n == 0:
         return [_how_many(0) | {"group": None}]
-    lines = _lines(found.total, rule, None, where)
+    lines = _lines(found.total, rule, None, where, blocks)
     for group in _ordered(found.groups) if found.by is not None else ():
-        lines += _lines(found.groups[group], rule, group, where)
+        lines += _lines(found.groups[group], rule, group, where, blocks=False)
     return lines
 
 
@@ -86,11 +90,12 @@ def _ordered(groups: Iterable[Any]) -> list[Any]:
         return list(groups)
 
 
-def _lines(sums: Any, rule: "BinRule", group: Any, where: str) -> list[Line]:
+def _lines(sums: Any, rule: "BinRule", group: Any, where: str, blocks: bool) -> list[Line]:
     from trueness.cli._rows import heard
 
     with heard() as warned:
-        lines = [_how_many(sums.n), _prevalence(sums), *(_answer(asked, sums) for asked in _questions(rule, sums.kind))]
+        asked = _questions(rule, sums.kind, blocks)
+        lines = [_how_many(sums.n), _prevalence(sums), *(_answer(one, sums) for one in asked)]
     about = "".join(f"{part}: " for part in (where, "" if group is None else str(group)) if part)
     for message in warned:
         say(f"warning: {about}{message}")
