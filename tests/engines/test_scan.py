@@ -1,11 +1,13 @@
 """What `scan` says and does apart from the contract: arguments, paths, groups, the ways it goes."""
 
 import math
+from decimal import Decimal
 
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -332,3 +334,29 @@ def test_one_of_several_files_that_cannot_be_read(tmp_path, engine):
     files = [tmp_path / "good.csv", tmp_path / "broken.csv"]
     with pytest.raises(tn.InputError, match=r"good.csv' \(or one of the 1 other files\) cannot be read: .*x"):
         tn.scan(files, label="y", score="p", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_labels_of_text_files_may_turn_to_floats_and_files_may_have_a_header_alone(tmp_path, engine):
+    (tmp_path / "a.csv").write_text("p,y\n" + "0.1,0\n0.7,1\n" * 6_000 + "0.3,0.0\n0.4,1.0\n")
+    (tmp_path / "b.csv").write_text("p,y\n")
+    (tmp_path / "c.csv").write_text("y,p\n")
+    p, y = [*[0.1, 0.7] * 6_000, 0.3, 0.4], [0, 1] * 6_001
+    files = [tmp_path / f"{name}.csv" for name in "abc"]
+    assert tn.scan(files, label="y", score="p", engine=engine) == tn.binned(y, p)
+    assert tn.scan(files[1:], label="y", score="p", engine=engine).n == 0
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_no_rows_have_no_bins_of_equal_mass(weight):
+    rows = pl.LazyFrame(schema={"p": pl.Float64, "y": pl.Int64, "w": pl.Float64})
+    with pytest.raises(tn.InputError, match="must have at least one row to make bins of equal mass"):
+        tn.scan(rows, label="y", score="p", weight=weight, bins=tn.EqualMass(3))
+
+
+def test_decimals_of_arrow_are_the_nearest_floats():
+    digits = [Decimal(i).scaleb(-4) for i in range(10_001)]
+    table = pa.table({"p": pa.array(digits, pa.decimal128(5, 4)), "y": [1] * 10_001, "g": [0] * 10_001})
+    expected = tn.binned([1] * 10_001, [i / 10_000 for i in range(10_001)], bins=100)
+    assert tn.scan(table, label="y", score="p", bins=100) == expected
+    assert tn.scan(table, label="y", score="p", bins=100, by="g")[0] == expected

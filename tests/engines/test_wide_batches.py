@@ -2,6 +2,8 @@
 
 import math
 import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import numpy as np
@@ -189,3 +191,34 @@ def test_a_nan_among_labels_of_a_parquet_file_is_seen(tmp_path):
     for engine in ("polars", "duckdb"):
         with pytest.raises(tn.InputError, match="`label` column 'y' must not have missing values; 1 of 3"):
             ask(path, labels=[0, 1], engine=engine)
+
+
+@pytest.mark.parametrize("options", [{}, {"weight": "w"}, {"bins": None}])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_short_integers_far_apart_are_groups(monkeypatch, only_batches, engine, options):
+    monkeypatch.setattr(_wide_batches, "_FEW_ROWS", 1)
+    g = np.repeat(np.array([-128, -100, 0, 5, 127], np.int8), 300)
+    rows = ROWS.head(1500).with_columns(g=pl.Series(g), h=pl.Series(g % 2))
+    found = ask(ENGINES[engine](rows), by=["h", "g"], **options)
+    assert {key: sums.n for key, sums in found.items()} == {(v % 2, v): 300 for v in (-128, -100, 0, 5, 127)}
+    found = ask(ENGINES[engine](rows), by="g", **options)
+    assert {key: sums.n for key, sums in found.items()} == dict.fromkeys((-128, -100, 0, 5, 127), 300)
+
+
+def test_many_pairs_of_groups_are_counted_before_they_are_made(monkeypatch):
+    monkeypatch.setattr(_wide_batches, "_encoded", lambda column: (range(10**12), np.zeros(3, np.int64)))
+    with pytest.raises(_wide_batches._UntoldError):
+        _wide_batches._groups([None, None])
+
+
+def test_scans_in_threads_leave_the_filters_of_warnings_alone():
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: ask(ROWS.lazy(), by="g"), range(30)))
+    assert all(one == found[0] for one in found)
+    assert warnings.filters == before
+
+
+def test_a_batch_of_one_class_is_no_news(only_batches):
+    found = ask(ROWS.lazy(), **{**CLASSES, "kind": "confidence", "bins": None, "by": "c"})
+    assert len(found) == 3

@@ -397,3 +397,29 @@ def test_a_bin_that_weighs_next_to_nothing_keeps_its_digits(y, p, w, measure, op
     found = tn.bounded(measure, tn.sketch(y, p, sample_weight=w), bins=2, **options)
     assert found.low <= of_rows <= found.high
     assert found.error < 1e-9
+
+
+@pytest.mark.parametrize("norm", [3.7, 50.0, 1000.0])
+@pytest.mark.parametrize("bins", [10, tn.EqualMass(10), tn.Isotonic(), tn.BlockIsotonic()], ids=str)
+def test_powers_of_high_degree_do_not_vanish(bins, norm):
+    y, p = demo(2_000)
+    found = tn.bounded(tn.ece, tn.sketch(y, p), bins=bins, norm=norm)
+    inside(found, tn.ece(y, p, bins=bins, norm=norm))
+    assert found.low > 0
+    small = 0.3 + np.arange(1000) * 1e-6  # gaps of 5e-4 at most
+    y = np.arange(1000) % 10 < 3
+    inside(tn.bounded(tn.ece, tn.sketch(y, small), bins=bins, norm=norm), tn.ece(y, small, bins=bins, norm=norm))
+
+
+def test_rejection_in_a_norm_of_high_degree():
+    y, p = demo(2_000)
+    options = {"loss": "rejection", "norm": 1e6, "bins": 10}
+    inside(tn.bounded(tn.gce, tn.sketch(y, p), **options), tn.gce(y, p, **options))
+
+
+def test_a_single_row_may_be_fewer_than_the_fewest_rows_of_a_block():
+    P = np.array([[0.9, 0.1], [0.3, 0.7], [0.2999, 0.7001], [0.2998, 0.7002], [0.2997, 0.7003]])
+    s = tn.sketch([1] * 5, P, kind="top-label")
+    for measure, options in ((tn.gce, {"loss": "squared"}), (tn.ece, {"norm": "l2"})):
+        options["bins"] = tn.BlockIsotonic(n_min=3)
+        inside(tn.bounded(measure, s, **options), measure([1] * 5, P, kind="top-label", **options))

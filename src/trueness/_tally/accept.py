@@ -185,12 +185,15 @@ def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, 
     return sample
 
 
-def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None) -> Tally:
-    """Sum the rows of each distinct score, one part per problem that `kind` makes of them."""
+def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
+    """Sum the rows of each distinct score, one part per problem that `kind` makes of them.
+
+    Of a piece of more rows it is no news that it holds one class.
+    """
     split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
     if sample.p.ndim == 1:
         return Tally("binary", (cells_of_rows(sample, split_ties=split),))
-    if kind != "classwise":
+    if kind != "classwise" and not piece:
         warn_one_class(sample)
     parts = parts_of(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty)
     return Tally(kind, parts, sample.classes)
@@ -338,13 +341,13 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
     return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
 
 
-def sketch_of(sample: Sample, kind: Kind) -> Sketch:
-    """Sum the rows of each cell of the grid, one part per problem that `kind` makes of them."""
+def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
+    """Sum the rows of each cell of the grid, one part per problem that `kind` makes of them; `piece` as above."""
     from trueness._tally.grid_rows import grid_of_rows
 
     if sample.p.ndim == 1:
         return Sketch("binary", (grid_of_rows(sample),))
-    if kind != "classwise":
+    if kind != "classwise" and not piece:
         warn_one_class(sample)
     return Sketch(kind, parts_of(sample, kind, grid_of_rows, GridCells.empty), sample.classes)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
@@ -22,7 +21,7 @@ from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, named_classes
 from trueness._tally.views import check_kind
-from trueness.errors import InputError, OneClassWarning
+from trueness.errors import InputError
 from trueness.typing import ArrayLike, Ints, Kind, Missing
 
 __all__ = ["Accumulator"]
@@ -197,19 +196,17 @@ class Accumulator:
             )
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OneClassWarning)  # of a piece, which says nothing of the whole
-            if group is None or is_one_group(group):
-                key = None if group is None else plain_group(group)
-                return [(key, self._made(sample, kind))] if sample.y.size else []
-            found = rows_by_group(group, sample.y.size)
-            if len(found) == 1:
-                return [(found[0][0], self._made(sample, kind))]
-            try:
-                return [(key, self._made(_of_group(sample, key, at), kind)) for key, at in found]
-            except InputError:
-                self._made(sample, kind)  # raises the same of all rows, if it is not about the group
-                raise
+        if group is None or is_one_group(group):
+            key = None if group is None else plain_group(group)
+            return [(key, self._made(sample, kind))] if sample.y.size else []
+        found = rows_by_group(group, sample.y.size)
+        if len(found) == 1:
+            return [(found[0][0], self._made(sample, kind))]
+        try:
+            return [(key, self._made(_of_group(sample, key, at), kind)) for key, at in found]
+        except InputError:
+            self._made(sample, kind)  # raises the same of all rows, if it is not about the group
+            raise
 
     def _made(self, sample: Sample, kind: Kind) -> Sums:
         if sample.w is not None and not sample.w.any():
@@ -217,8 +214,10 @@ class Accumulator:
             self._made(sample.at(every, None), kind)  # rows of no weight are looked at, as those of others are
             return self._made(sample.at(every[:0], None), kind)
         if self.bins == "sketch":
-            return sketch_of(sample, kind)
-        return tally_of(sample, kind) if self.bins == "distinct" else binned_of(sample, kind, as_rule(self.bins))
+            return sketch_of(sample, kind, piece=True)
+        if self.bins == "distinct":
+            return tally_of(sample, kind, piece=True)
+        return binned_of(sample, kind, as_rule(self.bins))
 
     @property
     def groups(self) -> dict[Group, Sums]:

@@ -43,5 +43,7 @@ def _shown(source: Any) -> str:
 def _first_lines(reason: Exception) -> str:
     """The first lines: later ones repeat the options of a reader, or are the trace of another machine."""
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()][:_LINES]
+    while len(lines) > 1 and lines[-1].endswith(":"):  # what it announces does not come
+        lines.pop()
     said = "; ".join(lines) or type(reason).__name__
     return said if len(said) <= _LETTERS else said[:_LETTERS] + "…"

@@ -29,28 +29,51 @@ def scan_parquet(files: list[str], question: Question) -> Any:
 def scan_text(files: list[str], separator: str, question: Question, texts: set[str], numbers: set[str]) -> Any:
     """A lazy frame of all rows; `texts` and `numbers` are columns whose types are known beforehand."""
     if any(map(is_remote, files)):
-        return _text(files, separator, texts, numbers, pattern=True)
+        return _text(files, separator, question, texts, numbers, pattern=True)
     headers = {file: header_of(file, separator) for file in files}
+    files = _with_rows(files, separator)
     alike: dict[Any, list[str]] = {}
     for file in files:
         header = headers[file]
         refuse_repeated(header or [], question, file)
         alike.setdefault(None if header is None else tuple(header), []).append(file)
     if len(alike) == 1:
-        return _text(files, separator, texts, numbers)
+        return _text(files, separator, question, texts, numbers)
     refuse_absent({file: header for file, header in headers.items() if header is not None}, question)
-    return _together([(few[0], _text(few, separator, texts, numbers)) for few in alike.values()], question)
+    return _together([(few[0], _text(few, separator, question, texts, numbers)) for few in alike.values()], question)
 
 
-def _text(files: list[str], separator: str, texts: set[str], numbers: set[str], *, pattern: bool = False) -> Any:
+def _with_rows(files: list[str], separator: str) -> list[str]:
+    """The files that have rows, or else the first: of a header alone Polars takes every column for text."""
+    import polars as pl
+
+    def has_rows(file: str) -> bool:
+        return pl.scan_csv(file, separator=separator, infer_schema_length=0, glob=False).head(1).collect().height > 0
+
+    return ([file for file in files if has_rows(file)] if len(files) > 1 else files) or files[:1]
+
+
+def _text(
+    files: list[str],
+    separator: str,
+    question: Question,
+    texts: set[str],
+    numbers: set[str],
+    *,
+    pattern: bool = False,
+) -> Any:
     import polars as pl
 
     names = pl.scan_csv(files, separator=separator, infer_schema_length=0, glob=pattern).collect_schema().names()
     known: Any = {name: pl.String for name in names if name in texts}
     # A column of scores may begin with whole numbers; it must not be taken for integers.
     known |= {name: pl.Float64 for name in names if name in numbers}
-    options: Any = {"schema_overrides": known, "infer_schema_length": 10_000, "glob": pattern}
-    return pl.scan_csv(files, separator=separator, **options)
+    options: Any = {"separator": separator, "infer_schema_length": 10_000, "glob": pattern}
+    found = pl.scan_csv(files, schema_overrides=known, **options)
+    label = found.collect_schema().get(question.label)
+    if label is not None and label.is_integer():  # 0 and 1 may go on as 0.0 and 1.0
+        return pl.scan_csv(files, schema_overrides=known | {question.label: pl.Float64}, **options)
+    return found
 
 
 def _together(frames: list[tuple[str, Any]], question: Question) -> Any:

@@ -1,7 +1,7 @@
 """`scan`: the sums of rows that lie anywhere."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -271,6 +271,8 @@ def _scanned(frame: Any, question: Question, rule: Asked) -> dict[Group, Any]:
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
         return _in_two_passes(frame, question, rows, rule)
     found = _tallied(frame, question, rows)
+    if isinstance(rule, EqualMass) and not question.by and found[()].n == 0:
+        _refuse_none()
     return found if isinstance(rule, Distinct) else {key: sums.coarsen(rule) for key, sums in found.items()}
 
 
@@ -381,7 +383,7 @@ def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass |
     numbers, groups = collected(binned_query(rows, place_in(GRID.n), ends=("least",))[0], rows)
     _settle(frame, question, numbers, numbers["cell"])
     if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
-        raise InputError("`source` must have at least one row to make bins of equal mass; it has none.")
+        _refuse_none()
     fine = _each_fine(numbers, groups, rows)
     cut = [cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
     cells = _told_apart(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
@@ -393,6 +395,10 @@ def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass |
         made = tuple(_pieced(part, score, rule) for part, score in zip(parts, scores, strict=True))
         found[key] = _object(made, question, rows)
     return found
+
+
+def _refuse_none() -> NoReturn:
+    raise InputError("`source` must have at least one row to make bins of equal mass; it has none.")
 
 
 def _each_fine(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[Fine, ...]]:

@@ -4,7 +4,6 @@ As :mod:`trueness.engines._batches` for the plain question: the engine reads, ca
 here, and those of batches add. Whatever needs explaining is left to the group-by of the general way.
 """
 
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +24,7 @@ from trueness.engines._gather import Group, rank_of, refuse_overflow
 from trueness.engines._named import plain_names, plainly_named
 from trueness.engines._question import Asked, Question
 from trueness.engines._rows import MOST_WEIGHT, code_of, raw_rows
-from trueness.errors import DroppedRowsWarning, InputError, OneClassWarning, warn
+from trueness.errors import DroppedRowsWarning, InputError, warn
 
 __all__ = ["batched"]
 
@@ -70,9 +69,7 @@ def batched(frame: Any, question: Question, schema: Any, rule: Asked) -> dict[Gr
     chosen, order = _selected(frame, question, schema)
     sums = _Sums(question, rule, None if question.binary else tuple(order))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OneClassWarning)  # of a batch, which says nothing of the whole
-            _add_all(sums, _batches(chosen, question))
+        _add_all(sums, _batches(chosen, question))
         return sums.found()
     except (InputError, _UntoldError):
         return None
@@ -218,10 +215,10 @@ def _groups(columns: list[Any]) -> tuple[list[Group], NDArray[Any] | None]:
     codes: NDArray[Any] | None = None
     for column in columns:
         values, mine = _encoded(column)
+        if len(keys) * len(values) * _FEW_ROWS > max(_ROWS, mine.size):
+            raise _UntoldError
         codes = mine if codes is None else codes.astype(np.int64) * len(values) + mine
         keys = [(*key, value) for key in keys for value in values]
-        if len(keys) * _FEW_ROWS > max(_ROWS, mine.size):
-            raise _UntoldError
     return keys, codes
 
 
@@ -229,6 +226,7 @@ def _encoded(column: Any) -> tuple[list[Any], NDArray[Any]]:
     """The values of a column, and the place of each row's among them."""
     numbers = None if column.null_count else column.to_numpy(zero_copy_only=False)
     if numbers is not None and numbers.size and numbers.dtype.kind in "iu":
+        numbers = numbers.astype(np.int16) if numbers.dtype == np.int8 else numbers  # whose differences overflow
         low, high = int(numbers.min()), int(numbers.max())
         # Numbers close to each other need no hash table. Some that lie between may have no rows.
         if high - low < _CLOSE:
@@ -308,10 +306,10 @@ class _Sums:
     def _made(self, sample: Sample) -> Tally | Binned | Sketch:
         kind: Any = "classwise" if self.question.binary else self.question.view
         if isinstance(self.rule, str):
-            return sketch_of(sample, kind)
+            return sketch_of(sample, kind, piece=True)
         if self.edges is not None:
             return binned_of(sample, kind, self.rule)
-        return tally_of(sample, kind)
+        return tally_of(sample, kind, piece=True)
 
     def found(self) -> dict[Group, Any]:
         """The sums of each group, in the order of their keys."""

@@ -9,7 +9,7 @@ from trueness.measure._cell_bins import Apart
 from trueness.measure._cuts import Cuts, Range
 from trueness.typing import Floats
 
-__all__ = ["Ends", "bins_between", "debiased", "l1", "power"]
+__all__ = ["Ends", "bins_between", "debiased", "l1", "power", "root_mean"]
 
 
 class Ends(NamedTuple):
@@ -67,14 +67,23 @@ def power(cuts: Cuts, loss: int, norm: float, apart: Apart) -> Ends:
             least = np.where(sure, nearest / weight.high, 0)
             most = np.where(sure, np.minimum(farthest / weight.low, 1), np.where(possible, 1.0, 0))
         return Ends(float(least.max()) ** loss, float(most.max()) ** loss)
-    exponent = loss * norm
+    exponent = loss * norm  # (…)^(1/norm) is the loss-th power of the root of this degree
     # w·(excess / w)^q falls in w where |excess| ≤ w, and |excess| ≤ w always.
     heaviest, lightest = weight.high, np.clip(farthest, weight.low, weight.high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        least = np.where(heaviest > 0, heaviest * (nearest / heaviest) ** exponent, 0)
-        most = np.where(lightest > 0, lightest * np.minimum(farthest / lightest, 1) ** exponent, 0)
+        least = np.where(heaviest > 0, nearest / heaviest, 0)
+        most = np.where(lightest > 0, np.minimum(farthest / lightest, 1), 0)
     total = float(cuts.weight.high[-1])
-    return Ends(float(least.sum() / total) ** (1 / norm), float(most.sum() / total) ** (1 / norm))
+    return Ends(*(root_mean(gap, w, total, exponent) ** loss for gap, w in ((least, heaviest), (most, lightest))))
+
+
+def root_mean(gap: Floats, weight: Floats, total: float, degree: float) -> float:
+    """(Σw gap^q / W)^(1/q), in units of the largest gap: powers of high degree would vanish."""
+    largest = float(gap.max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    mean = float((weight * (gap / largest) ** degree).sum()) / total
+    return float(largest * mean ** (1 / degree))
 
 
 def _both(of_cuts: Range, of_cells: Range, room: float) -> Range:

@@ -140,10 +140,13 @@ def power(
     with np.errstate(divide="ignore", invalid="ignore"):
         small = np.where(heaviest > 0, nearest / heaviest, 0)
         large = np.where(lightest > 0, np.minimum(farthest / lightest, 1), 1)
-    if norm == math.inf:
-        found = steps(chains, small, large, reach, largest=True)
-        return Ends(found.low**loss, found.high**loss)
-    q = loss * norm
+    extremes = steps(chains, small, large, reach, largest=True)
+    if norm == math.inf or extremes.high == 0:
+        return Ends(extremes.low**loss, extremes.high**loss)
+    # In units of the largest gap that a chain can have: powers of high degree would vanish.
+    top, q = extremes.high, loss * norm
+    small, large, reach = (np.minimum(gap / top, 1) for gap in (small, large, reach))
+    nodes = nodes._replace(excess=nodes.excess / top)
     size = np.zeros(reach.size)
     size[1::2] = cells.n.sum(axis=1)
     # w·(excess / w)^q falls in w where |excess| ≤ w, and |excess| ≤ w always.
@@ -151,7 +154,7 @@ def power(
     low = max(found.low, _least_power(chains, nodes, q))
     high = min(found.high, _most_power(chains, nodes, q, least_size, size * reach**q))
     total = float(cells.n.sum())
-    return Ends(*(min(max(end / total, 0.0), 1.0) ** (1 / norm) for end in (low, high)))
+    return Ends(*((top * min(max(end / total, 0.0), 1.0) ** (1 / q)) ** loss for end in (low, high)))
 
 
 def _least_power(chains: Chains, nodes: Nodes, q: float) -> float:
@@ -184,6 +187,8 @@ def _most_power(chains: Chains, nodes: Nodes, q: float, least_size: float, inner
     most = np.full((len(window), 2), -np.inf)
     most[0] = 0.0
     for node, arrows, end in starts_of(chains):
+        if most[node].max() == -np.inf:  # no chain comes here
+            continue
         begun = np.full(2, most[node].max() + inner[node]) if inner[node] > 0 else most[node]
         for side in (0, 1):
             apart = np.abs(window[end, side, None] - window[node]) / size[arrows, None]

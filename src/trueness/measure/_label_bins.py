@@ -8,7 +8,7 @@ import numpy as np
 from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, Isotonic
 from trueness.measure import _chain_bounds, _chain_tests
-from trueness.measure._bin_bounds import Ends
+from trueness.measure._bin_bounds import Ends, root_mean
 from trueness.measure._block_chains import Chains, Limits, possible_chains
 from trueness.measure._chain_bounds import Nodes, nodes_of, sum_between
 from trueness.measure._cuts import Spread, spread_of
@@ -37,10 +37,10 @@ def errors(part: GridCells, rule: BinRule, loss: int, norm: float) -> Ends:
         found = Ends(max(found.low, along.low), min(found.high, along.high))
     if q == 1:
         return found
-    least, most = found.low**loss, _of_rows(known, q) ** (loss if q == math.inf else 1 / norm)
+    least, most = found.low**loss, _of_rows(known, q) ** loss
     if chains is None or nodes is None:
         return Ends(least, most)
-    smallest = max(known.limits.n_min, 1.0)
+    smallest = max(min(known.limits.n_min, float(cells.n.sum())), 1.0)  # a single row may be fewer
     found = _chain_bounds.power(cells, chains, nodes, known.fit, loss, norm, smallest)
     return Ends(least if known.fused.any() else max(least, found.low), min(most, found.high))
 
@@ -81,7 +81,7 @@ def _known(part: GridCells, rule: BinRule) -> _Known:
 
 
 def _of_rows(known: _Known, q: float) -> float:
-    """At least the mean of |fit − score|^q over rows, or the largest |fit − score|: gaps of bins are means of these.
+    """At least the q-th root of the mean of |fit − score|^q over rows, or the largest: gaps of bins are means of these.
 
     For q = 1, the excess of a bin is also at most Σ|y − p| over its rows, those of a tie taken together.
     """
@@ -92,11 +92,11 @@ def _of_rows(known: _Known, q: float) -> float:
     if q == math.inf:
         return float(apart.max())
     size = cells.n.sum(axis=1)
-    whole = float((size * apart**q).sum())
+    found = root_mean(apart, size, float(size.sum()), q)
     if q == 1:
         each = cells.n[:, 1] - cells.sum_score[:, 1] + cells.sum_score[:, 0]
-        whole = min(whole, float(np.where(cells.tied, np.abs(cells.excess), each).sum()))
-    return min(whole / float(size.sum()), 1.0)
+        found = min(found, float(np.where(cells.tied, np.abs(cells.excess), each).sum() / size.sum()))
+    return min(found, 1.0)
 
 
 def limits_of(part: GridCells, rule: BinRule) -> Limits:

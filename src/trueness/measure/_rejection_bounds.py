@@ -6,7 +6,7 @@ import numpy as np
 
 from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule
-from trueness.measure._bin_bounds import Ends, bins_between
+from trueness.measure._bin_bounds import Ends, bins_between, root_mean
 from trueness.measure._cuts import Cuts
 from trueness.measure._mass_cuts import DOUBT
 from trueness.measure._tce import Test
@@ -41,4 +41,4 @@ def _norm(refuted: Floats, not_refuted: Floats, total: float, norm: float) -> fl
     r, w = refuted[some], (refuted + not_refuted)[some]
     if norm == math.inf:
         return 100 * float(np.max(r / w, initial=0.0))
-    return float(100 * ((w * (r / w) ** norm).sum() / total) ** (1 / norm))
+    return 100 * root_mean(r / w, w, total, norm)
