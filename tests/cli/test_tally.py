@@ -563,3 +563,19 @@ def test_bins_that_were_kept_are_those_that_are_measured(call, grouped, tmp_path
     each = call("measure", "x.tally", "--each", "--format", "csv").stdout
     assert [line["ece"] for line in csv.DictReader(io.StringIO(each))] == [found["", "ece"]["value"]] * 2
     assert "--bins" in call("measure", "x.tally", "--bins", "x").stderr
+
+
+def test_a_group_without_a_name_is_not_all_of_them(call, tmp_path):
+    seen = tn.Accumulator(by="g")
+    seen.update([0, 1, 1], [0.2, 0.7, 0.9], group=["", "a", "a"])
+    seen.save(tmp_path / "g.tally")
+    lines = call("measure", "g.tally", "--format", "csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in lines if ",n," in line] == ["", "''", "a"]
+    lines = call("measure", "g.tally", "--each", "--format", "csv").stdout.splitlines()
+    assert [line.split(",")[:3] for line in lines[1:4]] == [
+        ["g.tally", "", "3"],
+        ["g.tally", "''", "1"],
+        ["g.tally", "a", "2"],
+    ]
+    found = json.loads(call("measure", "g.tally", "--format", "json").stdout)["measures"]
+    assert [one["group"] for one in found if one["key"] == "n"] == [None, "", "a"]

@@ -441,7 +441,7 @@ def _check_options(missing: Missing, clip_tolerance: float, sum_tolerance: float
 
 def _checked_bins(bins: Any) -> Any:
     """What is kept, as JSON would have it."""
-    if isinstance(bins, str):
+    if bins is None or isinstance(bins, str):
         if bins not in ("sketch", "distinct"):
             raise InputError(f"`bins` must be 'sketch', 'distinct' or bins with fixed edges; got {bins!r}.")
         return bins

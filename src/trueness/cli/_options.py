@@ -76,7 +76,10 @@ _scores = stacked(
     ),
 )
 _by = click.option(
-    "--by", metavar="NAME", multiple=True, help="Column of groups, each looked at by itself. Repeatable."
+    "--by",
+    metavar="NAME",
+    multiple=True,
+    help="Column of groups, each looked at by itself. Repeatable, but for a tally.",
 )
 _weight = click.option("--weight", metavar="NAME", help="Column of weights: weight 2 is the row twice.")
 _classes = stacked(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trueness.cli._sheet import Column, Sheet
-from trueness.cli._tally_measures import Line, as_data, lines_of
+from trueness.cli._tally_measures import Line, as_data, lines_of, shown_group
 
 if TYPE_CHECKING:
     from trueness._tally.rules import BinRule
@@ -41,7 +41,7 @@ def each_sheet(sums: Sequence["Sums"], whole: Sheet, rule: "BinRule") -> Sheet:
 def _rows(name: str, lines: Sequence[Line]) -> Iterator[dict[str, Any]]:
     """One for all groups, and one for each."""
     for group in dict.fromkeys(line["group"] for line in lines):
-        row: dict[str, Any] = {"file": name, "group": group}
+        row: dict[str, Any] = {"file": name, "group": shown_group(group)}
         for line in lines:
             if line["group"] == group and line["key"] == "n":
                 row["n"] = line["value"]

@@ -125,7 +125,7 @@ def _read(files: tuple[str, ...], output: str | None) -> "tuple[list[Sums], Accu
 def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Sheet":
     from trueness.cli._bins import in_words
     from trueness.cli._sheet import Column, Sheet, stamped
-    from trueness.cli._tally_measures import as_data, lines_of
+    from trueness.cli._tally_measures import as_data, lines_of, shown_group
 
     rows = lines_of(found, rule, blocks=True)
     columns = [
@@ -142,6 +142,7 @@ def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Shee
         bins=in_words(rule),
         measures=as_data(rows),
     )
+    rows = [line | {"group": shown_group(line["group"])} for line in rows]
     return Sheet(columns, rows, data, _notes(found, files, rule), shown)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trueness._tally.accumulator import Accumulator
     from trueness._tally.rules import BinRule
 
-__all__ = ["Line", "as_data", "lines_of"]
+__all__ = ["Line", "as_data", "lines_of", "shown_group"]
 
 Line = dict[str, Any]
 
@@ -80,6 +80,11 @@ def lines_of(found: "Accumulator", rule: "BinRule", where: str = "", *, blocks: 
 def as_data(lines: Iterable[Line]) -> list[Line]:
     """The lines as JSON has them."""
     return [{key: line.get(key) for key in ("group", "key", "value", "low", "high", "note")} for line in lines]
+
+
+def shown_group(group: Any) -> Any:
+    """The group in a table, where an empty cell stands for all of them."""
+    return "''" if group == "" else group
 
 
 def _ordered(groups: Iterable[Any]) -> list[Any]:
