@@ -34,7 +34,7 @@ def places(found, k, others):
     )
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(
     k=st.integers(0, 400),
     others=st.integers(0, 400),

@@ -57,7 +57,7 @@ def test_so_does_the_percentage_that_a_test_refutes(case, data, rows, fuse):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("n", [8, 60])
+@pytest.mark.parametrize("n", [8, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bins", [tn.BlockIsotonic(), tn.Isotonic(), tn.BlockIsotonic(fuse=True)])
 def test_an_order_that_all_cells_share_stays_within_the_limits(order, n, bins):
     """Events that come last in every cell are as unlike a tie as can be."""
