@@ -397,3 +397,29 @@ def test_a_bin_that_weighs_next_to_nothing_keeps_its_digits(y, p, w, measure, op
     found = tn.bounded(measure, tn.sketch(y, p, sample_weight=w), bins=2, **options)
     assert found.low <= of_rows <= found.high
     assert found.error < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w"),
+    [
+        ([1, 0], [0.3, 0.6], [1.0, 1e-17]),
+        ([1, 0], [0.3, 0.6], [10**17, 1]),
+        ([1, 1, 0], [0.3, 0.301, 0.3005], [10**9, 10**9, 1]),
+        ([0, 0, 1], [0.3, 0.301, 0.3005], [10**9, 10**9, 1]),
+        ([1, 1, 0], [0.3, 0.301, 0.3005], [1e6, 1e6, 1e-6]),
+        ([1, 0, 1], [1e-25, 0.3, 0.3001], None),
+        ([1, 0, 0, 1, 1, 1, 1], [1e-300, 0.5 - 2**-54, 0.5 - 2**-54, 0.5 + 2**-53, 0.5, 1e-300, 0.25], None),
+        ([1, 1, 0], [1e-300, 1e-299, 1 - 2**-53], [0.1, 0.2, 0.3]),
+        ([1, 1, 0], [0.3, 0.3, 0.3], [1e5, 1e5, 1.3e-6]),
+    ],
+)
+def test_intercepts_far_out_lie_within_their_limits(y, p, w):
+    found = tn.bounded(tn.calibration_intercept, tn.sketch(y, p, sample_weight=w))
+    inside(found, tn.calibration_intercept(y, p, sample_weight=w))
+    assert found.low <= found.high
+
+
+def test_a_label_too_light_to_count_beside_the_other_leaves_the_intercept_open():
+    y, w = [1, 1, 0], [1e6, 1e6, 1e-6]
+    assert math.isnan(tn.calibration_intercept(y, [0.3, 0.3, 0.3], sample_weight=w))
+    assert tn.bounded(tn.calibration_intercept, tn.sketch(y, [0.3, 0.301, 0.3005], sample_weight=w)).high == math.inf

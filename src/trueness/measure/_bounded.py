@@ -16,7 +16,7 @@ from trueness.measure._corp import corp
 from trueness.measure._cuts import Cuts, at_edges, spread_of
 from trueness.measure._gce import gce
 from trueness.measure._importance_bounds import importance
-from trueness.measure._line import calibration_intercept, calibration_slope, logits, observed_expected
+from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
 from trueness.measure._mass_cuts import at_float_masses, at_whole_masses
 from trueness.measure._norm import checked_norm
 from trueness.measure._rejection_bounds import rejection_norm
@@ -31,8 +31,6 @@ __all__ = ["bounded"]
 Options: TypeAlias = Mapping[str, Any]
 # What rounding may do to sums of whole numbers, and to sums of others: relative to the measure, or to 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
-# What a search for a root leaves open, with room to spare.
-_CONVERGED = 1e-8
 
 
 def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any) -> Bounded:
@@ -208,16 +206,8 @@ def _observed_expected(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG00
 
 def _intercept(sketch: Sketch, options: Options) -> Ends:
     """The shift falls if a score rises: rows at either end of their cells have limits that are then narrowed."""
-    from trueness._numerics.logistic import recalibration_shift
-
     eps = float(options.get("eps", 1e-12))
-
-    def of(part: GridCells) -> Ends:
-        at = (recalibration_shift(logits(end, eps), part.weight, part.events) for end in (part.high, part.low))
-        low, high = at
-        return _line_bounds.shift(part, eps, Ends(low - _CONVERGED, high + _CONVERGED))
-
-    return _over_parts(sketch, of)
+    return _over_parts(sketch, lambda part: _line_bounds.shift(part, eps))
 
 
 def _slope(sketch: Sketch, options: Options) -> Ends:

@@ -24,6 +24,8 @@ _CONVERGED = 1e-9
 _CUT, _FLOAT = 2.0**-51, 2.0**-36
 # Above what adding up does to a sum, relative to the sum of absolute values.
 _ADDING = 1e-13
+# Above the share of a label in the weight of a score from which it counts, and where rounding of it shows.
+_COUNTS, _BLURRED = 1.001e-12, 1e-11
 # A box of standardised lines so wide holds all there are.
 _MAX_STEPS, _HOPELESS = 60, 1e6
 
@@ -90,14 +92,16 @@ def slope(part: GridCells, eps: float) -> Ends:
     return Ends(b - reach / scale - room, b + reach / scale + room)
 
 
-def shift(part: GridCells, eps: float, widest: Ends) -> Ends:
-    """Limits of the shift with slope 1, from wider ones: the equation rises with the shift, whatever the rows."""
+def shift(part: GridCells, eps: float) -> Ends:
+    """Limits of the shift with slope 1, narrowed: the equation rises with the shift, whatever the rows."""
     from trueness._numerics.logistic import recalibration_shift
 
+    widest, blurred = _widest_shift(part, eps)
     rows = _groups(part, eps)
     middle = recalibration_shift(rows.x, rows.weight, rows.weight * rows.event)
-    if math.isnan(middle):
+    if blurred or math.isnan(middle):
         return widest
+    middle = min(max(middle, widest.low), widest.high)
     at = np.array([middle, 1.0])
     sums, curvature = _gradient(rows, at, 1.0), _curvature(rows, at, np.zeros(2)).low[0, 0]
     step = 2 * float(sums.radius[0] + abs(sums.middle[0])) / max(float(curvature), 1e-300) + _CONVERGED
@@ -107,6 +111,40 @@ def shift(part: GridCells, eps: float, widest: Ends) -> Ends:
         sure = sign * found.middle[0] > found.radius[0]
         ends.append(middle + sign * step if sure else end)
     return Ends(max(ends[0], widest.low), min(ends[1], widest.high))
+
+
+def _widest_shift(part: GridCells, eps: float) -> tuple[Ends, bool]:
+    """Limits of the shift from rows at either end of their cells, and whether rounding of the weights shows in it.
+
+    The shift falls if a score rises or an event is lost. Rows know one sum of weights per score, and what is left of it
+    without the events is rounded: where that is next to nothing it may be too small to count, and there is no shift.
+    """
+    from trueness._numerics.logistic import recalibration_shift
+
+    by_label = np.asarray(part.by_label, dtype=np.float64)
+    weight = by_label.sum(axis=1, keepdims=True)
+    mixed = (by_label > 0).all(axis=1, keepdims=True)
+    several = (part.count > 1)[:, None] & (not part.exact)
+    off = np.where(several, part.count[:, None] * 2.0**-52, 0.0) * np.where(mixed, weight, by_label)
+    kept = ~mixed | (by_label - off > _COUNTS * weight)
+    least, most = np.where(kept, np.maximum(by_label - off, 0), 0.0), by_label + off
+
+    def at(score: Floats, others: Floats, events: Floats) -> float:
+        x = logits(np.concatenate([score, score]), eps)
+        weights = np.concatenate([others, events])
+        return recalibration_shift(x, weights, np.concatenate([np.zeros(others.size), events]))
+
+    low, high = at(part.high, most[:, 0], least[:, 1]), at(part.low, least[:, 0], most[:, 1])
+    if not (by_label[:, 0].any() and by_label[:, 1].any()):
+        return Ends(math.nan, math.nan), True
+    ends = Ends(
+        -math.inf if math.isnan(low) else low - _room(low), math.inf if math.isnan(high) else high + _room(high)
+    )
+    return ends, not kept.all() or bool((off > _BLURRED * by_label).any())
+
+
+def _room(value: float) -> float:
+    return _CONVERGED * (10 + abs(value))
 
 
 def _surely_apart(rows: _Groups) -> bool:
