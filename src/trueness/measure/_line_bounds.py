@@ -14,6 +14,7 @@ from trueness._tally.grid_cells import GridCells
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._cuts import Range, spread_of
 from trueness.measure._line import logits
+from trueness.measure._mass_cuts import doubt_of
 from trueness.typing import Bools, Floats
 
 __all__ = ["shift", "slope"]
@@ -63,9 +64,10 @@ def _groups(part: GridCells, eps: float) -> _Groups:
     some = cells.n > 0
     n, low, high = (np.asarray(column[some]) for column in (cells.n, cells.low, cells.high))
     mean = np.clip(cells.sum_score[some] / n, low, high)
-    off = np.where(low < high, _CUT if part.exact else _FLOAT * mean, 0.0)
+    relative = doubt_of(part, _FLOAT)
+    off = np.where(low < high, _CUT if part.exact else relative * mean, 0.0)
     variance = (high - mean) * (mean - low) + off * (high - low) + off**2
-    around = 2.0**-49 if part.exact else 4 * _FLOAT * mean**2
+    around = 2.0**-49 if part.exact else 4 * relative * mean**2
     variance = np.minimum(variance, np.maximum(cells.square[some] / n - mean**2, 0) + around)
     with np.errstate(divide="ignore", over="ignore"):
         steepest = np.maximum(*(1 / (end * (1 - end)) for end in (low, high)))
