@@ -306,3 +306,8 @@ def test_importance_is_the_mean_over_pairs_in_whole_fractions(rows):
         warnings.simplefilter("ignore", tn.TruenessWarning)
         found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
     assert found == pytest.approx(float(mean), rel=1e-12, abs=1e-12)
+
+
+def test_a_score_of_1_is_refuted_by_any_number_of_rows_without_events():
+    with pytest.warns(tn.OneClassWarning):
+        assert tn.tce([0, 0], [1.0, 0.3], sample_weight=[10**8] * 2, bins=1) == 100

@@ -132,7 +132,9 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     w2, e2 = (w, e) if cells.squares is None or cells.event_squares is None else (cells.squares, cells.event_squares)
     u, u2 = e - w * p, e2 * (1 - p) ** 2 + (w2 - e2) * p**2
     lead = _heaviest(w, first)
-    own_weight, own_product = _pairs_of_ties(*(np.asarray(c)[lead] for c in (p, w, e, w2, e2, cells.count)))
+    own_weight, own_product = _pairs_of_ties(
+        *(np.asarray(c[lead], dtype=np.float64) for c in (p, w, e, w2, e2, cells.count))
+    )
     others = np.ones(w.size)
     others[lead] = 0.0
     weight, weight2, excess, squares = (segment_sums(np.asarray(others * s), first) for s in (w, w2, u, u2))
@@ -150,7 +152,7 @@ def _heaviest(weight: Floats, first: Ints) -> Ints:
     return np.asarray(top[np.searchsorted(top, first)])
 
 
-def _pairs_of_ties(p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Ints) -> tuple[Floats, Floats]:
+def _pairs_of_ties(p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Floats) -> tuple[Floats, Floats]:
     """Σww′ and Σww′uu′ over the pairs of rows that share a score; none where their weight is lost in rounding."""
     o, o2 = w - e, w2 - e2
     both, none, mixed = np.maximum(e**2 - e2, 0), np.maximum(o**2 - o2, 0), 2 * e * o
