@@ -100,10 +100,9 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     x, w, e = _cells(logit, weight, events)
     # By a power of two, which rounds nothing: sums of weights that cancel must cancel still.
     scale = 2.0 ** -max(math.frexp(float(np.max(w, initial=0.0)))[1], -1000)
-    w, e, others = scale * w, scale * e, scale * (w - e)
-    e, others = np.where(_present(e, w), e, 0.0), np.where(_present(others, w), others, 0.0)
-    if not (e.any() and others.any()):
+    if not (_present(e, w).any() and _present(w - e, w).any()):
         return math.nan
+    e, others = scale * e, scale * np.maximum(w - e, 0)
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")
         x, e, others = x[order], e[order], others[order]

@@ -73,8 +73,17 @@ def _groups(part: GridCells, eps: float) -> _Groups:
         steepest = np.maximum(*(1 / (end * (1 - end)) for end in (low, high)))
     share = n / n.sum()
     event = np.broadcast_to(np.array([False, True]), some.shape)[some]
-    ends = Range(logits(low, eps), logits(high, eps))
+    ends = _log_odds(low, high, eps)
     return _Groups(share, event, logits(mean, eps), ends, steepest, share * variance, share * off)
+
+
+def _log_odds(low: Floats, high: Floats, eps: float) -> Range:
+    """Limits of the log-odds between two scores: 0 and 1 are moved inwards, past scores that lie nearer to them."""
+    first, last = logits(low, eps), logits(high, eps)
+    nought, one = (low == 0) & (high > 0), (high == 1) & (low < 1)
+    least = np.where(nought, np.minimum(first, logits(np.array(5e-324), eps)), np.minimum(first, last))
+    most = np.where(one, np.maximum(last, logits(np.array(1 - 2.0**-53), eps)), np.maximum(first, last))
+    return Range(np.minimum(least, last), np.maximum(most, first))
 
 
 def slope(part: GridCells, eps: float) -> Ends:
@@ -128,21 +137,22 @@ def _widest_shift(part: GridCells, eps: float) -> tuple[Ends, bool]:
     mixed = (by_label > 0).all(axis=1, keepdims=True)
     several = (part.count > 1)[:, None] & (not part.exact)
     off = np.where(several, part.count[:, None] * 2.0**-52, 0.0) * np.where(mixed, weight, by_label)
-    kept = ~mixed | (by_label - off > _COUNTS * weight)
-    least, most = np.where(kept, np.maximum(by_label - off, 0), 0.0), by_label + off
+    counts = (by_label > 0) & (~mixed | (by_label - off > _COUNTS * weight))
+    least, most = np.where(counts.any(axis=0), np.maximum(by_label - off, 0), 0.0), by_label + off
 
-    def at(score: Floats, others: Floats, events: Floats) -> float:
-        x = logits(np.concatenate([score, score]), eps)
+    def at(x: Floats, others: Floats, events: Floats) -> float:
+        x = np.concatenate([x, x])
         weights = np.concatenate([others, events])
         return recalibration_shift(x, weights, np.concatenate([np.zeros(others.size), events]))
 
-    low, high = at(part.high, most[:, 0], least[:, 1]), at(part.low, least[:, 0], most[:, 1])
+    x = _log_odds(part.low, part.high, eps)
+    low, high = at(x.high, most[:, 0], least[:, 1]), at(x.low, least[:, 0], most[:, 1])
     if not (by_label[:, 0].any() and by_label[:, 1].any()):
         return Ends(math.nan, math.nan), True
     ends = Ends(
         -math.inf if math.isnan(low) else low - _room(low), math.inf if math.isnan(high) else high + _room(high)
     )
-    return ends, not kept.all() or bool((off > _BLURRED * by_label).any())
+    return ends, not counts.any(axis=0).all() or bool((off > _BLURRED * by_label).any())
 
 
 def _room(value: float) -> float:
