@@ -189,3 +189,11 @@ def test_at_level_one_everything_is_rejected():
 def test_bins_may_be_empty():
     assert rejected([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [True, False]
     assert rejected([], [], [], [], 0.05).tolist() == []
+
+
+@pytest.mark.parametrize("n", [2 * 10**8, 2**40, 2**62])
+@pytest.mark.parametrize(("k", "p"), [("none", 1.0), ("all", 0.0), ("none", 1 - 2**-53), ("all", 5e-324)])
+def test_impossible_counts_of_any_size_are_refuted_without_a_word(n, k, p):
+    k = n if k == "all" else 0
+    assert rejected([k], [n], [0], [p], 0.05).tolist() == [True]
+    assert pvalue(k, n, p) == 0

@@ -181,3 +181,35 @@ def test_cells_without_weight_are_ignored():
     x, w, e = np.append(x, np.nan), np.append(w, 0), np.append(e, 0)
     assert recalibration_line(x, w, e) == line
     assert recalibration_shift(x, w, e) == shift
+
+
+# Roots of Σw(y − σ(a + x)) by mpmath 1.3, bisected with 700 digits.
+FAR_SHIFTS = [
+    ([1, 0], [0.3, 0.6], [1.0, 1e-17], 39.99124444128598),
+    ([1, 0], [0.3, 0.6], [1e17, 1], 39.99124444128598),
+    ([1, 1, 0], [0.3, 0.301, 0.3005], [1e9, 1e9, 1], 22.261335015526264),
+    ([1, 1, 0], [0.3, 0.301, 0.3005], [1e6, 1e6, 1e-6], 29.169090294508404),
+    ([1, 0, 1], [1e-25, 0.3, 0.3001], [1, 1, 1], 29.552417160784444),
+    (
+        [1, 1, 0, 0, 1, 1, 1],
+        [1e-300, 1e-300, 0.5 - 2**-54, 0.5 - 2**-54, 0.5, 0.5 + 2**-53, 0.25],
+        [1] * 7,
+        346.01414543335454,
+    ),
+    ([1, 0], [1e-300, 1 - 2**-53], [0.1, 0.1], 327.0193636642683),
+    ([1, 1, 0], [1e-300, 1e-299, 1 - 2**-53], [0.1, 0.2, 0.3], 651.9104956226873),
+    ([1, 0, 0], [1e-300, 1e-299, 1 - 2**-53], [0.3, 0.2, 0.1], 689.3569978175807),
+]
+
+
+@pytest.mark.parametrize(("y", "p", "w", "root"), FAR_SHIFTS)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_shifts_keep_their_digits_where_expected_events_are_whole_to_the_last_one(y, p, w, root, swapped):
+    x, w, y = np.log(p) - np.log1p(np.negative(p)), np.asarray(w, float), np.asarray(y, float)
+    found = -recalibration_shift(-x, w, w * (1 - y)) if swapped else recalibration_shift(x, w, w * y)
+    assert found == pytest.approx(root, rel=1e-12)
+
+
+def test_weights_near_the_ends_of_floats_have_a_shift():
+    for unit in (5e-324, 1e-300, 1e300):
+        assert recalibration_shift([0.0, 1.0], [unit, unit], [unit, 0.0]) == pytest.approx(-0.5, abs=1e-12)

@@ -59,6 +59,12 @@ def test_equal_labels_refute_every_score_but_their_rate():
     assert decided((1, 1), (9, 9), (0.5, np.nextafter(1, 0)), 0.05, "standard") == (True, False)
 
 
+def test_a_rate_below_the_last_digit_of_1_keeps_its_spread():
+    assert decided((1e-17, 1.1e-17), (11, 11), (1e-10, 1.1e-10), 0.05, "standard") == (False, True)
+    assert decided((1e-9, 1.1e-9), (11, 11), (1e-5, 1.1e-5), 0.05, "standard") == (False, True)
+    assert decided((1e-17, 1.1e-17), (11, 11), (1e-7, 1.1e-7), 0.05, "standard") == (True, False)
+
+
 def test_one_row_refutes_nothing_and_none_is_no_test():
     assert decided((0, 0), (1, 1), (0.5, 0.5), 0.05, "standard") == (False, True)
     assert decided((0, 1), (0, 9), (0.5, 0.5), 0.05, "standard") == (False, False)

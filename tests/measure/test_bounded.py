@@ -423,3 +423,66 @@ def test_a_single_row_may_be_fewer_than_the_fewest_rows_of_a_block():
     for measure, options in ((tn.gce, {"loss": "squared"}), (tn.ece, {"norm": "l2"})):
         options["bins"] = tn.BlockIsotonic(n_min=3)
         inside(tn.bounded(measure, s, **options), measure([1] * 5, P, kind="top-label", **options))
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w"),
+    [
+        ([1, 0], [0.3, 0.6], [1.0, 1e-17]),
+        ([1, 0], [0.3, 0.6], [10**17, 1]),
+        ([1, 1, 0], [0.3, 0.301, 0.3005], [10**9, 10**9, 1]),
+        ([0, 0, 1], [0.3, 0.301, 0.3005], [10**9, 10**9, 1]),
+        ([1, 1, 0], [0.3, 0.301, 0.3005], [1e6, 1e6, 1e-6]),
+        ([1, 0, 1], [1e-25, 0.3, 0.3001], None),
+        ([1, 0, 0, 1, 1, 1, 1], [1e-300, 0.5 - 2**-54, 0.5 - 2**-54, 0.5 + 2**-53, 0.5, 1e-300, 0.25], None),
+        ([1, 1, 0], [1e-300, 1e-299, 1 - 2**-53], [0.1, 0.2, 0.3]),
+        ([1, 1, 0], [0.3, 0.3, 0.3], [1e5, 1e5, 1.3e-6]),
+        ([0, 1, 1, 0, 0], [1.001e-300, 1.001e-300, 9.99e-26, 9.99e-301, 0.0], [1.0, 1e-12, 1e-12, 1e-17, 1.0]),
+        ([0, 1, 1, 0], [1e-300, 1e-300, 0.9, 0.0], None),
+    ],
+)
+def test_intercepts_far_out_lie_within_their_limits(y, p, w):
+    found = tn.bounded(tn.calibration_intercept, tn.sketch(y, p, sample_weight=w))
+    inside(found, tn.calibration_intercept(y, p, sample_weight=w))
+    assert found.low <= found.high
+
+
+def test_a_label_too_light_to_count_beside_the_other_leaves_the_intercept_open():
+    y, w = [1, 1, 0], [1e6, 1e6, 1e-6]
+    assert math.isnan(tn.calibration_intercept(y, [0.3, 0.3, 0.3], sample_weight=w))
+    assert tn.bounded(tn.calibration_intercept, tn.sketch(y, [0.3, 0.301, 0.3005], sample_weight=w)).high == math.inf
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w"),
+    [
+        ([0] * 10 + [1], [1e-10 + i * 1e-14 for i in range(10)] + [0.5], [1.0] * 10 + [1e-16]),
+        ([1] * 10 + [0], [1 - 1e-10 - i * 1e-14 for i in range(10)] + [0.5], [1.0] * 10 + [1e-16]),
+        ([1] * 10 + [0], [1 - 1e-10 - i * 1e-14 for i in range(10)] + [0.5], [0.1] * 10 + [1e-16]),
+        ([0, 0, 1], [0.138, 0.126, 0.1381], [1, 1e-9, 1e-26]),
+        ([1, 1, 0], [0.862, 0.874, 0.8619], [1, 1e-9, 1e-26]),
+    ],
+)
+@pytest.mark.parametrize("test", ["t", "t-variance-for-deviation"])
+def test_labels_that_agree_but_for_next_to_no_weight_are_not_taken_to_agree(y, p, w, test):
+    found = tn.bounded(tn.tce, tn.sketch(y, p, sample_weight=w), bins=1, test=test)
+    assert found.low <= tn.tce(y, p, sample_weight=w, bins=1, test=test) <= found.high
+
+
+def test_labels_that_all_agree_refute_every_score_but_theirs():
+    w = [0.1, 0.2, 0.3]
+    for label, p in ((0, [0.0, 1e-9, 0.3]), (1, [1.0, 1 - 1e-9, 0.7])):
+        found = tn.bounded(tn.tce, tn.sketch([label] * 3, p, sample_weight=w), bins=1, test="t")
+        assert (found.low, found.high) == pytest.approx((250 / 3, 250 / 3))
+
+
+def test_cuts_of_equal_mass_hold_where_millions_of_small_weights_are_lost_in_a_running_sum():
+    n = 2_000_000
+    p = np.concatenate([[0.1], np.linspace(0.2, 0.3, n), [0.9]])
+    y = p > 0.5
+    w = np.concatenate([[1.0], np.full(n, 2.0**-53), [1 + 1e-10]])
+    of_rows = tn.ace(y, p, bins=2, sample_weight=w)
+    assert of_rows < 1e-6  # all in one bin; a sum without rounding makes it two, off by 0.1
+    assert tn.ece([0, 1], [0.1, 0.9], bins=2) == pytest.approx(0.1)
+    found = tn.bounded(tn.ace, tn.sketch(y, p, sample_weight=w), bins=2)
+    assert found.low <= of_rows <= found.high

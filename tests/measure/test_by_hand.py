@@ -1,9 +1,13 @@
 """Measures on data that fit in the head, and what is said beside the number."""
 
 import math
+import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trueness as tn
 
@@ -263,3 +267,47 @@ def test_a_row_of_nearly_all_the_weight_leaves_products_of_at_least_minus_1(smal
     """Both rows are as wrong as can be; squares nearly cancel."""
     w = [1.3, small]
     assert tn.squared_ece([0, 1], [1.0, 0.0], sample_weight=w, weight_type="importance", bins=1) >= -1
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w", "bins", "pairs"),
+    [
+        ([0, 1], [0.2, 0.7], [1.0, 1e-17], 1, [(1, -0.2 * 0.3)]),
+        ([0, 1], [0.3, 0.301], [1e8, 1e-8], 1, [(1, -0.3 * 0.699)]),
+        ([1, 0], [0.3, 0.301], [1e-30, 1e30], 1, [(1, -0.7 * 0.301)]),
+        ([0, 1, 0, 1], [0.2, 0.2003, 0.7, 0.7003], [1, 1e-17, 1, 1], 2, [(1, -0.2 * 0.7997), (2, -0.7 * 0.2997)]),
+    ],
+)
+def test_a_pair_of_rows_counts_however_unequal_their_weights(y, p, w, bins, pairs):
+    by_hand = sum(weight * product for weight, product in pairs) / sum(weight for weight, _ in pairs)
+    found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=bins)
+    assert found == pytest.approx(by_hand, rel=1e-13)
+    limits = tn.bounded(tn.squared_ece, tn.sketch(y, p, sample_weight=w), weight_type="importance", bins=bins)
+    assert limits.low <= found <= limits.high
+
+
+def test_tied_rows_whose_pairs_are_lost_in_rounding_are_one_row():
+    assert tn.squared_ece([0, 1], [0.3, 0.3], sample_weight=[1.0, 1e-17], weight_type="importance", bins=1) == 0
+    y, p, w = [0, 1, 1], [0.3, 0.3, 0.6], [1.0, 1e-17, 1e-10]
+    found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
+    assert found == pytest.approx(-0.3 * 0.4, rel=1e-9)
+
+
+unequal = st.tuples(st.booleans(), st.floats(0, 1), st.integers(-20, 20))
+
+
+@given(st.lists(unequal, min_size=2, max_size=8, unique_by=lambda row: row[1]))
+def test_importance_is_the_mean_over_pairs_in_whole_fractions(rows):
+    y, p, w = [r[0] for r in rows], [r[1] for r in rows], [2.0 ** r[2] for r in rows]
+    u = [Fraction(int(a)) - Fraction(b) for a, b in zip(y, p, strict=True)]
+    both = [(Fraction(w[i]) * Fraction(w[j]), u[i] * u[j]) for i in range(len(u)) for j in range(i)]
+    mean = sum(a * b for a, b in both) / sum(a for a, _ in both)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tn.TruenessWarning)
+        found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
+    assert found == pytest.approx(float(mean), rel=1e-12, abs=1e-12)
+
+
+def test_a_score_of_1_is_refuted_by_any_number_of_rows_without_events():
+    with pytest.warns(tn.OneClassWarning):
+        assert tn.tce([0, 0], [1.0, 0.3], sample_weight=[10**8] * 2, bins=1) == 100

@@ -395,7 +395,7 @@ _SMALL_REST = gammaln(_SMALL + 1) - xlogy(_SMALL, _SMALL) + _SMALL
 
 def _log_poisson(x: IntArray, mean: FloatArray) -> FloatArray:
     """Logarithm of the probability of a Poisson count, precise near the mean however large it is."""
-    mean = np.maximum(mean, 1e-300)
+    mean = np.maximum(mean, 1e-288)  # any 64-bit count over it is still a float
     excess = x - mean
     # x log(x / mean) - x + mean, free of cancellation.
     deviance = xlog1py(x, excess / mean) - excess

@@ -16,6 +16,10 @@ FloatArray: TypeAlias = NDArray[np.float64]
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
 _MAX_STEPS, _MAX_HALVINGS = 200, 60
+# The bracket of a root is halved once in so many steps, whatever Newton's method says.
+_PATIENCE = 8
+# Below this share of the weight, what expected events leave to whole ones asks for sums of these without rounding.
+_SATURATED = 1e-3
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**14
 
@@ -94,24 +98,59 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     1.098612
     """
     x, w, e = _cells(logit, weight, events)
-    if not (_some(e, w) and _some(w - e, w)):
+    # By a power of two, which rounds nothing: sums of weights that cancel must cancel still.
+    scale = 2.0 ** -max(math.frexp(float(np.max(w, initial=0.0)))[1], -1000)
+    if not (_present(e, w).any() and _present(w - e, w).any()):
         return math.nan
-    w, share = w / np.sum(w), float(np.sum(e) / np.sum(w))
-    observed = math.log(share / (1 - share))
+    e, others = scale * e, scale * np.maximum(w - e, 0)
+    if (x[1:] < x[:-1]).any():
+        order = np.argsort(x, kind="stable")
+        x, e, others = x[order], e[order], others[order]
+    w = e + others
+    observed = math.log(float(np.sum(e))) - math.log(float(np.sum(others)))
     low, high = observed - float(np.max(x)), observed - float(np.min(x))
     shift = min(max(0.0, low), high)
-    for _ in range(_MAX_STEPS):
-        expected = expit(x + shift)
-        excess = float(np.sum(w * expected)) - share
-        low, high = (low, shift) if excess > 0 else (shift, high)
-        slope = float(np.sum(w * expected * (1 - expected)))
-        target = shift - excess / slope if slope > 0 else math.inf
-        if not low <= target <= high:
+    for turn in range(_MAX_STEPS):
+        balance, slope = _balance(x + shift, w, e, others)
+        if balance == 0:
+            break
+        low, high = (low, shift) if balance < 0 else (shift, high)
+        target = shift - balance / slope if slope < 0 else math.inf
+        if not low <= target <= high or turn % _PATIENCE == _PATIENCE - 1:
             target = (low + high) / 2
         step, shift = target - shift, target
         if abs(step) <= _CONVERGED * (1 + abs(shift)):
             break
     return shift
+
+
+def _balance(eta: FloatArray, weight: FloatArray, events: FloatArray, others: FloatArray) -> tuple[float, float]:
+    """
+    Of events that happened beyond those expected at ascending log-odds: a number of their sign, and its derivative.
+
+    Expected shares near 0 or 1 are told apart from them however near: what is left of each is added up on its own, and
+    the whole events and non-events that the rest amounts to are balanced first. With all of one sign on one side, the
+    two sides are compared by their logarithms, which follow a straight line where shares are small.
+    """
+    cut = int(np.searchsorted(eta, 0.0, side="right"))
+    less, fewer = _left(eta[:cut], weight[:cut])
+    more, further = _left(-eta[cut:], weight[cut:])
+    seen, unseen = float(np.sum(events[:cut])), float(np.sum(others[cut:]))
+    whole = seen - unseen
+    if more + less < _SATURATED * (seen + unseen):
+        whole = math.fsum((*events[:cut].tolist(), *(-others[cut:]).tolist()))
+    more, less = more + max(whole, 0.0), less + max(-whole, 0.0)
+    if more == 0 or less == 0:
+        return math.copysign(math.inf, more - less) if more != less else 0.0, 0.0
+    return math.log(more) - math.log(less), -further / more - fewer / less
+
+
+def _left(eta: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Expected number at log-odds below 0, and its derivative."""
+    expected = expit(eta)
+    weighed = weight * expected
+    total = float(np.sum(weighed))
+    return total, total - float(np.dot(weighed, expected))
 
 
 def _cells(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -123,10 +162,6 @@ def _cells(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[Floa
 def _present(part: FloatArray, whole: FloatArray) -> NDArray[np.bool_]:
     # Weighted sums of the same rows may differ in their last digits; such a remainder is no event.
     return np.asarray(part > _EQUAL * whole)
-
-
-def _some(part: FloatArray, whole: FloatArray) -> bool:
-    return bool(_present(part, whole).any())
 
 
 def _overlap(x: FloatArray, w: FloatArray, e: FloatArray) -> bool:

@@ -68,8 +68,7 @@ def surely_decided_t(
     (r_low, r_high), (n_low, n_high), (p_low, p_high) = box
     widest, narrowest = factor(n_low, alpha), factor(n_high, alpha)
     with np.errstate(invalid="ignore"):
-        below = _least(r_low, r_high, widest, standard)
-        above = 1 - _least(1 - r_high, 1 - r_low, widest, standard)
+        below, above = _outermost(r_low, r_high, widest, standard)
         slack = _slack(r_low, r_high, widest, standard)
         rejects = (below - slack >= p_high) | (above + slack <= p_low)
         accepts = np.ones(rejects.shape, dtype=np.bool_)
@@ -98,12 +97,13 @@ def _spread(rate: FloatArray, standard: bool) -> FloatArray:
     return np.asarray(np.sqrt(variance) if standard else variance)
 
 
-def _least(low: FloatArray, high: FloatArray, factor: FloatArray, standard: bool) -> FloatArray:
-    """The least of r − c·s(r) between two rates."""
+def _outermost(low: FloatArray, high: FloatArray, factor: FloatArray, standard: bool) -> tuple[FloatArray, FloatArray]:
+    """The least of r − c·s(r) and the greatest of r + c·s(r) between two rates."""
     with np.errstate(divide="ignore"):
-        turn = (1 - 1 / np.sqrt(1 + factor**2)) / 2 if standard else (1 - 1 / factor) / 2
-    at = np.clip(turn, low, high)
-    return np.asarray(at - factor * _spread(at, standard))
+        half = 0.5 / np.sqrt(1 + factor**2) if standard else 0.5 / factor
+    # Not as 1 − r mirrored: a small rate would lose its digits.
+    down, up = np.clip(0.5 - half, low, high), np.clip(0.5 + half, low, high)
+    return down - factor * _spread(down, standard), up + factor * _spread(up, standard)
 
 
 def _slack(low: FloatArray, high: FloatArray, factor: FloatArray, standard: bool) -> FloatArray:

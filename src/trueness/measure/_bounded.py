@@ -16,8 +16,8 @@ from trueness.measure._corp import corp
 from trueness.measure._cuts import Cuts, at_edges, spread_of
 from trueness.measure._gce import gce
 from trueness.measure._importance_bounds import importance
-from trueness.measure._line import calibration_intercept, calibration_slope, logits, observed_expected
-from trueness.measure._mass_cuts import at_float_masses, at_whole_masses
+from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
+from trueness.measure._mass_cuts import at_float_masses, at_whole_masses, doubt_of
 from trueness.measure._norm import checked_norm
 from trueness.measure._rejection_bounds import rejection_norm
 from trueness.measure._scores import brier, log_loss
@@ -31,8 +31,6 @@ __all__ = ["bounded"]
 Options: TypeAlias = Mapping[str, Any]
 # What rounding may do to sums of whole numbers, and to sums of others: relative to the measure, or to 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
-# What a search for a root leaves open, with room to spare.
-_CONVERGED = 1e-8
 
 
 def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any) -> Bounded:
@@ -90,7 +88,8 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     value = float(measure(sketch, **options)) if callable(measure) else _named(measure, sketch, options)
     low, high = Ends(value, value) if tied or limits is None else limits(sketch, options)
     exact = all(part.exact for part in sketch.parts)
-    room = (_ROUNDING if exact else _ROUNDING_OF_FLOATS) * max(1.0, abs(value) if math.isfinite(value) else 1.0)
+    of_sums = max((doubt_of(part, _ROUNDING_OF_FLOATS) for part in sketch.parts), default=_ROUNDING_OF_FLOATS)
+    room = (_ROUNDING if exact else of_sums) * max(1.0, abs(value) if math.isfinite(value) else 1.0)
     low, high = low - room, high + room
     if math.isnan(value):
         error = math.nan if math.isnan(low) else math.inf
@@ -195,10 +194,11 @@ def _log_loss(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all 
 def _observed_expected(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG001  # all limits are asked alike
     def of(part: GridCells) -> Ends:
         observed, n = float(part.events.sum()), float(part.weight.sum())
-        expected, around = float(part.sum_score.sum()), 1 if part.exact else 1 + ROUNDING_OF_SUMS
-        most = min((expected + n * 2.0**-52) * around, float((part.weight * part.high).sum()) * (1 + ROUNDING_OF_SUMS))
+        off = doubt_of(part, ROUNDING_OF_SUMS)
+        expected, around = float(part.sum_score.sum()), 1 if part.exact else 1 + off
+        most = min((expected + n * 2.0**-52) * around, float((part.weight * part.high).sum()) * (1 + off))
         # Where scores were cut before they were added, which a ratio of the smallest shows, the sum is too small.
-        least = max(expected / around, float((part.weight * part.low).sum()) * (1 - ROUNDING_OF_SUMS))
+        least = max(expected / around, float((part.weight * part.low).sum()) * (1 - off))
         if observed == 0 and least == 0:
             return Ends(math.nan if most == 0 else 0.0, math.nan if most == 0 else 0.0)
         return Ends(observed / most if most > 0 else math.inf, observed / least if least > 0 else math.inf)
@@ -208,16 +208,8 @@ def _observed_expected(sketch: Sketch, options: Options) -> Ends:  # noqa: ARG00
 
 def _intercept(sketch: Sketch, options: Options) -> Ends:
     """The shift falls if a score rises: rows at either end of their cells have limits that are then narrowed."""
-    from trueness._numerics.logistic import recalibration_shift
-
     eps = float(options.get("eps", 1e-12))
-
-    def of(part: GridCells) -> Ends:
-        at = (recalibration_shift(logits(end, eps), part.weight, part.events) for end in (part.high, part.low))
-        low, high = at
-        return _line_bounds.shift(part, eps, Ends(low - _CONVERGED, high + _CONVERGED))
-
-    return _over_parts(sketch, of)
+    return _over_parts(sketch, lambda part: _line_bounds.shift(part, eps))
 
 
 def _slope(sketch: Sketch, options: Options) -> Ends:

@@ -7,13 +7,13 @@ import numpy as np
 from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, EqualMass
 from trueness.measure._cuts import Range, spread_of
-from trueness.measure._mass_cuts import mass_cuts
+from trueness.measure._mass_cuts import doubt_of, mass_cuts
 from trueness.typing import Bools, Floats, Ints, Numbers
 
 __all__ = ["ROUNDING_OF_SUMS", "Apart", "Places", "apart", "places"]
 
 ROUNDING_OF_SUMS = 2.0**-40
-"""Above what rounding does to sums of floats over cells, relative to their weight."""
+"""Above what rounding does to sums of floats, relative to their weight, unless rows are very many."""
 
 
 class Places(NamedTuple):
@@ -73,9 +73,10 @@ def apart(part: GridCells, rule: BinRule) -> Apart:
     weight = np.asarray(part.weight, dtype=np.float64)
     weights = found.between(weight, np.zeros(part.size), weight)
     excess = found.between(cells.excess, -cells.sum_score[:, 0], cells.n[:, 1] - cells.sum_score[:, 1])
-    around = weights.high * ROUNDING_OF_SUMS
+    off = ROUNDING_OF_SUMS if part.exact else doubt_of(part, ROUNDING_OF_SUMS)
+    around = weights.high * off
     weights = weights if part.exact else Range(weights.low - around, weights.high + around)
-    room = float(weight.sum()) * (part.size * 2.0**-52 if part.exact else ROUNDING_OF_SUMS)
+    room = float(weight.sum()) * (part.size * 2.0**-52 if part.exact else off)
     return Apart(weights, Range(excess.low - around, excess.high + around), room, part.exact)
 
 

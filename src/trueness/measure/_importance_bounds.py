@@ -7,6 +7,7 @@ from trueness._tally.rules import BinRule
 from trueness.measure._bin_bounds import Ends, bins_between
 from trueness.measure._cell_bins import Places, places
 from trueness.measure._cuts import Cuts, Range
+from trueness.measure._mass_cuts import doubt_of
 from trueness.typing import Floats
 
 __all__ = ["importance"]
@@ -23,13 +24,14 @@ def importance(part: GridCells, cuts: Cuts, rule: BinRule) -> Ends:
     W/(W² − S) falls with W and rises with S.
     """
     at = places(part, rule)
-    room = 0.0 if part.exact else _ROUNDING * float(part.weight.sum())
+    off = _ROUNDING if part.exact else 4 * doubt_of(part, _ROUNDING)
+    room = 0.0 if part.exact else off * float(part.weight.sum())
     weight, excess = bins_between(cuts.weight, floor=True), bins_between(cuts.excess)
     weight = Range(np.maximum(weight.low - room, 0), weight.high + room)
     squares, products = _squares(part, at)
     nearest = np.maximum(0, np.maximum(excess.low, -excess.high) - room)
     farthest = np.minimum(np.maximum(np.abs(excess.low), np.abs(excess.high)) + room, weight.high)
-    slack = _ROUNDING * weight.high**2
+    slack = off * weight.high**2
     above, below = farthest**2 - products.low + slack, nearest**2 - products.high - slack
     fewest = weight.low**2 - squares.high - slack
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -37,6 +39,9 @@ def importance(part: GridCells, cuts: Cuts, rule: BinRule) -> Ends:
         least = weight.high / (weight.high**2 - squares.low + slack)
         high = np.minimum(np.where(above > 0, above * most, above * least), weight.high)
         low = np.maximum(np.where(below < 0, below * most, below * least), -weight.high)
+    # Where one row may have all the weight but for rounding, there may be no pair to speak of, or any.
+    open_ = ~(fewest > 0)
+    high, low = np.where(open_, weight.high, high), np.where(open_, -weight.high, low)
     rows = at.limits(part.count, part.count)
     none, maybe_none = rows.high < 2, rows.low < 2
     high = np.where(none, 0, np.where(maybe_none, np.maximum(high, 0), high))

@@ -14,6 +14,7 @@ from trueness._tally.grid_cells import GridCells
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._cuts import Range, spread_of
 from trueness.measure._line import logits
+from trueness.measure._mass_cuts import doubt_of
 from trueness.typing import Bools, Floats
 
 __all__ = ["shift", "slope"]
@@ -24,6 +25,8 @@ _CONVERGED = 1e-9
 _CUT, _FLOAT = 2.0**-51, 2.0**-36
 # Above what adding up does to a sum, relative to the sum of absolute values.
 _ADDING = 1e-13
+# Above the share of a label in the weight of a score from which it counts, and where rounding of it shows.
+_COUNTS, _BLURRED = 1.001e-12, 1e-11
 # A box of standardised lines so wide holds all there are.
 _MAX_STEPS, _HOPELESS = 60, 1e6
 
@@ -61,16 +64,26 @@ def _groups(part: GridCells, eps: float) -> _Groups:
     some = cells.n > 0
     n, low, high = (np.asarray(column[some]) for column in (cells.n, cells.low, cells.high))
     mean = np.clip(cells.sum_score[some] / n, low, high)
-    off = np.where(low < high, _CUT if part.exact else _FLOAT * mean, 0.0)
+    relative = doubt_of(part, _FLOAT)
+    off = np.where(low < high, _CUT if part.exact else relative * mean, 0.0)
     variance = (high - mean) * (mean - low) + off * (high - low) + off**2
-    around = 2.0**-49 if part.exact else 4 * _FLOAT * mean**2
+    around = 2.0**-49 if part.exact else 4 * relative * mean**2
     variance = np.minimum(variance, np.maximum(cells.square[some] / n - mean**2, 0) + around)
     with np.errstate(divide="ignore", over="ignore"):
         steepest = np.maximum(*(1 / (end * (1 - end)) for end in (low, high)))
     share = n / n.sum()
     event = np.broadcast_to(np.array([False, True]), some.shape)[some]
-    ends = Range(logits(low, eps), logits(high, eps))
+    ends = _log_odds(low, high, eps)
     return _Groups(share, event, logits(mean, eps), ends, steepest, share * variance, share * off)
+
+
+def _log_odds(low: Floats, high: Floats, eps: float) -> Range:
+    """Limits of the log-odds between two scores: 0 and 1 are moved inwards, past scores that lie nearer to them."""
+    first, last = logits(low, eps), logits(high, eps)
+    nought, one = (low == 0) & (high > 0), (high == 1) & (low < 1)
+    least = np.where(nought, np.minimum(first, logits(np.array(5e-324), eps)), np.minimum(first, last))
+    most = np.where(one, np.maximum(last, logits(np.array(1 - 2.0**-53), eps)), np.maximum(first, last))
+    return Range(np.minimum(least, last), np.maximum(most, first))
 
 
 def slope(part: GridCells, eps: float) -> Ends:
@@ -90,14 +103,16 @@ def slope(part: GridCells, eps: float) -> Ends:
     return Ends(b - reach / scale - room, b + reach / scale + room)
 
 
-def shift(part: GridCells, eps: float, widest: Ends) -> Ends:
-    """Limits of the shift with slope 1, from wider ones: the equation rises with the shift, whatever the rows."""
+def shift(part: GridCells, eps: float) -> Ends:
+    """Limits of the shift with slope 1, narrowed: the equation rises with the shift, whatever the rows."""
     from trueness._numerics.logistic import recalibration_shift
 
+    widest, blurred = _widest_shift(part, eps)
     rows = _groups(part, eps)
     middle = recalibration_shift(rows.x, rows.weight, rows.weight * rows.event)
-    if math.isnan(middle):
+    if blurred or math.isnan(middle):
         return widest
+    middle = min(max(middle, widest.low), widest.high)
     at = np.array([middle, 1.0])
     sums, curvature = _gradient(rows, at, 1.0), _curvature(rows, at, np.zeros(2)).low[0, 0]
     step = 2 * float(sums.radius[0] + abs(sums.middle[0])) / max(float(curvature), 1e-300) + _CONVERGED
@@ -107,6 +122,41 @@ def shift(part: GridCells, eps: float, widest: Ends) -> Ends:
         sure = sign * found.middle[0] > found.radius[0]
         ends.append(middle + sign * step if sure else end)
     return Ends(max(ends[0], widest.low), min(ends[1], widest.high))
+
+
+def _widest_shift(part: GridCells, eps: float) -> tuple[Ends, bool]:
+    """Limits of the shift from rows at either end of their cells, and whether rounding of the weights shows in it.
+
+    The shift falls if a score rises or an event is lost. Rows know one sum of weights per score, and what is left of it
+    without the events is rounded: where that is next to nothing it may be too small to count, and there is no shift.
+    """
+    from trueness._numerics.logistic import recalibration_shift
+
+    by_label = np.asarray(part.by_label, dtype=np.float64)
+    weight = by_label.sum(axis=1, keepdims=True)
+    mixed = (by_label > 0).all(axis=1, keepdims=True)
+    several = (part.count > 1)[:, None] & (not part.exact)
+    off = np.where(several, part.count[:, None] * 2.0**-52, 0.0) * np.where(mixed, weight, by_label)
+    counts = (by_label > 0) & (~mixed | (by_label - off > _COUNTS * weight))
+    least, most = np.where(counts.any(axis=0), np.maximum(by_label - off, 0), 0.0), by_label + off
+
+    def at(x: Floats, others: Floats, events: Floats) -> float:
+        x = np.concatenate([x, x])
+        weights = np.concatenate([others, events])
+        return recalibration_shift(x, weights, np.concatenate([np.zeros(others.size), events]))
+
+    x = _log_odds(part.low, part.high, eps)
+    low, high = at(x.high, most[:, 0], least[:, 1]), at(x.low, least[:, 0], most[:, 1])
+    if not (by_label[:, 0].any() and by_label[:, 1].any()):
+        return Ends(math.nan, math.nan), True
+    ends = Ends(
+        -math.inf if math.isnan(low) else low - _room(low), math.inf if math.isnan(high) else high + _room(high)
+    )
+    return ends, not counts.any(axis=0).all() or bool((off > _BLURRED * by_label).any())
+
+
+def _room(value: float) -> float:
+    return _CONVERGED * (10 + abs(value))
 
 
 def _surely_apart(rows: _Groups) -> bool:

@@ -13,10 +13,10 @@ from trueness._tally.rules import EqualMass
 from trueness.measure._cuts import Cuts, Range, Spread, _lowest, _stacked, _sums_below, cells_cut, spread_of
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["DOUBT", "MassCuts", "at_float_masses", "at_whole_masses", "mass_cuts"]
+__all__ = ["DOUBT", "MassCuts", "at_float_masses", "at_whole_masses", "doubt_of", "mass_cuts"]
 
 DOUBT = 2.0**-36
-"""Above what sums of floats are off by, relative to the weight of all rows."""
+"""Above what sums of floats are off by, relative to the weight of all rows, unless rows are very many."""
 
 # Into how many parts a cell is cut to see where a cut may lie in it.
 _PARTS = 24
@@ -33,6 +33,11 @@ class MassCuts(NamedTuple):
     """Whether all of the first cell lies below."""
 
 
+def doubt_of(part: GridCells, least: float = DOUBT) -> float:
+    """Above what sums of floats, of the rows and of the cells, are off by, added up one after another at worst."""
+    return max(least, float(part.count.sum()) * 2.0**-52)
+
+
 def mass_cuts(part: GridCells, rule: EqualMass) -> MassCuts:
     """The cells that each cut of equal mass may fall in."""
     weight, tied = np.asarray(part.weight), np.asarray(part.low == part.high)
@@ -40,7 +45,7 @@ def mass_cuts(part: GridCells, rule: EqualMass) -> MassCuts:
         at, rows = cells_cut(part, rule)
         return MassCuts(at, at, rows, (rows >= weight[at]) | tied[at])
     reached = np.cumsum(weight)
-    units, doubt = np.arange(1, rule.n) * reached[-1] / rule.n, DOUBT * reached[-1]
+    units, doubt = np.arange(1, rule.n) * reached[-1] / rule.n, doubt_of(part) * reached[-1]
     first, last = (np.minimum(np.searchsorted(reached, units + d, side="left"), part.size - 1) for d in (-doubt, doubt))
     least = np.maximum(units - doubt - (reached - weight)[first], 0)
     return MassCuts(first, last, np.asarray(least, dtype=np.float64), tied[first])

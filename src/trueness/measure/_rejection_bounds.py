@@ -8,7 +8,7 @@ from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule
 from trueness.measure._bin_bounds import Ends, bins_between, root_mean
 from trueness.measure._cuts import Cuts
-from trueness.measure._mass_cuts import DOUBT
+from trueness.measure._mass_cuts import doubt_of
 from trueness.measure._tce import Test
 from trueness.measure._tested_bounds import decisions, refuted
 from trueness.typing import Floats
@@ -26,7 +26,7 @@ def rejection_norm(part: GridCells, cuts: Cuts, rule: BinRule, alpha: float, tes
     at, rejects, accepts = decisions(part, cuts, rule, alpha, test)
     weight = np.asarray(part.weight, dtype=np.float64)[at.cell]
     bins = bins_between(cuts.weight, floor=True)
-    room = 0.0 if part.exact else DOUBT * float(part.weight.sum())
+    room = 0.0 if part.exact else doubt_of(part) * float(part.weight.sum())
     least_refuted, least_not = at.surely(weight * rejects), at.surely(weight * accepts)
     most_refuted, most_not = (
         np.minimum(at.possibly(weight * ~sure), np.maximum(bins.high + room - least, 0))

@@ -13,7 +13,7 @@ from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.top_k import cells_per_axis, checked_k, of_matrix
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 __all__ = ["default_width", "squared_ece"]
 
@@ -68,7 +68,8 @@ def squared_ece(
 
     .. math:: T = \frac1W \sum_b W_b \frac{(\sum w u)^2 - \sum w^2 u^2}{W_b^2 - \sum w^2} .
 
-    Bins with one row have no pair and add nothing. For k = K ≥ 4 the cells depend on the order of the classes.
+    Bins with one row have no pair and add nothing; so do rows of one score if all but one of them weigh so little that
+    their pairs are lost in rounding. For k = K ≥ 4 the cells depend on the order of the classes.
 
     References
     ----------
@@ -121,13 +122,41 @@ def _frequency(bins: Bins) -> float:
 
 
 def _importance(cells: Cells, rule: BinRule) -> float:
+    """Of each bin, pairs with a row of the heaviest cell and pairs of others are added up apart.
+
+    Where one row has nearly all the weight, squares of sums less sums of squares would be rounding and no more.
+    """
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
-    p, w, e = cells.score, cells.weight, cells.events
+    p, e, w = (np.asarray(c, dtype=np.float64) for c in (cells.score, cells.events, cells.weight))
     w2, e2 = (w, e) if cells.squares is None or cells.event_squares is None else (cells.squares, cells.event_squares)
-    sums = [(e - w * p), e2 * (1 - p) ** 2 + (w2 - e2) * p**2, w, w2, cells.count]
-    excess, squares, weight, weight2, count = (segment_sums(np.asarray(s, dtype=np.float64), first) for s in sums)
-    pairs = count >= 2
-    # Where one row has nearly all the weight, differences of squares are rounding; a mean of products is at most 1.
-    means = np.clip((excess**2 - squares)[pairs] / (weight**2 - weight2)[pairs], -1, 1)
-    return float((weight[pairs] * means).sum() / weight.sum())
+    u, u2 = e - w * p, e2 * (1 - p) ** 2 + (w2 - e2) * p**2
+    lead = _heaviest(w, first)
+    own_weight, own_product = _pairs_of_ties(
+        *(np.asarray(c[lead], dtype=np.float64) for c in (p, w, e, w2, e2, cells.count))
+    )
+    others = np.ones(w.size)
+    others[lead] = 0.0
+    weight, weight2, excess, squares = (segment_sums(np.asarray(others * s), first) for s in (w, w2, u, u2))
+    together = own_weight + 2 * w[lead] * weight + np.maximum(weight**2 - weight2, 0)
+    product = own_product + 2 * u[lead] * excess + (excess**2 - squares)
+    pairs = (segment_sums(cells.count, first) >= 2) & (together > 0)
+    means = np.clip(product[pairs] / together[pairs], -1, 1)  # of products, which are at most 1
+    return float(((w[lead] + weight)[pairs] * means).sum() / w.sum())
+
+
+def _heaviest(weight: Floats, first: Ints) -> Ints:
+    """The heaviest cell of each bin, the first of equals."""
+    sizes = np.diff(np.append(first, weight.size))
+    top = np.flatnonzero(weight == np.repeat(np.maximum.reduceat(weight, first), sizes))
+    return np.asarray(top[np.searchsorted(top, first)])
+
+
+def _pairs_of_ties(p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Floats) -> tuple[Floats, Floats]:
+    """Σww′ and Σww′uu′ over the pairs of rows that share a score; none where their weight is lost in rounding."""
+    o, o2 = w - e, w2 - e2
+    both, none, mixed = np.maximum(e**2 - e2, 0), np.maximum(o**2 - o2, 0), 2 * e * o
+    weight = both + none + mixed
+    seen = (count >= 2) & (weight > count * 2.0**-51 * w**2)
+    product = (1 - p) ** 2 * both + p**2 * none - p * (1 - p) * mixed
+    return np.where(seen, weight, 0.0), np.where(seen, product, 0.0)
