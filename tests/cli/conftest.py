@@ -16,12 +16,36 @@ from trueness.cli._main import main
 def process(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command in a process of its own."""
 
-    def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, begin=("-m", "trueness"), **options) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "trueness", *map(str, arguments)],
+            [sys.executable, *begin, *map(str, arguments)],
             **{"capture_output": True, "text": True, "encoding": "utf-8", "cwd": tmp_path, "timeout": 300} | options,
             env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"},
         )
+
+    return run
+
+
+_WITH_PEAK = """
+import sys
+from trueness.cli import main
+sys.argv[0] = "trueness"
+try:
+    main()
+finally:
+    with open("peak", "w") as file:
+        file.write(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+"""
+
+
+@pytest.fixture
+def peak_of(process, tmp_path) -> Callable[..., tuple[subprocess.CompletedProcess[str], int]]:
+    """Run the command as `process` does; also the kilobytes that it had at most."""
+
+    def run(*arguments: str) -> tuple[subprocess.CompletedProcess[str], int]:
+        # Not ru_maxrss, which a new process has from the one that started it.
+        done = process(*arguments, begin=("-c", _WITH_PEAK))
+        return done, int((tmp_path / "peak").read_text())
 
     return run
 

@@ -105,6 +105,7 @@ def test_bins_on_synthetic_data(recorded):
         assert text[data, "total", "PAVA"] <= min(text[data, "total", rule] for rule in ("PAVA-BC", "quantiles"))
 
 
+@pytest.mark.slow
 def test_the_end_of_the_fit_decides_the_digits(recorded):
     (table,) = recorded("matsubara-fit").tables
     then, converged, now = (row.ours for row in table.rows)
