@@ -79,7 +79,7 @@ def holds(codes: torch.Tensor, label: int | None) -> bool:
     if label is None:
         return False
     limits = torch.iinfo(torch.uint8 if codes.dtype == torch.bool else codes.dtype)
-    return limits.min <= label <= limits.max
+    return bool(limits.min <= label <= limits.max)
 
 
 def check_rows(
