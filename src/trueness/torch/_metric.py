@@ -176,12 +176,12 @@ class CalibrationError:
             for weighted in () if other._weighted is None else other._weighted.to(float_home(self.device)):
                 self._add_weighted(weighted)
 
-    @torch.inference_mode(False)  # as in __init__
     def to(self, device: torch.device | str) -> Self:
         """Move the sums."""
-        self._sums = Sums(self._sums.flat.to(device), self._ruler.size)
-        if self._weighted is not None:
-            self._weighted = self._weighted.to(float_home(self.device))
+        with torch.inference_mode(False):  # as in __init__
+            self._sums = Sums(self._sums.flat.to(device), self._ruler.size)
+            if self._weighted is not None:
+                self._weighted = self._weighted.to(float_home(self.device))
         return self
 
     def state_dict(self) -> dict[str, Any]:
@@ -189,16 +189,16 @@ class CalibrationError:
         weighted = None if self._weighted is None else self._weighted.clone()
         return {"described": self._described(), "sums": self._sums.flat.clone(), "weighted": weighted}
 
-    @torch.inference_mode(False)  # as in __init__
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take the sums that :meth:`state_dict` gave; those of other bins or kinds are refused."""
         if not isinstance(state, dict) or set(state) != {"described", "sums", "weighted"}:
             raise InputError("`state` must be what `state_dict` gave: a dict of 'described', 'sums' and 'weighted'.")
         self._refuse_others(state["described"], "state")
-        flat = _alike(state["sums"], self._sums.flat, "sums")
-        weighted = state["weighted"]
-        if weighted is not None:
-            weighted = _alike(weighted, self._no_weights(), "weighted")
+        with torch.inference_mode(False):  # as in __init__
+            flat = _alike(state["sums"], self._sums.flat, "sums")
+            weighted = state["weighted"]
+            if weighted is not None:
+                weighted = _alike(weighted, self._no_weights(), "weighted")
         self._sums, self._weighted = Sums(flat, self._ruler.size), weighted
 
     def __repr__(self) -> str:
@@ -264,9 +264,9 @@ class CalibrationError:
             self._weighted = self._no_weights()
         add_compensated(self._weighted, weighted)
 
-    @torch.inference_mode(False)  # as in __init__
     def _no_weights(self) -> torch.Tensor:
-        return torch.stack([no_weights(self._parts, self._ruler.size, self.device)] * 2)
+        with torch.inference_mode(False):  # as in __init__
+            return torch.stack([no_weights(self._parts, self._ruler.size, self.device)] * 2)
 
     def _everywhere(self) -> Sums:
         flat, weighted = self._sums.flat, self._weighted
