@@ -20,7 +20,7 @@ def readable(source: Any) -> Iterator[None]:
     """Turn what engines raise inside into an InputError that says what could not be read, and why."""
     try:
         yield
-    except Exception as reason:
+    except Exception as reason:  # engines have no class in common; what is not theirs goes on as it is
         if not _is_foreign(reason):
             raise
         raise InputError(f"`source` {_shown(source)} cannot be read: {_first_lines(reason)}") from reason
