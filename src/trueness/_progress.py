@@ -22,7 +22,7 @@ def reporter(progress: Progress) -> Callable[[int, int], None]:
     if callable(progress):
         return progress
     if not isinstance(progress, bool):
-        raise InputError(f"`progress` must be True, False or a function of (done, total); got {progress!r}.")
+        raise InputError("progress", "must be True, False or a function of (done, total)", f"got {progress!r}")
     return _Bar() if progress and sys.stderr is not None and sys.stderr.isatty() else _silent
 
 

@@ -1,7 +1,11 @@
 """What can go wrong, and what deserves a warning: one class each."""
 
+import re
 import sys
 import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = [
     "DroppedRowsWarning",
@@ -14,12 +18,77 @@ __all__ = [
     "NotConvergedWarning",
     "OneClassWarning",
     "OwnRowsWarning",
+    "Place",
+    "Remedy",
     "SeparableWarning",
     "TiedScoresWarning",
     "TruenessError",
     "TruenessWarning",
+    "Wording",
     "warn",
 ]
+
+# Inside a text, an argument stands in backticks, with its value or without: `missing="drop"`.
+_REFERENCE = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a bad value is: its row, and its column in a matrix. Both count from 0."""
+
+    row: int
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return f"row {self.row}" if self.column is None else f"row {self.row}, column {self.column}"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A way out that depends on who is asked.
+
+    `text` is the sentence for a caller of the library. Others (the command line, a calibrator, a tensor metric) have
+    their own sentence for each `name`, with `value` filled in, and fall back on `text`.
+    """
+
+    name: str
+    text: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How someone other than the library says the same thing."""
+
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """What stands for an argument, such as ``{"y_prob": "column 'p'"}``."""
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """Sentences by the name of a remedy; ``{value}`` is filled in, an empty one says nothing."""
+    place: Callable[[Place], str] = str
+    option: Callable[[str, str | None], str] | None = None
+    """How an argument that is not in `arguments` is written: a function of its name and value."""
+
+    def spell(self, text: str) -> str:
+        """A text with its references to arguments replaced."""
+        return _REFERENCE.sub(self._reference, text)
+
+    def _reference(self, found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        if value is None and name in self.arguments:
+            return self.arguments[name]
+        return found[0] if self.option is None else self.option(name, value)
+
+    def remedy(self, remedy: "Remedy | str") -> str:
+        """The way out, in these words."""
+        if isinstance(remedy, Remedy) and remedy.name in self.remedies:
+            return self.remedies[remedy.name].format(value=remedy.value)
+        return self.spell(str(remedy)).strip()
+
+
+_OWN = Wording()
 
 
 class TruenessError(Exception):
@@ -27,7 +96,82 @@ class TruenessError(Exception):
 
 
 class InputError(TruenessError, ValueError):
-    """An argument does not meet its demand; the message says which, where and how to mend it."""
+    """An argument does not meet its demand.
+
+    Parameters
+    ----------
+    argument : str
+        The argument's name, without backticks; empty if the fault is not that of one argument.
+    demand : str
+        What it must be, as the rest of a sentence: ``"must lie in [0, 1]"``. Without an argument, the whole
+        sentence. No full stop.
+    got : str
+        What came instead, as a clause: ``"3 of 1,000 values do not, the first is 1.2"``.
+    place : Place, optional
+        Where the first bad value is.
+    remedy : Remedy or str
+        The way out, as a sentence of its own.
+    context : str
+        What the sentence is about, before a colon: a file, a model, a group.
+
+    Examples
+    --------
+    >>> error = InputError("y_prob", "must lie in [0, 1]", "1 of 3 values does not, the first is 1.2", place=Place(1))
+    >>> print(error)
+    `y_prob` must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at row 1.
+    >>> print(error.render(Wording({"y_prob": "column 'p'"}, place=lambda place: f"line {place.row + 2}")))
+    Column 'p' must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at line 3.
+    """
+
+    def __init__(
+        self,
+        argument: str,
+        demand: str = "",
+        got: str = "",
+        *,
+        place: Place | None = None,
+        remedy: Remedy | str = "",
+        context: str = "",
+    ) -> None:
+        self.argument, self.demand, self.got = argument, demand, got
+        self.place, self.remedy, self.context = place, remedy, context
+        super().__init__(argument, demand, got)
+
+    def __str__(self) -> str:
+        return self.render(_OWN)
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (type(self), (self.argument, self.demand, self.got), self._details())
+
+    def _details(self) -> dict[str, Any]:
+        return {"place": self.place, "remedy": self.remedy, "context": self.context}
+
+    def but(self, **fields: Any) -> "InputError":
+        """The same error with some fields changed."""
+        own = {"argument": self.argument, "demand": self.demand, "got": self.got, **self._details()}
+        return type(self)(**{**own, **fields})
+
+    def within(self, context: str) -> "InputError":
+        """The same error, said of a file, a model or a group."""
+        return self.but(context=f"{context}: {self.context}" if self.context else context)
+
+    def render(self, wording: Wording) -> str:
+        """The sentence in someone else's words."""
+        if not self.demand:
+            sentence = self.argument
+        else:
+            subject = wording.spell(f"`{self.argument}` ") if self.argument else ""
+            got = f"; {wording.spell(self.got)}" if self.got else ""
+            where = f" at {wording.place(self.place)}" if self.place is not None else ""
+            remedy = wording.remedy(self.remedy)
+            sentence = f"{subject}{wording.spell(self.demand)}{got}{where}.{f' {remedy}' if remedy else ''}"
+        if self.context:
+            return f"{self.context}: {sentence}"
+        return sentence[:1].upper() + sentence[1:] if wording is not _OWN else sentence
+
+
+def _rebuilt(kind: type[InputError], fields: tuple[str, str, str], details: dict[str, Any]) -> InputError:
+    return kind(*fields, **details)
 
 
 class MissingLibraryError(TruenessError, ImportError):

@@ -15,14 +15,14 @@ Seed: TypeAlias = int | np.random.Generator | None
 def checked_whole(value: Any, name: str) -> int:
     """A whole number of at least 1."""
     if not _is_whole(value) or value < 1:
-        raise InputError(f"`{name}` must be a whole number ≥ 1; got {value!r}.")
+        raise InputError(name, "must be a whole number ≥ 1", f"got {value!r}")
     return int(value)
 
 
 def checked_fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise InputError(f"`{name}` must lie strictly between 0 and 1; got {value!r}.")
+        raise InputError(name, "must lie strictly between 0 and 1", f"got {value!r}")
     return float(value)
 
 
@@ -30,14 +30,14 @@ def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
     """One of the words."""
     if not isinstance(value, str) or value not in words:
         *most, last = map(repr, words)
-        raise InputError(f"`{name}` must be {', '.join(most)} or {last}; got {value!r}.")
+        raise InputError(name, f"must be {', '.join(most)} or {last}", f"got {value!r}")
     return value
 
 
 def check_seed(seed: Any) -> None:
     """Raise unless it can start a generator; none is made, since most calls draw nothing."""
     if not (seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)):
-        raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
+        raise InputError("seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}")
 
 
 def generator(seed: Seed) -> np.random.Generator:

@@ -45,7 +45,7 @@ def column(given: Any, name: str) -> Column:
         return _from_numpy(_as_array(given, name))
     what = "None" if given is None else _a(type(given).__name__)
     raise InputError(
-        f"`{name}` must be an array, a list, a Series, a frame or a tensor; got {what}.{_way_out(given, name)}"
+        name, "must be an array, a list, a Series, a frame or a tensor", f"got {what}", remedy=_way_out(given, name)
     )
 
 
@@ -74,16 +74,16 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
     layout = "nested" if getattr(tensor, "is_nested", False) else str(tensor.layout)
     if layout != "torch.strided":
         way_out = "Pad or stack its parts." if layout == "nested" else "Use `.to_dense()`."
-        raise InputError(f"`{name}` must be a dense tensor; got layout {layout}. {way_out}")
+        raise InputError(name, "must be a dense tensor", f"got layout {layout}", remedy=way_out)
     if tensor.device.type == "meta":
-        raise InputError(f"`{name}` must hold values; got a tensor on the device 'meta', which holds none.")
+        raise InputError(name, "must hold values", "got a tensor on the device 'meta', which holds none")
     tensor = tensor.detach().cpu()
     if tensor.dtype.is_floating_point and str(tensor.dtype) not in ("torch.float16", "torch.float64"):
         tensor = tensor.float()  # NumPy has no bfloat16 and no float8; each of them is a float32
     try:
         return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
     except (TypeError, RuntimeError):
-        raise InputError(f"`{name}` must be a tensor that NumPy can read; got dtype {tensor.dtype}.") from None
+        raise InputError(name, "must be a tensor that NumPy can read", f"got dtype {tensor.dtype}") from None
 
 
 def _from_sequence(given: Any, name: str) -> Column:
@@ -115,7 +115,7 @@ def _refuse_ragged(given: Any, name: str) -> None:
     at = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if at is not None:
         raise InputError(
-            f"`{name}` must have rows of equal length; row 0 has length {lengths[0]} and row {at} length {lengths[at]}."
+            name, "must have rows of equal length", f"row 0 has length {lengths[0]} and row {at} length {lengths[at]}"
         )
 
 
@@ -128,9 +128,9 @@ def _from_frame(given: Any, name: str) -> Column:
     try:
         wrapped = nw.from_native(given, allow_series=True, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise InputError(f"`{name}` must have columns of different names; some have the same.") from None
+        raise InputError(name, "must have columns of different names", "some have the same") from None
     if isinstance(wrapped, nw.LazyFrame):
-        raise InputError(f"`{name}` must be in memory; got a lazy frame. Collect it first.")
+        raise InputError(name, "must be in memory", "got a lazy frame", remedy="Collect it first.")
     if isinstance(wrapped, nw.DataFrame):
         return _from_columns(wrapped, name)
     if isinstance(wrapped, nw.Series):
@@ -141,7 +141,7 @@ def _from_frame(given: Any, name: str) -> Column:
 def _from_columns(frame: Any, name: str) -> Column:
     parts = [_from_series(series) for series in frame.iter_columns()]
     if not parts:
-        raise InputError(f"`{name}` must have at least one column; got a frame without any.")
+        raise InputError(name, "must have at least one column", "got a frame without any")
     masks = [part.missing for part in parts if part.missing is not None]
     values = np.column_stack([part.values for part in parts]) if masks else frame.to_numpy()
     return Column(values, np.logical_or.reduce(masks) if masks else None, tuple(frame.columns))
@@ -189,8 +189,11 @@ def refuse_missing(name: str, missing: Bools) -> NoReturn:
     """Raise for rows that are known to miss a value."""
     count = int(missing.sum())
     raise InputError(
-        f"`{name}` must not have missing values; {count:,} of {missing.size:,} rows {'have' if count > 1 else 'has'} "
-        f'one, the first is row {int(np.argmax(missing))}. `missing="drop"` leaves such rows out.'
+        name,
+        "must not have missing values",
+        f"{count:,} of {missing.size:,} rows {('have' if count > 1 else 'has')} one, the first is row "
+        f"{int(np.argmax(missing))}",
+        remedy='`missing="drop"` leaves such rows out.',
     )
 
 
@@ -226,7 +229,7 @@ def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
     rows = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
     hint = " Stack the rows into a matrix (`np.stack`)." if rows else ""
     what = f"{_a(type(entry).__name__)}, {reprlib.repr(entry)},"
-    raise InputError(f"`{name}` must hold numbers; got {what} at {where}.{hint}")
+    raise InputError(name, "must hold numbers", f"got {what} at {where}", remedy=hint)
 
 
 def row_number(at: Any, rows: Ints | None) -> int:

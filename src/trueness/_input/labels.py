@@ -48,8 +48,12 @@ def binary_labels(
     found = _distinct(values)
     several = "" if len(found) < 3 else " Several classes need a matrix of scores, one column per class."
     raise InputError(
-        f"`{NAME}` must be 0 or 1; it holds {_kind_of(values)} ({_listed(found)}). With a vector of scores, say which "
-        f"of them the scores are about: `pos_label={found[-1]!r}`.{several}"
+        NAME,
+        "must be 0 or 1",
+        f"it holds {_kind_of(values)} ({_listed(found)})",
+        remedy=(
+            f"With a vector of scores, say which of them the scores are about: `pos_label={found[-1]!r}`.{several}"
+        ),
     )
 
 
@@ -57,32 +61,35 @@ def _two(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     order = checked_order(labels)
     if len(order) != 2:
         raise InputError(
-            f"`labels` must name two classes for a vector of scores, the positive one last; got {len(order)}."
+            "labels", "must name two classes for a vector of scores, the positive one last", f"got {len(order)}"
         )
     if pos_label is not None and pos_label != order[1]:
         raise InputError(
-            f"`labels` puts {order[1]!r} last, as the positive class, but `pos_label` is {pos_label!r}. "
-            "One of the two is enough."
+            "labels",
+            f"puts {order[1]!r} last, as the positive class, but `pos_label` is {pos_label!r}",
+            remedy="One of the two is enough.",
         )
     return order
 
 
 def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     if not isinstance(pos_label, Hashable) or is_missing(pos_label):
-        raise InputError(f"`pos_label` must be one label; got {reprlib.repr(pos_label)}.")
+        raise InputError("pos_label", "must be one label", f"got {reprlib.repr(pos_label)}")
     kind = _kind_of(values)
     if values.size == 0:  # of which no type is known
         return np.zeros(0, dtype=np.uint8)
     if kind in _KINDS and not isinstance(pos_label, _KINDS[kind]):
-        raise InputError(f"`pos_label` must be a value of `{NAME}`, which holds {kind}; got {pos_label!r}.")
+        raise InputError("pos_label", f"must be a value of `{NAME}`, which holds {kind}", f"got {pos_label!r}")
     found = _distinct(values)
     others = [v for v in found if v != pos_label]
     if len(others) > 1:
         if len(others) == len(found):
-            raise InputError(f"`pos_label` must be a value of `{NAME}` ({_listed(found)}); got {pos_label!r}.")
+            raise InputError("pos_label", f"must be a value of `{NAME}` ({_listed(found)})", f"got {pos_label!r}")
         raise InputError(
-            f"`{NAME}` must hold two values when the scores are a vector; got {len(found):,} ({_listed(found)}). "
-            "Several classes need a matrix of scores, one column per class."
+            NAME,
+            "must hold two values when the scores are a vector",
+            f"got {len(found):,} ({_listed(found)})",
+            remedy="Several classes need a matrix of scores, one column per class.",
         )
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
@@ -102,7 +109,7 @@ def class_labels(
         order = checked_order(labels)
         if len(order) != n_classes:
             raise InputError(
-                f"`labels` must name the {n_classes} columns of `y_prob` in order; got {len(order)} names."
+                "labels", f"must name the {n_classes} columns of `y_prob` in order", f"got {len(order)} names"
             )
         _refuse_contradiction(order, names)
         return _encoded(values, order, rows), tuple(order)
@@ -116,8 +123,10 @@ def class_labels(
         return _encoded(values, list(names), rows, "the columns of `y_prob`"), names
     if len(found) != n_classes:
         raise InputError(
-            f"`{NAME}` must have one distinct value per column of `y_prob`; got {len(found):,} "
-            f"({_listed(found)}) for {n_classes} columns. `labels=` names the columns in order."
+            NAME,
+            "must have one distinct value per column of `y_prob`",
+            f"got {len(found):,} ({_listed(found)}) for {n_classes} columns",
+            remedy="`labels=` names the columns in order.",
         )
     return _encoded(values, found, rows), tuple(found)
 
@@ -125,8 +134,10 @@ def class_labels(
 def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> None:
     if names is not None and set(order) == set(names) and order != list(names):
         raise InputError(
-            f"`labels` must name the columns of `y_prob` in their order; it says {_listed(order)}, they are named "
-            f"{_listed(names)}. Leave `labels` out to go by the names."
+            "labels",
+            "must name the columns of `y_prob` in their order",
+            f"it says {_listed(order)}, they are named {_listed(names)}",
+            remedy="Leave `labels` out to go by the names.",
         )
 
 
@@ -137,8 +148,10 @@ def _refuse_permuted_codes(names: tuple[Any, ...] | None) -> None:
     if written != codes and sorted(written) == sorted(codes):
         order = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
         raise InputError(
-            f"`y_prob` must have the columns of class codes in order; they are named {order}. Say `labels=[{order}]` "
-            "to go by the names, or pass the frame's `.to_numpy()` to go by place."
+            "y_prob",
+            "must have the columns of class codes in order",
+            f"they are named {order}",
+            remedy=f"Say `labels=[{order}]` to go by the names, or pass the frame's `.to_numpy()` to go by place.",
         )
 
 
@@ -151,9 +164,11 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
         found = _distinct(values)
         hint = f"`labels=[{_listed(found)}]`" if len(found) == n_classes else "`labels=` with their names"
         raise InputError(
-            f"`{NAME}` must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`; {count:,} of "
-            f"{values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} at row "
-            f"{row_number(at, rows)}. Other labels are named in column order: {hint}."
+            NAME,
+            f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`",
+            f"{count:,} of {values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} "
+            f"at row {row_number(at, rows)}",
+            remedy=f"Other labels are named in column order: {hint}.",
         )
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
 
@@ -179,8 +194,11 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     else:
         hint = "Several classes need a matrix of scores, one column per class."
     raise InputError(
-        f"`{NAME}` must be 0 or 1; {count:,} of {y.size:,} labels {are(count)} not, "
-        f"the first is {_plainly(y[at])} at row {row_number(at, rows)}. {hint}"
+        NAME,
+        "must be 0 or 1",
+        f"{count:,} of {y.size:,} labels {are(count)} not, the first is {_plainly(y[at])} at row "
+        f"{row_number(at, rows)}",
+        remedy=hint,
     )
 
 
@@ -193,7 +211,7 @@ def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
     whole = p.dtype.kind in "biuf" and bool((p == np.floor(p)).all())
     if whole or p.dtype.kind in "US" or isinstance(p[0], str):
         raise InputError(
-            f"`{NAME}` looks like scores and `y_prob` like labels: the arguments seem swapped. Labels come first."
+            NAME, "looks like scores and `y_prob` like labels: the arguments seem swapped", remedy="Labels come first."
         )
 
 
@@ -203,7 +221,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
     if kind in "biufUS":
         return values
     if kind != "O":
-        raise InputError(f"`{NAME}` must hold 0/1, bool, integers or strings; got dtype {values.dtype}.")
+        raise InputError(NAME, "must hold 0/1, bool, integers or strings", f"got dtype {values.dtype}")
     kinds = {type(v) for v in values}
     if all(issubclass(t, bool | np.bool_) for t in kinds):
         return values.astype(bool)
@@ -211,7 +229,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
         return column(values.tolist(), NAME).values
     loose = [t.__name__ for t in kinds if not issubclass(t, Hashable)]
     if loose:
-        raise InputError(f"`{NAME}` must hold 0/1, bool, integers or strings; got entries of type {loose[0]}.")
+        raise InputError(NAME, "must hold 0/1, bool, integers or strings", f"got entries of type {loose[0]}")
     return values
 
 
@@ -222,7 +240,7 @@ def _distinct(values: NDArray[Any]) -> list[Any]:
         return sorted(set(values.tolist()))
     except TypeError:
         types = sorted({type(v).__name__ for v in values})
-        raise InputError(f"`{NAME}` must hold labels of one type; got {', '.join(types)}.") from None
+        raise InputError(NAME, "must hold labels of one type", f"got {', '.join(types)}") from None
 
 
 def checked_order(labels: Sequence[Any]) -> list[Any]:
@@ -237,7 +255,7 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
     if given.missing is not None or any(is_missing(v) for v in order):
         raise InputError(f"{demand}; got {_listed(order)}, of which one is missing.")
     if len(set(order)) != len(order):
-        raise InputError(f"`labels` must name each class once; got {_listed(order)}.")
+        raise InputError("labels", "must name each class once", f"got {_listed(order)}")
     return order
 
 
@@ -252,8 +270,10 @@ def _encoded(values: NDArray[Any], order: list[Any], rows: Ints | None, source: 
     if bad.any():
         at, count = int(np.argmax(bad)), int(bad.sum())
         raise InputError(
-            f"`{NAME}` must hold values named in {source} ({_listed(order)}); {count:,} of {values.size:,} labels "
-            f"{are(count)} not, the first is {_plainly(values[at])} at row {row_number(at, rows)}."
+            NAME,
+            f"must hold values named in {source} ({_listed(order)})",
+            f"{count:,} of {values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} "
+            f"at row {row_number(at, rows)}",
         )
     return np.asarray(codes)
 

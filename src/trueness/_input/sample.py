@@ -104,9 +104,9 @@ def accept(
     A matrix of logits stays one, since its probabilities may be needed a few at a time only.
     """
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
-        raise InputError(f"`missing` must be 'raise' or 'drop'; got {missing!r}.")
+        raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
     if not isinstance(from_logits, bool | np.bool_):
-        raise InputError(f"`from_logits` must be True or False; got {from_logits!r}.")
+        raise InputError("from_logits", "must be True or False", f"got {from_logits!r}")
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
     told = labels is not None or pos_label is not None
@@ -130,7 +130,7 @@ def accept(
     if p.ndim == 1:
         return Sample(binary_labels(given_y.values, labels, pos_label, rows), p, w, None, 0.0, rows, dropped)
     if pos_label is not None:
-        raise InputError("`pos_label` is for a vector of scores; `y_prob` is a matrix, so use `labels=`.")
+        raise InputError("pos_label", "is for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
     codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows)
     return Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits))
 
@@ -142,7 +142,7 @@ def _scores(
         return clipped(values, clip_tolerance)
     if clip_tolerance or sum_tolerance is not None:
         name = "clip_tolerance" if clip_tolerance else "sum_tolerance"
-        raise InputError(f"`{name}` is for probabilities; logits (`from_logits=True`) need none.")
+        raise InputError(name, "is for probabilities", "logits (`from_logits=True`) need none")
     return logistic(values, "y_prob", rows) if values.ndim == 1 else values
 
 
@@ -152,9 +152,9 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
         if y.ndim == 2:
             one_hot = " `np.argmax(y_true, axis=1)` turns one-hot rows into labels."
             hint = " `np.ravel(y_true)` makes a vector of it." if 1 in y.shape else one_hot
-        raise InputError(f"`y_true` must have one dimension; got {y.ndim} (shape {y.shape}).{hint}")
+        raise InputError("y_true", "must have one dimension", f"got {y.ndim} (shape {y.shape})", remedy=hint)
     if p.ndim not in (1, 2):
-        raise InputError(f"`y_prob` must have one or two dimensions; got {p.ndim} (shape {p.shape}).")
+        raise InputError("y_prob", "must have one or two dimensions", f"got {p.ndim} (shape {p.shape})")
     if y.shape[0] != p.shape[0]:
         what = "scores" if p.ndim == 1 else "rows of scores"
         hint = " Transpose `y_prob` if it has a row per class." if p.shape[0] < p.shape[-1] == y.shape[0] else ""
@@ -164,8 +164,10 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
         )
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(
-            f"`y_prob` must have a column per class, at least 2; got shape {p.shape}. A single column of P(positive) "
-            "is a vector: use `np.ravel(y_prob)`."
+            "y_prob",
+            "must have a column per class, at least 2",
+            f"got shape {p.shape}",
+            remedy="A single column of P(positive) is a vector: use `np.ravel(y_prob)`.",
         )
 
 

@@ -35,7 +35,7 @@ def numeric(given: Column, name: str) -> Column:
         return Column(found.values, np.logical_or.reduce(both) if both else None, given.names)
     if kind not in "biuf":
         what = {"U": "strings", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
-        raise InputError(f"`{name}` must hold numbers; got {what.get(kind, f'dtype {values.dtype}')}.")
+        raise InputError(name, "must hold numbers", f"got {what.get(kind, f'dtype {values.dtype}')}")
     return given._replace(values=_narrowed(values)) if kind == "f" and values.dtype.itemsize > 8 else given
 
 
@@ -53,14 +53,14 @@ def row_sum_tolerance(dtype: np.dtype[Any], asked: float | None) -> float:
     if asked is None:
         return 2e-3 if dtype == np.float16 else 1e-6
     if isinstance(asked, bool) or not isinstance(asked, int | float | np.number) or not 0 <= asked <= 1:
-        raise InputError(f"`sum_tolerance` must be a number between 0 and 1; got {asked!r}.")
+        raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {asked!r}")
     return float(asked)
 
 
 def clipped(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     """Scores within `tolerance` of [0, 1] moved to its ends; the rest untouched, to be refused later."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 0.1:
-        raise InputError(f"`clip_tolerance` must be a number between 0 and 0.1; got {tolerance!r}.")
+        raise InputError("clip_tolerance", "must be a number between 0 and 0.1", f"got {tolerance!r}")
     if tolerance == 0 or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
         return values
     wide = values.astype(np.float64)
@@ -111,8 +111,10 @@ def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoR
     bad = np.isnan(values)
     count = int(bad.sum())
     raise InputError(
-        f"`{name}` must not have missing values; {count:,} of {values.size:,} {are(count)} nan, "
-        f'the first {_where(bad, rows)}. `missing="drop"` leaves such rows out.'
+        name,
+        "must not have missing values",
+        f"{count:,} of {values.size:,} {are(count)} nan, the first {_where(bad, rows)}",
+        remedy='`missing="drop"` leaves such rows out.',
     )
 
 
@@ -120,8 +122,11 @@ def _refuse_range(values: NDArray[Any], outside: Bools, name: str, rows: Ints | 
     first = values[np.unravel_index(int(np.argmax(outside)), values.shape)]
     count = int(outside.sum())
     raise InputError(
-        f"`{name}` must lie in [0, 1]; {count:,} of {values.size:,} values {'do' if count > 1 else 'does'} not, "
-        f"the first is {shown(first)} {_where(outside, rows)}.{_suggestion(values)}"
+        name,
+        "must lie in [0, 1]",
+        f"{count:,} of {values.size:,} values {('do' if count > 1 else 'does')} not, the first is "
+        f"{shown(first)} {_where(outside, rows)}",
+        remedy=_suggestion(values),
     )
 
 

@@ -19,7 +19,7 @@ def row_weights(given: Any, n_rows: int) -> Column:
     """Weights as float64, one per row; their values are not looked at yet."""
     found = column(given, NAME)
     if found.values.shape != (n_rows,):
-        raise InputError(f"`{NAME}` must have one entry per row ({n_rows:,}); got shape {found.values.shape}.")
+        raise InputError(NAME, f"must have one entry per row ({n_rows:,})", f"got shape {found.values.shape}")
     found = numeric(found, NAME)
     return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
 
@@ -37,15 +37,18 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if bad.any():
         at, count = int(np.argmax(bad)), int(bad.sum())
         raise InputError(
-            f"`{NAME}` must be finite and at least 0; {count:,} of {w.size:,} weights "
-            f"{are(count)} not, the first is {shown(w[at])} at row {row_number(at, rows)}."
+            NAME,
+            "must be finite and at least 0",
+            f"{count:,} of {w.size:,} weights {are(count)} not, the first is {shown(w[at])} at row "
+            f"{row_number(at, rows)}",
         )
     if high == 0 and allow_zeros:
         return
     if high == 0:
-        raise InputError(f"`{NAME}` must have a weight above 0; all {w.size:,} are 0.")
+        raise InputError(NAME, "must have a weight above 0", f"all {w.size:,} are 0")
     raise InputError(
-        f"`{NAME}` must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}; it is {shown(high)} "
-        f"at row {row_number(np.argmax(w), rows)}. Multiply all weights by one number: "
-        "calibration errors do not change."
+        NAME,
+        f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
+        f"it is {shown(high)} at row {row_number(np.argmax(w), rows)}",
+        remedy="Multiply all weights by one number: calibration errors do not change.",
     )

@@ -145,7 +145,7 @@ def _model(
     asked = _picture(tally, rule, level, notes)
     bands = asked.bins
     if len(bands) > MOST_BINS:
-        raise InputError(f"`bins` must make at most {MOST_BINS:,} bins for a report; {rule!r} makes {len(bands):,}.")
+        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", f"{rule!r} makes {len(bands):,}")
     begin = _begun_with(bands, tally, rule, notes)
     step()
     summary = _summary(view, rows.cluster, tally, classwise, rule, settings, notes, step)

@@ -160,9 +160,9 @@ def report(
     """
     rule = blind_to_labels(as_rule(bins))
     if rule.asked > MOST_BINS:
-        raise InputError(f"`bins` must be at most {MOST_BINS:,} for a report; got {rule.asked:,}.")
+        raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.asked:,}")
     if title is not None and not isinstance(title, str):
-        raise InputError(f"`title` must be a string or None; got {title!r}.")
+        raise InputError("title", "must be a string or None", f"got {title!r}")
     chosen_level, chosen_seed, tell = _level(level), _seed(seed), reporter(progress)
     found = read(y_true, y_prob, rows, cluster)
     columns = read_by(by, y_true, found.kept)
@@ -177,7 +177,7 @@ report.__signature__ = _signature.replace(parameters=_shown)  # type: ignore[att
 
 def _level(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
-        raise InputError(f"`level` must lie strictly between 0.5 and 1; got {level!r}.")
+        raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
     return float(level)
 
 

@@ -55,7 +55,7 @@ def about(name: str, several: bool) -> Iterator[None]:
 def read(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> ReportRows:
     """Check labels and scores; a row that misses a value in one model, or its cluster, is dropped for all."""
     if "kind" in rows:
-        raise InputError("`kind` is not taken: the report of a matrix shows the top label and every class.")
+        raise InputError("kind", "is not taken: the report of a matrix shows the top label and every class")
     models = _models(y_true, y_prob)
     n = column(y_true, "y_true").values.shape[0]
     for scores in models.values():
@@ -139,7 +139,7 @@ def _models(y_true: Any, y_prob: Any) -> Mapping[str, Any]:
     if not isinstance(y_prob, Mapping):
         return {str(getattr(y_prob, "name", None) or "scores"): y_prob}
     if not y_prob:
-        raise InputError("`y_prob` must hold at least one model; the dict is empty.")
+        raise InputError("y_prob", "must hold at least one model", "the dict is empty")
     for name in y_prob:
         if not isinstance(name, str):
             raise InputError(f"`y_prob` as a dict must have strings as names; got {name!r}. Use {str(name)!r}.")
@@ -151,13 +151,15 @@ def _check_alike(samples: dict[str, Sample]) -> None:
     for name in others:
         if samples[name].p.shape[1:] != samples[first].p.shape[1:]:
             raise InputError(
-                "`y_prob` must hold vectors only, or matrices with the same classes; "
-                f"{first!r} has shape {samples[first].p.shape} and {name!r} {samples[name].p.shape}."
+                "y_prob",
+                "must hold vectors only, or matrices with the same classes",
+                f"{first!r} has shape {samples[first].p.shape} and {name!r} {samples[name].p.shape}",
             )
         if samples[name].classes != samples[first].classes:
             raise InputError(
-                f"`y_prob` must hold models of the same classes in the same order; {first!r} has "
-                f"{list(samples[first].classes or ())} and {name!r} {list(samples[name].classes or ())}."
+                "y_prob",
+                "must hold models of the same classes in the same order",
+                f"{first!r} has {list(samples[first].classes or ())} and {name!r} {list(samples[name].classes or ())}",
             )
 
 
@@ -167,7 +169,7 @@ def _of_positive_weight(samples: dict[str, Sample], kept: Bools) -> tuple[dict[s
         return samples, kept
     some = w > 0
     if not some.any():
-        raise InputError("`sample_weight` must be above 0 in at least one row; all weights are 0.")
+        raise InputError("sample_weight", "must be above 0 in at least one row", "all weights are 0")
     left = kept.copy()
     left[kept] = some
     return {name: s.at(some, None if s.w is None else s.w[some]) for name, s in samples.items()}, left

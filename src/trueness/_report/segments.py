@@ -47,7 +47,7 @@ def read_by(by: Any, y_true: ArrayLike, kept: Bools) -> tuple[SegmentColumn, ...
         return ()
     if isinstance(by, Mapping):
         if not by:
-            raise InputError("`by` must hold at least one column; the dict is empty.")
+            raise InputError("by", "must hold at least one column", "the dict is empty")
         return tuple(_read(str(name), values, y_true, kept) for name, values in by.items())
     given = column(by, "by")
     if given.values.ndim == 2:
@@ -61,8 +61,9 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools) -> SegmentColu
     given = column(values, "by")
     if given.values.ndim != 1 or given.values.shape[0] != kept.size:
         raise InputError(
-            f"`by` must have one entry per row; {name!r} has shape {given.values.shape} "
-            f"and there are {kept.size:,} rows."
+            "by",
+            "must have one entry per row",
+            f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows",
         )
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone

@@ -180,7 +180,7 @@ def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, 
         )
     sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
     if asked != kind:
-        raise InputError(f"`kind` must be {kind!r} here, or be left out; got {asked!r}.")
+        raise InputError("kind", f"must be {kind!r} here, or be left out", f"got {asked!r}")
     warn_one_class(sample)
     return sample
 
@@ -215,7 +215,7 @@ def sample_and_kind(
     will look at it.
     """
     if y_prob is None:
-        raise InputError("`y_prob` is missing: pass labels and scores, or a Tally in place of both.")
+        raise InputError("y_prob", "is missing: pass labels and scores, or a Tally in place of both")
     if not options:
         return plain_sample(y_true, y_prob) or accept_rows(y_true, y_prob, allow_empty=allow_empty), kind
     _refuse_unknown(options)
@@ -248,10 +248,10 @@ def _refuse_rows(given: Tally | Binned | Sketch, y_prob: ArrayLike | None, optio
     what = type(given).__name__
     _refuse_unknown(options)
     if y_prob is not None:
-        raise InputError(f"`y_prob` must be left out when a {what} is passed: it holds labels and scores.")
+        raise InputError("y_prob", f"must be left out when a {what} is passed: it holds labels and scores")
     kind = check_kind(options["kind"]) if "kind" in options else given.kind
     if kind != given.kind and (given.kind, kind) != ("binary", "classwise"):
-        raise InputError(f"`kind` is {kind!r}, but this {what} was made with kind={given.kind!r}.")
+        raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={given.kind!r}")
     described = {k: v for k, v in options.items() if k != "kind" and not _is_default(k, v)}
     if described:
         raise InputError(f"`{next(iter(described))}` describes rows; this {what} already holds their sums.")

@@ -82,7 +82,7 @@ class Accumulator:
         about: Mapping[str, Any] | None = None,
     ) -> None:
         if by is not None and not isinstance(by, str):
-            raise InputError(f"`by` must be the name of the groups, or None; got {by!r}.")
+            raise InputError("by", "must be the name of the groups, or None", f"got {by!r}")
         if by is not None and missing == "drop":
             raise InputError(
                 "`missing='drop'` cannot say of which group a row was; with `by`, leave such rows out first."
@@ -92,7 +92,7 @@ class Accumulator:
         self.by = by
         """What groups are called."""
         if about is not None and not isinstance(about, Mapping):
-            raise InputError(f"`about` must be a dict, or None; got {reprlib.repr(about)}.")
+            raise InputError("about", "must be a dict, or None", f"got {reprlib.repr(about)}")
         self.about = accumulator_wire.plain(dict(about or {}), "about")
         """What else is kept with the sums."""
         self.position: Any = None
@@ -148,8 +148,10 @@ class Accumulator:
             )
         if where is None and self.position is not None:
             raise InputError(
-                "`position` must be said with every piece once it was said; the last one is "
-                f"{reprlib.repr(self.position)}. Set the attribute `position` to None to go without."
+                "position",
+                "must be said with every piece once it was said",
+                f"the last one is {reprlib.repr(self.position)}",
+                remedy="Set the attribute `position` to None to go without.",
             )
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         try:
@@ -191,8 +193,10 @@ class Accumulator:
     def _check_other(self, found: Any, where: str) -> None:
         if None not in (found, self._other_label) and found != self._other_label:
             raise InputError(
-                f"`y_true` must hold two labels in all pieces; {self._options['pos_label']!r} (`pos_label`) and "
-                f"{self._other_label!r} came before, and {where} has {found!r}."
+                "y_true",
+                "must hold two labels in all pieces",
+                f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r} came before, and "
+                f"{where} has {found!r}",
             )
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
@@ -299,7 +303,7 @@ class Accumulator:
 
     def _alike(self, other: Accumulator) -> Accumulator:
         if other is self:
-            raise InputError("`other` is this very Accumulator: its rows would count twice.")
+            raise InputError("other", "is this very Accumulator: its rows would count twice")
         for name, mine, theirs in _settings(self, other):
             if mine != theirs:
                 raise InputError(f"Only accumulators made alike add; `{name}` is {mine!r} here and {theirs!r} there.")
@@ -313,7 +317,7 @@ class Accumulator:
             wanted = f"a {kept.__name__}" if self.by is None else f"a dict of {kept.__name__} by {self.by}"
             held = {type(sums).__name__ for sums in found} - {kept.__name__} if by_group else ()
             got = type(other).__name__ + (f" of {', '.join(sorted(held))}" if held else "")
-            raise InputError(f"`other` must be an Accumulator or {wanted}; got {got}.")
+            raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
         for sums in found:
             self._refuse_unlike(sums)
         return {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
@@ -443,12 +447,15 @@ def _checked_bins(bins: Any) -> Any:
     """What is kept, as JSON would have it."""
     if bins is None or isinstance(bins, str):
         if bins not in ("sketch", "distinct"):
-            raise InputError(f"`bins` must be 'sketch', 'distinct' or bins with fixed edges; got {bins!r}.")
+            raise InputError("bins", "must be 'sketch', 'distinct' or bins with fixed edges", f"got {bins!r}")
         return bins
     rule = as_rule(bins)
     if rule.fixed_edges is None:
         raise InputError(
-            f"`bins` must have fixed edges, since rows are not seen together; {rule!r} has none. A 'sketch' serves it."
+            "bins",
+            "must have fixed edges, since rows are not seen together",
+            f"{rule!r} has none",
+            remedy="A 'sketch' serves it.",
         )
     return rule.n if isinstance(rule, EqualWidth) else rule.fixed_edges.tolist()
 

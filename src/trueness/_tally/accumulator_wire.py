@@ -31,7 +31,7 @@ def plain(value: Any, name: str) -> Any:
         back = None
     if back != value:
         raise InputError(
-            f"`{name}` must be ready for JSON: text, numbers, lists and dicts of these; got {reprlib.repr(value)}."
+            name, "must be ready for JSON: text, numbers, lists and dicts of these", f"got {reprlib.repr(value)}"
         )
     return back
 

@@ -188,7 +188,7 @@ class Bins:
             or not np.isin(edges, self.edges).all()
             or edges[[0, -1]].tolist() != self.edges[[0, -1]].tolist()
         ):
-            raise InputError(f"`bins` must be a coarsening of the {self.size} bins at hand; {rule!r} is not.")
+            raise InputError("bins", f"must be a coarsening of the {self.size} bins at hand", f"{rule!r} is not")
         if edges.size == self.edges.size:
             return self
         first = np.searchsorted(self.edges, edges[:-1])

@@ -36,8 +36,10 @@ def plain_group(key: Any) -> Group:
             return back
     hint = " Dates are written as text: `.astype(str)`, `.isoformat()`." if _is_date(key) else ""
     raise InputError(
-        "`group` must hold text, whole numbers, true/false or finite numbers, none of them missing; "
-        f"got {_shown(key)} ({type(key).__name__}).{hint}"
+        "group",
+        "must hold text, whole numbers, true/false or finite numbers, none of them missing",
+        f"got {_shown(key)} ({type(key).__name__})",
+        remedy=hint,
     )
 
 
@@ -57,7 +59,7 @@ def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
     keys, missing = _keys(group)
     if keys.shape != (n,):
         shape = f"{keys.shape[0]:,}" if keys.ndim == 1 else f"shape {keys.shape}"
-        raise InputError(f"`group` must have one entry per row; got {shape} for {n:,} rows.")
+        raise InputError("group", "must have one entry per row", f"got {shape} for {n:,} rows")
     _refuse_missing(missing)
     names, codes = _of_objects(keys.tolist()) if keys.dtype.kind == "O" else _of_numbers(keys)
     order = np.argsort(codes, kind="stable")
@@ -77,8 +79,10 @@ def _refuse_missing(missing: Bools | None) -> None:
     if missing is not None and missing.any():
         count = int(missing.sum())
         raise InputError(
-            f"`group` must not have missing values; {count:,} of {missing.size:,} {are(count)}, the first at row "
-            f"{int(np.argmax(missing))}. Leave such rows out, or give their group a name."
+            "group",
+            "must not have missing values",
+            f"{count:,} of {missing.size:,} {are(count)}, the first at row {int(np.argmax(missing))}",
+            remedy="Leave such rows out, or give their group a name.",
         )
 
 
@@ -107,7 +111,9 @@ def refuse_other_type(known: Iterable[Group], new: Group) -> None:
     for one in known:
         if type(one) is not type(new):
             raise InputError(
-                f"`group` must be of one type throughout; got {new!r} ({type(new).__name__}) beside {one!r} "
-                f"({type(one).__name__}). Text serves all: `[str(g) for g in group]`."
+                "group",
+                "must be of one type throughout",
+                f"got {new!r} ({type(new).__name__}) beside {one!r} ({type(one).__name__})",
+                remedy="Text serves all: `[str(g) for g in group]`.",
             )
         return

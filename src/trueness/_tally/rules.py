@@ -92,7 +92,7 @@ def as_rule(bins: BinsLike) -> BinRule:
     if isinstance(bins, np.integer):
         return _equal_width(int(bins))
     if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):
-        raise InputError(f"`bins` must be a whole number ≥ 1, a sequence of edges or a bin rule; got {bins!r}.")
+        raise InputError("bins", "must be a whole number ≥ 1, a sequence of edges or a bin rule", f"got {bins!r}")
     return Edges(bins)
 
 
@@ -104,7 +104,7 @@ def _equal_width(n: int) -> "EqualWidth":
 def blind_to_labels(rule: BinRule) -> BinRule:
     """The rule, unless it looks at the labels: that would bring the bias back that debiasing removes."""
     if isinstance(rule, Isotonic | BlockIsotonic):
-        raise InputError(f"`bins` must not look at the labels; {rule!r} does.")
+        raise InputError("bins", "must not look at the labels", f"{rule!r} does")
     return rule
 
 
@@ -144,7 +144,7 @@ class _Fixed(BinRule):
 def refuse_uncovered(edges: Floats, score: float) -> None:
     """Raise for a score that lies in no bin."""
     raise InputError(
-        f"`bins` must cover every score; its edges run from {edges[0]:g} to {edges[-1]:g} and a score is {score!r}."
+        "bins", "must cover every score", f"its edges run from {edges[0]:g} to {edges[-1]:g} and a score is {score!r}"
     )
 
 
@@ -371,9 +371,9 @@ class BlockIsotonic(BinRule):
         ties: Literal["pool", "split"] = "pool",
     ) -> None:
         if not isinstance(fuse, bool):
-            raise InputError(f"`fuse` must be True or False; got {fuse!r}.")
+            raise InputError("fuse", "must be True or False", f"got {fuse!r}")
         if ties not in ("pool", "split"):
-            raise InputError(f"`ties` must be 'pool' or 'split'; got {ties!r}.")
+            raise InputError("ties", "must be 'pool' or 'split'", f"got {ties!r}")
         super().__init__(
             n_min=None if n_min is None else _whole(n_min, "`n_min`", 1),
             n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
@@ -387,18 +387,19 @@ class BlockIsotonic(BinRule):
         n_max = max(n_rows // 5, 2 * n_min - 1) if self.n_max is None else self.n_max
         if n_max < 2 * n_min - 1:
             raise InputError(
-                f"`n_max` must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`; got {n_max:,}."
+                "n_max", f"must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`", f"got {n_max:,}"
             )
         if n_min >= n_rows and n_rows > 1:
-            raise InputError(f"`n_min` must be below the number of rows ({n_rows:,}); got {n_min:,}.")
+            raise InputError("n_min", f"must be below the number of rows ({n_rows:,})", f"got {n_min:,}")
         return n_min, n_max
 
     def group(self, cells: Cells) -> Groups:
         """Pool within the limits."""
         if not cells.exact:
             raise InputError(
-                "`sample_weight` must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts "
-                "rows; others need bins that do not, such as `EqualMass(10)`."
+                "sample_weight",
+                "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows",
+                "others need bins that do not, such as `EqualMass(10)`",
             )
         n_min, n_max = self.limits(int(cells.weight.sum()))
         weight, events = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))

@@ -80,7 +80,7 @@ def checked_k(k: int | None) -> int:
     if k is None:
         return 1
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"`k` must be a whole number ≥ 1 or None; got {k!r}.")
+        raise InputError("k", "must be a whole number ≥ 1 or None", f"got {k!r}")
     return int(k)
 
 
@@ -94,7 +94,7 @@ def cells_per_axis(bins: BinsLike) -> int:
     """Read `bins=` where several scores are looked at: only equal cells have a meaning there."""
     rule = as_rule(bins)
     if not isinstance(rule, EqualWidth):
-        raise InputError(f"`bins` must be a whole number, the cells per axis, when k > 1; got {bins!r}.")
+        raise InputError("bins", "must be a whole number, the cells per axis, when k > 1", f"got {bins!r}")
     cells: int = rule.n
     return cells
 
@@ -103,7 +103,7 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
     if not cells.exact:
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): weight 2 is the row twice."
+            "sample_weight", "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): weight 2 is the row twice"
         )
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
@@ -169,12 +169,14 @@ def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
     """
     if sample.p.ndim == 1:
         raise InputError(
-            f"`k` must be None or 1 for a vector of scores; got {k}. "
-            "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it."
+            "k",
+            "must be None or 1 for a vector of scores",
+            f"got {k}",
+            remedy="`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it.",
         )
     classes = sample.p.shape[1]
     if k > classes:
-        raise InputError(f"`k` must be at most {classes}, the number of classes; got {k}.")
+        raise InputError("k", f"must be at most {classes}, the number of classes", f"got {k}")
     z, hits = _all_classes(sample) if k == classes else _largest(sample, k)
     count = np.ones(len(z), dtype=np.int64)
     if sample.w is not None:
@@ -197,7 +199,7 @@ def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
 
 def _whole(w: Floats) -> Ints:
     if (w != np.floor(w)).any():
-        raise InputError("`sample_weight` must be whole numbers when k > 1: weight 2 is the row twice.")
+        raise InputError("sample_weight", "must be whole numbers when k > 1: weight 2 is the row twice")
     return w.astype(np.int64)
 
 

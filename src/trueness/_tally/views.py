@@ -26,7 +26,7 @@ Part = TypeVar("Part")
 def check_kind(kind: Kind) -> Kind:
     """One of the three, or an error."""
     if kind not in _KINDS:
-        raise InputError(f"`kind` must be 'classwise', 'confidence' or 'top-label'; got {kind!r}.")
+        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
     return kind
 
 

@@ -83,7 +83,9 @@ class _Total:
         self._seen |= set(rows.label.tolist())
         if len(self._seen) > 2 or (len(self._seen) == 2 and event not in self._seen):
             shown = ", ".join(repr(v) for v in sorted(self._seen, key=str)[:6])
-            raise InputError(f"`y_true` must have two labels, of which `pos_label={event!r}` is one; it has {shown}.")
+            raise InputError(
+                "y_true", f"must have two labels, of which `pos_label={event!r}` is one", f"it has {shown}"
+            )
         labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
         return replace(
             rows, columns=replace(rows.columns, labels=labels), meaning=replace(rows.meaning, pos_label=None)

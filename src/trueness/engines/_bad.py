@@ -32,7 +32,7 @@ def settle_bad_rows(frame: Any, question: Question) -> None:
             f"{found['misweighed']:,} of {found['rows']:,} weights {_are(found['misweighed'])} not."
         )
     if found["incomplete"] == found["rows"]:
-        raise InputError(f"`source` must have at least one complete row; all {found['rows']:,} miss a value.")
+        raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} miss a value")
     warn(f"{found['incomplete']:,} of {found['rows']:,} rows miss a value and were dropped.", DroppedRowsWarning)
 
 

@@ -68,7 +68,7 @@ def refuse_repeated(header: list[str], question: Question, path: str) -> None:
         for name in names:
             if header.count(name) > 1:
                 raise InputError(
-                    f"`{argument}` must name one column; {path!r} has {header.count(name)} columns named {name!r}."
+                    argument, "must name one column", f"{path!r} has {header.count(name)} columns named {name!r}"
                 )
 
 

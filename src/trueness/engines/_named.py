@@ -33,7 +33,7 @@ def refuse_same_names(frame: Any, question: Question) -> None:
         for name in asked:
             if names.count(name) > 1:
                 raise InputError(
-                    f"`{argument}` must name one column; `source` has {names.count(name)} columns named {name!r}."
+                    argument, "must name one column", f"`source` has {names.count(name)} columns named {name!r}"
                 )
 
 

@@ -51,16 +51,16 @@ def read_question(
 ) -> Question:
     """Check the arguments against each other."""
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
-        raise InputError(f"`missing` must be 'raise' or 'drop'; got {missing!r}.")
+        raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
     binary = isinstance(score, str)
     scores = (score,) if binary else _several(score)
     view: View = "binary" if binary else check_kind(kind or "classwise")
     if binary and kind not in (None, "classwise"):
         raise InputError(f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column.")
     if binary and sum_tolerance is not None:
-        raise InputError("`sum_tolerance` is for several score columns; `score` is one column.")
+        raise InputError("sum_tolerance", "is for several score columns", "`score` is one column")
     if not binary and pos_label is not None:
-        raise InputError("`pos_label` is for one score column; `score` names several, so use `labels=`.")
+        raise InputError("pos_label", "is for one score column", "`score` names several, so use `labels=`")
     return Question(
         _name(label, "label"),
         scores,
@@ -80,7 +80,7 @@ _NO_FLOAT16: Any = None
 
 def _name(given: Any, argument: str) -> str:
     if not isinstance(given, str):
-        raise InputError(f"`{argument}` must be the name of a column; got {given!r}.")
+        raise InputError(argument, "must be the name of a column", f"got {given!r}")
     return given
 
 
@@ -88,8 +88,8 @@ def _names(given: Any, argument: str) -> tuple[str, ...]:
     if isinstance(given, Sequence) and given and all(isinstance(name, str) for name in given):
         if len(set(given)) == len(given):
             return tuple(given)
-        raise InputError(f"`{argument}` must name each column once; got {list(given)!r}.")
-    raise InputError(f"`{argument}` must be the name of a column or a list of names; got {given!r}.")
+        raise InputError(argument, "must name each column once", f"got {list(given)!r}")
+    raise InputError(argument, "must be the name of a column or a list of names", f"got {given!r}")
 
 
 def _several(score: Any) -> tuple[str, ...]:
@@ -103,14 +103,15 @@ def _order(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple
     if labels is None:
         return None
     if isinstance(labels, str | bytes) or not isinstance(labels, Sequence):
-        raise InputError(f"`labels` must be a list of the classes in column order; got {labels!r}.")
+        raise InputError("labels", "must be a list of the classes in column order", f"got {labels!r}")
     expected = max(2, n_scores)
     if len(labels) != expected or len(set(labels)) != expected or any(v is None or v != v for v in labels):
         which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} score columns in order"
-        raise InputError(f"`labels` must name {which}, each once; got {list(labels)!r}.")
+        raise InputError("labels", f"must name {which}, each once", f"got {list(labels)!r}")
     if pos_label is not None and pos_label != labels[-1]:
         raise InputError(
-            f"`labels` puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}. "
-            "One of the two is enough."
+            "labels",
+            f"puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}",
+            remedy="One of the two is enough.",
         )
     return tuple(labels)

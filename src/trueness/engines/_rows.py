@@ -90,8 +90,9 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
             argument = "labels" if question.labels is not None else "pos_label"
             holds = "strings" if text else "numbers"
             raise InputError(
-                f"`{argument}` must be values of `label` column {question.label!r}, which holds {holds}; "
-                f"got {wrong[0]!r}."
+                argument,
+                f"must be values of `label` column {question.label!r}, which holds {holds}",
+                f"got {wrong[0]!r}",
             )
         large = [v for v in named if isinstance(v, int) and abs(v) > 2**53]
         if large:
@@ -113,8 +114,10 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
 def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
     if set(labels) == set(scores) and labels != scores:
         raise InputError(
-            f"`labels` must name the score columns in their order; it says {_listed(labels)}, they are named "
-            f"{_listed(scores)}. Leave `labels` out to go by the names."
+            "labels",
+            "must name the score columns in their order",
+            f"it says {_listed(labels)}, they are named {_listed(scores)}",
+            remedy="Leave `labels` out to go by the names.",
         )
 
 
@@ -123,8 +126,10 @@ def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
     codes = [str(i) for i in range(len(scores))]
     if list(scores) != codes and sorted(scores) == sorted(codes):
         raise InputError(
-            f"`score` must have the columns of class codes in order; they are named {_listed(scores)}. "
-            f"Say `labels=[{', '.join(scores)}]` to go by the names."
+            "score",
+            "must have the columns of class codes in order",
+            f"they are named {_listed(scores)}",
+            remedy=f"Say `labels=[{', '.join(scores)}]` to go by the names.",
         )
 
 

@@ -248,7 +248,7 @@ def _asked(bins: BinsLike | Literal["sketch"] | None) -> Asked:
         return Distinct() if bins is None else as_rule(bins)
     if bins != "sketch":
         raise InputError(
-            f"`bins` must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None; got {bins!r}."
+            "bins", "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None", f"got {bins!r}"
         )
     return "sketch"
 
@@ -398,7 +398,7 @@ def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass |
 
 
 def _refuse_none() -> NoReturn:
-    raise InputError("`source` must have at least one row to make bins of equal mass; it has none.")
+    raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")
 
 
 def _each_fine(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[Fine, ...]]:

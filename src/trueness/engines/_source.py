@@ -32,20 +32,22 @@ def opened(source: Any, question: Question, engine: PathEngine) -> Any:
     import narwhals.stable.v2 as nw
 
     if engine not in ("auto", "polars", "duckdb"):
-        raise InputError(f"`engine` must be 'auto', 'polars' or 'duckdb'; got {engine!r}.")
+        raise InputError("engine", "must be 'auto', 'polars' or 'duckdb'", f"got {engine!r}")
     if is_path(source):
         return nw.from_native(_of_files([os.fspath(p) for p in _several(source)], question, engine))
     if engine != "auto":
-        raise InputError(f"`engine` is for paths; this source is a {type(source).__name__}, which has its own.")
+        raise InputError("engine", "is for paths", f"this source is a {type(source).__name__}, which has its own")
     try:
         return nw.from_native(source)
     except TypeError:
         raise InputError(
-            "`source` must be a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, pandas, "
-            f"PyArrow, …), or a path of Parquet or CSV; got {type(source).__name__}."
+            "source",
+            "must be a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, "
+            "pandas, PyArrow, …), or a path of Parquet or CSV",
+            f"got {type(source).__name__}",
         ) from None
     except nw.exceptions.DuplicateError:
-        raise InputError("`source` must have columns of different names; some have the same.") from None
+        raise InputError("source", "must have columns of different names", "some have the same") from None
 
 
 def _several(source: Any) -> Iterable[Any]:
@@ -56,7 +58,7 @@ def _of_files(paths: list[str], question: Question, engine: PathEngine) -> Any:
     files = local_files(paths)
     suffixes = {_suffix(file) for file in files}
     if len(suffixes) > 1:
-        raise InputError(f"`source` must name files of one type; got {', '.join(sorted(suffixes))}.")
+        raise InputError("source", "must name files of one type", f"got {', '.join(sorted(suffixes))}")
     (suffix,) = suffixes
     if suffix not in _PARQUET and suffix not in _TEXT:
         raise InputError(

@@ -69,7 +69,7 @@ def analytic_region(statistic: float, variance: float, n: float, threshold: floa
 def sums_of_bins(bins: Bins) -> PairSums:
     """The sums of one score per row, from bins."""
     if not bins.whole:
-        raise InputError("`sample_weight` must be whole numbers that sum to less than 2³⁵: weight 2 is the row twice.")
+        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: weight 2 is the row twice")
     filled = bins.weight > 0
     n, s = bins.weight[filled], bins.excess[filled]
     q = (bins.events - 2 * bins.sum_event_score + bins.sum_square)[filled]

@@ -21,8 +21,9 @@ def analytic(cells: Cells, ask: Ask) -> Finding:
     rule = ask.rule or EqualWidth(max(2, round(n**0.4)))
     if not isinstance(rule, EqualWidth):
         raise InputError(
-            f"`bins` must be of equal width for method='analytic', whose null deviation assumes it; got {rule!r}. "
-            "method='exact' takes any bins that do not look at labels."
+            "bins",
+            "must be of equal width for method='analytic', whose null deviation assumes it",
+            f"got {rule!r}. method='exact' takes any bins that do not look at labels",
         )
     scores = of_cells(cells, rule, None)
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic

@@ -118,7 +118,7 @@ def reliability_bands(
 
 def _checked_band(band: Band) -> Band:
     if not isinstance(band, str) or band not in _BANDS:
-        raise InputError(f"`band` must be {', '.join(map(repr, _BANDS[:-1]))} or {_BANDS[-1]!r}; got {band!r}.")
+        raise InputError("band", f"must be {', '.join(map(repr, _BANDS[:-1]))} or {_BANDS[-1]!r}", f"got {band!r}")
     return band
 
 

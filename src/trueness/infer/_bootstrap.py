@@ -93,8 +93,10 @@ def resampled_bins(bins: Bins, resamples: int, rng: np.random.Generator) -> Iter
     """
     if bins.table is None:
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵ to resample rows, and bins of weighted "
-            "rows do not hold counts; pass a Tally, or labels and scores."
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵ to resample rows, and bins of weighted rows "
+            "do not hold counts",
+            "pass a Tally, or labels and scores",
         )
     if not bins.moments:
         raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")

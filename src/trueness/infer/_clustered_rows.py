@@ -96,8 +96,10 @@ def clustered_rows(
     sample = paired.samples[""]
     if sample.p.ndim == 2 and paired.kind != "confidence":
         raise InputError(
-            f"`kind` must be 'confidence' for a matrix with `cluster`; got {paired.kind!r}. "
-            "For one class against the rest pass its column as a vector."
+            "kind",
+            "must be 'confidence' for a matrix with `cluster`",
+            f"got {paired.kind!r}",
+            remedy="For one class against the rest pass its column as a vector.",
         )
     assert paired.cluster is not None
     accept.warn_one_class(sample)

@@ -17,7 +17,7 @@ def cluster_column(cluster: Any, n: int) -> Column:
     """One name per row, as an array, and which of them are missing."""
     found = column(cluster, "cluster")
     if found.values.shape != (n,):
-        raise InputError(f"`cluster` must have one entry per row ({n:,}); got shape {found.values.shape}.")
+        raise InputError("cluster", f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
     return found._replace(missing=labels_missing(found))
 
 
@@ -28,8 +28,9 @@ def cluster_codes(given: Column) -> Ints:
     codes = _by_hash(given.values) if given.values.dtype.kind == "O" else _by_value(given.values)
     if codes.size and codes.max() == 0:
         raise InputError(
-            f"`cluster` must name at least 2 clusters; all {codes.size:,} rows are in one, "
-            "which says nothing of how clusters differ."
+            "cluster",
+            "must name at least 2 clusters",
+            f"all {codes.size:,} rows are in one, which says nothing of how clusters differ",
         )
     return codes
 
@@ -45,7 +46,7 @@ def _by_hash(values: NDArray[Any]) -> Ints:
         return np.fromiter((seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size)
     except TypeError as reason:
         raise InputError(
-            f"`cluster` must hold names that can be compared, such as numbers or strings; {reason}."
+            "cluster", "must hold names that can be compared, such as numbers or strings", reason
         ) from None
 
 

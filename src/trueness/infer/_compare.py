@@ -156,7 +156,7 @@ def compare(
         raise InputError("`weight_type='importance'` needs method='influence': rows of other weights are not drawn.")
     paired = paired_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
     if paired.n < 2:
-        raise InputError(f"`y_true` must have at least 2 rows to tell how sure a difference is; got {paired.n}.")
+        raise InputError("y_true", "must have at least 2 rows to tell how sure a difference is", f"got {paired.n}")
     accept.warn_one_class(next(iter(paired.samples.values())))
     words = ""
     if asked == "squared_ece":
@@ -189,18 +189,20 @@ def compare(
 def _checked_measure(measure: Any, method: Any, bins: Any) -> Named | TallyMeasure:
     if not (callable(measure) or (isinstance(measure, str) and measure in _NAMED)):
         raise InputError(
-            f"`measure` must be {', '.join(map(repr, _NAMED))} or a function of a Tally, such as `tn.ece`; "
-            f"got {measure!r}."
+            "measure",
+            f"must be {', '.join(map(repr, _NAMED))} or a function of a Tally, such as `tn.ece`",
+            f"got {measure!r}",
         )
     if not isinstance(method, str) or method not in ("influence", "bootstrap"):
-        raise InputError(f"`method` must be 'influence' or 'bootstrap'; got {method!r}.")
+        raise InputError("method", "must be 'influence' or 'bootstrap'", f"got {method!r}")
     if callable(measure) and method != "bootstrap":
         raise InputError(
-            "`method` must be 'bootstrap' for a measure of your own: how much a row moves it is not known. "
-            "'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap."
+            "method",
+            "must be 'bootstrap' for a measure of your own: how much a row moves it is not known. "
+            "'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap",
         )
     if bins is not None and measure != "squared_ece":
-        raise InputError(f"`bins` is for `measure='squared_ece'`; {_shown(measure)} has none.")
+        raise InputError("bins", "is for `measure='squared_ece'`", f"{_shown(measure)} has none")
     return measure  # type: ignore[no-any-return]  # a name or a function, as was just seen
 
 
@@ -227,8 +229,10 @@ def _squared_standings(paired: PairedRows, rule: BinRule) -> dict[str, _Standing
 def _squared(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _Standing:
     if sample.p.ndim == 2 and paired.kind != "confidence":
         raise InputError(
-            f"`kind` must be 'confidence' for the squared error of a matrix; got {paired.kind!r}. "
-            "For one class against the rest pass its column as a vector."
+            "kind",
+            "must be 'confidence' for the squared error of a matrix",
+            f"got {paired.kind!r}",
+            remedy="For one class against the rest pass its column as a vector.",
         )
     with about(name):
         top = top_scores(sample)
@@ -299,7 +303,7 @@ def _own_standings(paired: PairedRows, measure: TallyMeasure) -> dict[str, _Stan
             units = paired.n if paired.cluster is None else int(paired.cluster.max()) + 1
             value = of(np.ones(units, dtype=np.int64))
             if not np.isfinite(value):
-                raise InputError(f"`measure` must be finite to be compared; it is {value}.")
+                raise InputError("measure", "must be finite to be compared", f"it is {value}")
         standings[name] = _Standing(value, of)
     return standings
 
@@ -321,8 +325,10 @@ def _drawn(
     least = int(np.ceil(round(2 * m / (1 - level), 6))) - 1
     if resamples < least:
         raise InputError(
-            f"`resamples` must be at least {least:,} for {_counted(m)} at level {level:g}, so that one of them can lie "
-            f"beyond each end of an interval; got {resamples:,}."
+            "resamples",
+            f"must be at least {least:,} for {_counted(m)} at level {level:g}, so that one of them can "
+            "lie beyond each end of an interval",
+            f"got {resamples:,}",
         )
     units = paired.n if paired.cluster is None else int(paired.cluster.max()) + 1
     return paired_draws([s.redrawn for s in standings.values()], units, resamples, rng, workers, report)

@@ -56,8 +56,11 @@ def whole(cells: Cells, what: str) -> Cells:
     """Cells whose weights count rows."""
     if not cells.exact:
         raise InputError(
-            f"`sample_weight` must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows. Other "
-            "weights are taken by method='ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow' without "
-            "`resamples`."
+            "sample_weight",
+            f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",
+            remedy=(
+                "Other weights are taken by method='ks', 'kuiper', 'spiegelhalter', 'cox' and "
+                "'hosmer-lemeshow' without `resamples`."
+            ),
         )
     return cells

@@ -193,13 +193,13 @@ def ece_interval(
     """
     asked, alpha = checked_k(k), _checked_alpha(level)
     if not isinstance(method, str) or method not in _METHODS:
-        raise InputError(f"`method` must be {' or '.join(map(repr, _METHODS))}; got {method!r}.")
+        raise InputError("method", f"must be {' or '.join(map(repr, _METHODS))}", f"got {method!r}")
     if not isinstance(support, str) or support not in ("published", "reachable"):
-        raise InputError(f"`support` must be 'published' or 'reachable'; got {support!r}.")
+        raise InputError("support", "must be 'published' or 'reachable'", f"got {support!r}")
     if support != "published" and method != "analytic":
-        raise InputError(f"`support` is for `method='analytic'`; {method!r} does not assume how scores are spread.")
+        raise InputError("support", "is for `method='analytic'`", f"{method!r} does not assume how scores are spread")
     if not isinstance(squared, bool | np.bool_):
-        raise InputError(f"`squared` must be True or False; got {squared!r}.")
+        raise InputError("squared", "must be True or False", f"got {squared!r}")
     _check_level(level, method)
     drawn = _checked_draws(method, resamples)
     rng = generator(seed)
@@ -243,7 +243,7 @@ def _interval(
 def _checked_alpha(level: float) -> float:
     number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
     if not number or not 0.5 < level < 1:
-        raise InputError(f"`level` must lie strictly between 0.5 and 1; got {level!r}.")
+        raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
     return round(1 - float(level), 12)
 
 
@@ -251,24 +251,25 @@ def _check_level(level: float, method: str) -> None:
     """A test by draws cannot refute at a level far below one over their number."""
     if method == "score" and level > _HIGHEST:
         raise InputError(
-            f"`level` must be at most {_HIGHEST} for `method='score'`, which draws 20 / (1 - level) sets of labels; "
-            f"got {level!r}."
+            "level",
+            f"must be at most {_HIGHEST} for `method='score'`, which draws 20 / (1 - level) sets of labels",
+            f"got {level!r}",
         )
 
 
 def _checked_draws(method: str, resamples: int | None) -> int:
     if resamples is not None and (method not in RESAMPLED or method == "hulc"):
-        raise InputError(f"`resamples` is for the bootstraps, subsamplings and 'adaptive-hulc'; {method!r} takes none.")
+        raise InputError(
+            "resamples", "is for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
+        )
     return _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
 
 
 def _check_clustered(method: str, k: int, what: str) -> None:
     if method != "score":
-        raise InputError(
-            f"`{what}` is taken by `method='score'`; {method!r} needs rows that are independent and alike."
-        )
+        raise InputError(what, "is taken by `method='score'`", f"{method!r} needs rows that are independent and alike")
     if k > 1:
-        raise InputError(f"`{what}` is taken where one score per row is looked at; `k` must be 1; got {k}.")
+        raise InputError(what, "is taken where one score per row is looked at", f"`k` must be 1; got {k}")
 
 
 def _clustered(
@@ -319,7 +320,7 @@ def _bootstrapped(
     bins: Bins, rule: BinRule, method: str, level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[PairSums, Region, str]:
     if bins.table is None:
-        raise InputError("`sample_weight` must be whole numbers that sum to less than 2³⁵: weight 2 is the row twice.")
+        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: weight 2 is the row twice")
     sums = sums_of_bins(bins)
     _need_pairs(sums)
     return sums, resampled_region(method, bins, level, resamples, rng), bins_in_words(rule, sums.n.size)
@@ -369,8 +370,10 @@ def equal_mass_by_size(n: float) -> EqualMass:
 def _equal_volume(rule: BinRule) -> EqualWidth:
     if not isinstance(rule, EqualWidth):
         raise InputError(
-            f"`bins` must be cells of equal volume for `method='analytic'`, a whole number or EqualWidth; "
-            f"got {rule!r}. `method='score'` takes others."
+            "bins",
+            "must be cells of equal volume for `method='analytic'`, a whole number or EqualWidth",
+            f"got {rule!r}",
+            remedy="`method='score'` takes others.",
         )
     return rule
 
@@ -378,8 +381,10 @@ def _equal_volume(rule: BinRule) -> EqualWidth:
 def _one_score(found: Tally | Binned) -> None:
     if found.kind not in ("binary", "confidence"):
         raise InputError(
-            f"`kind` must be 'confidence' for the interval of a matrix, or `k` more than 1; got {found.kind!r}. "
-            "For one class against the rest pass its column as a vector."
+            "kind",
+            "must be 'confidence' for the interval of a matrix, or `k` more than 1",
+            f"got {found.kind!r}",
+            remedy="For one class against the rest pass its column as a vector.",
         )
 
 

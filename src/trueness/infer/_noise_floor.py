@@ -116,15 +116,15 @@ def noise_floor(
     (True, True)
     """
     if not callable(measure):
-        raise InputError(f"`measure` must be a function of a Tally, such as `tn.ece`; got {measure!r}.")
+        raise InputError("measure", "must be a function of a Tally, such as `tn.ece`", f"got {measure!r}")
     if not isinstance(alternative, str) or alternative not in _ALTERNATIVES:
-        raise InputError(f"`alternative` must be 'greater', 'less' or 'two-sided'; got {alternative!r}.")
+        raise InputError("alternative", "must be 'greater', 'less' or 'two-sided'", f"got {alternative!r}")
     level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
     workers = checked_whole(workers, "workers")
     rng = generator(seed)
     redraw, labelled = _accept(y_prob, y_true, weight_type, rows)
     if observed is not None and y_true is not None:
-        raise InputError("`observed` must be left out when `y_true` is given: the labels give the observed value.")
+        raise InputError("observed", "must be left out when `y_true` is given: the labels give the observed value")
     if observed is None and labelled is not None:
         observed = checked_number(measure, labelled)
     elif observed is not None:
@@ -153,27 +153,27 @@ def _accept(
     y_prob: ArrayLike | Tally, y_true: ArrayLike | None, weight_type: WeightType, rows: RowOptions
 ) -> tuple[Redraw, Tally | None]:
     if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
-        raise InputError(f"`weight_type` must be 'frequency' or 'importance'; got {weight_type!r}.")
+        raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
     if not isinstance(y_prob, Tally):
         return redraw_of_rows(y_true, y_prob, rows, weight_type)
     if y_true is not None or rows:
         name = "y_true" if y_true is not None else next(iter(rows))
-        raise InputError(f"`{name}` must be left out when `y_prob` is a Tally: it holds labels and scores.")
+        raise InputError(name, "must be left out when `y_prob` is a Tally: it holds labels and scores")
     return redraw_of_tally(y_prob, weight_type)
 
 
 def _checked_observed(observed: Any) -> float:
     if isinstance(observed, bool) or not isinstance(observed, int | float | np.integer | np.floating):
-        raise InputError(f"`observed` must be a number; got {observed!r}.")
+        raise InputError("observed", "must be a number", f"got {observed!r}")
     if not np.isfinite(observed):
-        raise InputError(f"`observed` must be finite; got {observed!r}.")
+        raise InputError("observed", "must be finite", f"got {observed!r}")
     return float(observed)
 
 
 def checked_number(measure: TallyMeasure, tally: Tally) -> float:
     value = measure(tally)
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"`measure` must return one number; it returned {type(value).__name__}.")
+        raise InputError("measure", "must return one number", f"it returned {type(value).__name__}")
     return float(value)
 
 
@@ -212,7 +212,7 @@ def _defined(draws: Floats) -> Floats:
     known = draws[~np.isnan(draws)]
     if known.size < draws.size:
         if not known.size:
-            raise InputError("`measure` is nan for every set of redrawn labels, so it has no noise floor.")
+            raise InputError("measure", "is nan for every set of redrawn labels, so it has no noise floor")
         warn(
             f"The measure is undefined for {draws.size - known.size:,} of {draws.size:,} sets of redrawn labels.",
             NoEstimateWarning,

@@ -55,7 +55,7 @@ def paired_draws(
 def _defined(drawn: Floats) -> Floats:
     known = np.isfinite(drawn).all(axis=1)
     if not known.any():
-        raise InputError("`measure` is not finite in any resample, so that its differences have no spread.")
+        raise InputError("measure", "is not finite in any resample, so that its differences have no spread")
     if not known.all():
         warn(
             f"The measure is not finite in {int((~known).sum()):,} of {known.size:,} resamples, which were left out.",

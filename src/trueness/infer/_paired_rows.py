@@ -119,13 +119,16 @@ def _check_models(models: Any) -> None:
     if not isinstance(models, Mapping):
         frame = " Use `{name: frame[name] for name in frame.columns}`." if hasattr(models, "columns") else ""
         raise InputError(
-            f"`models` must be a dict of names and scores, {{'a': p_a, 'b': p_b}}; got {type(models).__name__}.{frame}"
+            "models",
+            "must be a dict of names and scores, {'a': p_a, 'b': p_b}",
+            f"got {type(models).__name__}",
+            remedy=frame,
         )
     if len(models) < 2:
-        raise InputError(f"`models` must hold at least 2 models to compare; got {len(models)}.")
+        raise InputError("models", "must hold at least 2 models to compare", f"got {len(models)}")
     for name, scores in models.items():
         if not isinstance(name, str):
-            raise InputError(f"`models` must have strings as names; got {name!r}. Use {str(name)!r}.")
+            raise InputError("models", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
         if isinstance(scores, Parts):
             raise InputError(
                 f"`models[{name!r}]` is a {type(scores).__name__}, which has lost which rows belong together; "
@@ -172,13 +175,15 @@ def _check_alike(samples: dict[str, Sample]) -> None:
         other = samples[name]
         if other.p.shape[1:] != shape:
             raise InputError(
-                f"`models` must all be vectors, or matrices with the same classes; {first!r} is "
-                f"{_said(samples[first])} and {name!r} is {_said(other)}."
+                "models",
+                "must all be vectors, or matrices with the same classes",
+                f"{first!r} is {_said(samples[first])} and {name!r} is {_said(other)}",
             )
         if set(map(str, other.classes or ())) != set(map(str, classes or ())):
             raise InputError(
-                f"`models` must have the same classes; {first!r} has {list(classes or ())} "
-                f"and {name!r} has {list(other.classes or ())}."
+                "models",
+                "must have the same classes",
+                f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}",
             )
 
 
@@ -195,9 +200,9 @@ def _repeated(samples: dict[str, Sample], kind: Kind, cluster: Ints | None, row:
         where, way_out = "with `cluster`", "other weights do not say how sure the result is"
         if len(samples) > 1:
             where, way_out = "to compare models", "`weight_type='importance'` takes others"
-        raise InputError(f"`sample_weight` must be whole numbers {where}: weight 2 is the row twice; {way_out}.")
+        raise InputError("sample_weight", f"must be whole numbers {where}: weight 2 is the row twice", way_out)
     if w.sum() > _MOST_ROWS:
-        raise InputError(f"`sample_weight` must sum to at most {_MOST_ROWS:,} rows; got {w.sum():,.0f}.")
+        raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")
     at = np.repeat(np.arange(w.size), w.astype(np.int64))
     repeated = {name: sample.at(at, None) for name, sample in samples.items()}
     codes = None if cluster is None else np.unique(cluster[at], return_inverse=True)[1].reshape(-1)

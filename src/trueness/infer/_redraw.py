@@ -42,10 +42,10 @@ class Redraw:
 def redraw_of_tally(tally: Tally, weight_type: WeightType) -> tuple[Redraw, Tally]:
     """From sums; and the tally as it is to be measured."""
     if tally.n == 0:
-        raise InputError("`y_prob` is an empty Tally: it has no scores.")
+        raise InputError("y_prob", "is an empty Tally: it has no scores")
     if tally.kind == "classwise":
         raise InputError(
-            "`y_prob` is a class-wise Tally, which does not know which scores belong to one row; pass the matrix."
+            "y_prob", "is a class-wise Tally, which does not know which scores belong to one row", "pass the matrix"
         )
     if weight_type == "importance":
         return _apart(tally, map(_by_equal_weight, tally.parts)), tally
@@ -88,8 +88,9 @@ def _counted(tally: Tally) -> Tally:
     """Weight 2 is the row twice: weights become counts."""
     if not all(part.exact for part in tally.parts):
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵; `weight_type='importance'` takes others, "
-            "with one label per row."
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵",
+            "`weight_type='importance'` takes others, with one label per row",
         )
     counts = (cast(Ints, part.weight) for part in tally.parts)
     parts = (Cells(part.score, n, n, part.events) for part, n in zip(tally.parts, counts, strict=True))
@@ -129,7 +130,7 @@ def _by_equal_weight(cells: Cells) -> _Draw:
     if cells.squares is None:
         return _by_cell(cells)
     if not np.allclose(cells.count * cells.squares, cells.weight.astype(np.float64) ** 2, rtol=1e-9, atol=0):
-        raise InputError("`y_prob` is a Tally in which rows of one score have different weights; pass the rows.")
+        raise InputError("y_prob", "is a Tally in which rows of one score have different weights", "pass the rows")
     each: Numbers = cells.weight // cells.count if cells.exact else cells.weight / cells.count
     events_of = _binomial(cells.score, cells.count)
 

@@ -245,19 +245,19 @@ def reported(cells: Cells, method: TestMethod, outcome: Finding) -> Significance
 
 def _ask(method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, *, clustered: bool) -> Ask:
     if not isinstance(method, str) or method not in _METHODS:
-        raise InputError(f"`method` must be {_listed(list(_METHODS))}; got {method!r}.")
+        raise InputError("method", f"must be {_listed(list(_METHODS))}", f"got {method!r}")
     if not isinstance(fitted, bool | np.bool_):
-        raise InputError(f"`fitted` must be True or False; got {fitted!r}.")
+        raise InputError("fitted", "must be True or False", f"got {fitted!r}")
     if clustered and method not in CLUSTERED:
         raise InputError(
-            f"`cluster` is taken by {_listed(list(CLUSTERED))}; method={method!r} needs rows that are independent."
+            "cluster", f"is taken by {_listed(list(CLUSTERED))}", f"method={method!r} needs rows that are independent"
         )
     given = {"bins": bins is not None, "resamples": resamples is not None, "fitted": bool(fitted)}
     for option in (name for name, was in given.items() if was):
         if option not in _METHODS[method].takes:
             users = [name for name, other in _METHODS.items() if option in other.takes]
             raise InputError(
-                f"`{option}` is not used by method={method!r}; leave it out. It is used by {', '.join(users)}."
+                option, f"is not used by method={method!r}", "leave it out", remedy=f"It is used by {', '.join(users)}."
             )
     if fitted and resamples is not None:
         raise InputError(
@@ -281,7 +281,7 @@ def _unused_seed(method: str) -> str:
 
 def _blind(rule: BinRule) -> BinRule:
     if isinstance(rule, Isotonic | BlockIsotonic):
-        raise InputError(f"`bins` must not look at the labels; {rule!r} does.")
+        raise InputError("bins", "must not look at the labels", f"{rule!r} does")
     return rule
 
 

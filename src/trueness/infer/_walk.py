@@ -73,7 +73,7 @@ def cumulative_walk(
     whole = checked_fraction(level, "level")
     tally = as_tally(y_true, y_prob, rows, kind="confidence")
     if len(tally.parts) > 1:
-        raise InputError(f"`kind` must be 'confidence' here, or be left out; got {tally.kind!r}.")
+        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {tally.kind!r}")
     return walk_of_cells(tally.parts[0], whole)
 
 

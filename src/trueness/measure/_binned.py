@@ -149,7 +149,7 @@ def ace(
 
 def _mass(bins: int) -> EqualMass:
     if isinstance(bins, bool | np.bool_) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise InputError(f"`bins` must be a whole number ≥ 1 or an EqualMass rule; got {bins!r}.")
+        raise InputError("bins", "must be a whole number ≥ 1 or an EqualMass rule", f"got {bins!r}")
     return EqualMass(int(bins))
 
 

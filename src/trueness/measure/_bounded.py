@@ -77,7 +77,7 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     (0.15, 0.0)
     """
     if not isinstance(sketch, Sketch):
-        raise InputError(f"`sketch` must be a Sketch; got {type(sketch).__name__}.")
+        raise InputError("sketch", "must be a Sketch", f"got {type(sketch).__name__}")
     name = measure if isinstance(measure, str) else getattr(measure, "__name__", repr(measure))
     known = callable(measure) or measure in _LIMITS
     tied = all(bool((part.low == part.high).all()) for part in sketch.parts)
@@ -111,8 +111,10 @@ def _cuts(part: GridCells, rule: BinRule) -> Cuts:
     assert edges is not None  # what looks at the labels goes another way
     if float(part.low[0]) < edges[0] or float(part.high[-1]) > edges[-1]:
         raise InputError(
-            f"`bins` must cover every cell of the sketch; its edges run from {edges[0]:g} to {edges[-1]:g} and a cell "
-            f"reaches from {part.low[0]:g}, or to {part.high[-1]:g}."
+            "bins",
+            "must cover every cell of the sketch",
+            f"its edges run from {edges[0]:g} to {edges[-1]:g} and a cell reaches from {part.low[0]:g}, "
+            f"or to {part.high[-1]:g}",
         )
     return at_edges(part, edges)
 
@@ -148,7 +150,7 @@ def _gce(sketch: Sketch, options: Options) -> Ends:
     if loss == "rejection":
         return _tce(sketch, {"bins": 10, **options}, norm)
     if not isinstance(loss, str):
-        raise InputError("`loss` must be 'absolute', 'squared' or 'rejection' to have limits.")
+        raise InputError("loss", "must be 'absolute', 'squared' or 'rejection' to have limits")
     return _errors(sketch, as_rule(options.get("bins", 10)), 1 if loss == "absolute" else 2, norm)
 
 

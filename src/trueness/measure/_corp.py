@@ -75,7 +75,7 @@ def corp(
     brier score 0.2267 = miscalibration 0.1017 − discrimination 0.1250 + uncertainty 0.2500 (n = 6)
     """
     if not isinstance(score, str) or score not in ("brier", "log"):
-        raise InputError(f"`score` must be 'brier' or 'log'; got {score!r}.")
+        raise InputError("score", "must be 'brier' or 'log'", f"got {score!r}")
     return corp_of_blocks(as_tally(y_true, y_prob, rows), _blocks, score)
 
 

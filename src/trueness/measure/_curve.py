@@ -93,7 +93,7 @@ def reliability_curve(
     chosen = checked_method(method)
     if chosen != "binned":
         if bins is not None:
-            raise InputError(f"`bins` is for `method='binned'`; {chosen!r} has none. Leave it out.")
+            raise InputError("bins", "is for `method='binned'`", f"{chosen!r} has none", remedy="Leave it out.")
         tally = as_tally(y_true, y_prob, rows)
         return _joined([curve_of_cells(part, chosen) for part in tally.parts], tally)
     rule = as_rule(10 if bins is None else bins)
@@ -104,7 +104,7 @@ def reliability_curve(
 def checked_method(method: CurveMethod) -> CurveMethod:
     """The name of a curve."""
     if not isinstance(method, str) or method not in _METHODS:
-        raise InputError(f"`method` must be 'binned', 'isotonic' or 'smooth'; got {method!r}.")
+        raise InputError("method", "must be 'binned', 'isotonic' or 'smooth'", f"got {method!r}")
     return method
 
 

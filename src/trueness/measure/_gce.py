@@ -87,7 +87,7 @@ def gce(
     if named == "rejection":
         return _over_cells(y_true, y_prob, rule, rows, lambda c, _, s: _rejected(c, s, level, chosen), q)
     if isinstance(loss, str) or not callable(loss):
-        raise InputError(f"`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got {loss!r}.")
+        raise InputError("loss", "must be 'absolute', 'squared', 'rejection' or a function of one bin", f"got {loss!r}")
     return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _asked(loss, c, b, s), q)
 
 
@@ -113,8 +113,9 @@ def _over_cells(
 def _rejected(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
     if test == "binomial" and not cells.exact:
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test; `test='t'` takes "
-            "others."
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵ for the binomial test",
+            "`test='t'` takes others",
         )
     rejected = rejections(cells, first, alpha, test)
     return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
@@ -152,5 +153,5 @@ def _loss_of(loss: Callable[[Bin], float], bin_: Bin, b: int) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number):
-        raise InputError(f"`loss` must return a number for every bin; it returned {value!r} for bin {b}.")
+        raise InputError("loss", "must return a number for every bin", f"it returned {value!r} for bin {b}")
     return number

@@ -106,7 +106,7 @@ def _line(
     what: str,
 ) -> float:
     if isinstance(eps, bool) or not isinstance(eps, int | float | np.floating) or not 0 < eps < 0.5:
-        raise InputError(f"`eps` must lie strictly between 0 and 0.5; got {eps!r}.")
+        raise InputError("eps", "must lie strictly between 0 and 0.5", f"got {eps!r}")
     value = as_tally(y_true, y_prob, rows).average(lambda cells: fit(_logit(cells, eps), cells))
     if math.isnan(value):
         warn(f"The {what} has no finite estimate on these rows; returning nan.", NoEstimateWarning)

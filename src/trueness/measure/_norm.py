@@ -18,7 +18,7 @@ def checked_norm(norm: Norm) -> float:
     try:
         return exponent(norm) if good else exponent("")
     except ValueError:
-        raise InputError(f"`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got {norm!r}.") from None
+        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
 
 
 def norm_of_gaps(bins: Bins, p: float) -> float:

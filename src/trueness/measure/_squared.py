@@ -86,7 +86,7 @@ def squared_ece(
     """
     asked = checked_k(k)
     if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
-        raise InputError(f"`weight_type` must be 'frequency' or 'importance'; got {weight_type!r}.")
+        raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
     if asked > 1:
         return _several(y_true, y_prob, asked, bins, weight_type, rows)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
@@ -99,7 +99,7 @@ def squared_ece(
 
 def _several(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_type: str, rows: RowOptions) -> float:
     if weight_type != "frequency":
-        raise InputError(f"`weight_type` must be 'frequency' when k > 1; got {weight_type!r}.")
+        raise InputError("weight_type", "must be 'frequency' when k > 1", f"got {weight_type!r}")
     sample = as_sample(y_true, y_prob, rows, kind="confidence")
     scores = of_matrix(sample, k, None if bins is None else cells_per_axis(bins))
     return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
@@ -114,7 +114,9 @@ def _frequency(bins: Bins) -> float:
     n = bins.weight
     if not bins.whole:
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵; `weight_type='importance'` takes others."
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵",
+            "`weight_type='importance'` takes others",
         )
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     pairs = n >= 2

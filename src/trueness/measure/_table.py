@@ -63,9 +63,9 @@ def bin_table(
     [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500
     """
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise InputError(f"`level` must lie strictly between 0 and 1; got {level!r}.")
+        raise InputError("level", "must lie strictly between 0 and 1", f"got {level!r}")
     if not isinstance(interval, str) or interval not in ("exact", "wilson", "jeffreys"):
-        raise InputError(f"`interval` must be 'exact', 'wilson' or 'jeffreys'; got {interval!r}.")
+        raise InputError("interval", "must be 'exact', 'wilson' or 'jeffreys'", f"got {interval!r}")
     found = as_binned(y_true, y_prob, bins, rows)
     exact = all(part.whole for part in found.parts)
     ends = [_interval(part, float(level), interval) for part in found.parts]

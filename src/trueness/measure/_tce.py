@@ -90,8 +90,9 @@ def tce(
 def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
     if test == "binomial" and not cells.exact:
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test; others need "
-            "`test='t'` and, say, `bins=EqualMass(10)`."
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵ for the binomial test",
+            "others need `test='t'` and, say, `bins=EqualMass(10)`",
         )
     start = rule.group(cells).start
     rejected = rejections(cells, start[:-1][start[1:] > start[:-1]], alpha, test)
@@ -117,12 +118,12 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
 def checked_alpha(alpha: float) -> float:
     """A level strictly between 0 and 1."""
     if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating) or not 0 < alpha < 1:
-        raise InputError(f"`alpha` must lie strictly between 0 and 1; got {alpha!r}.")
+        raise InputError("alpha", "must lie strictly between 0 and 1", f"got {alpha!r}")
     return float(alpha)
 
 
 def checked_test(test: Test) -> Test:
     """The name of a test."""
     if not isinstance(test, str) or test not in _TESTS:
-        raise InputError(f"`test` must be {', '.join(map(repr, _TESTS[:-1]))} or {_TESTS[-1]!r}; got {test!r}.")
+        raise InputError("test", f"must be {', '.join(map(repr, _TESTS[:-1]))} or {_TESTS[-1]!r}", f"got {test!r}")
     return test

@@ -83,7 +83,7 @@ class BinsDisplay:
         kind: str = "binary",
     ) -> None:
         if not tables:
-            raise InputError("`tables` must hold at least one table; got none.")
+            raise InputError("tables", "must hold at least one table", "got none")
         self.tables = dict(tables)
         self.limits = limits
         self.scale = scale
@@ -124,7 +124,7 @@ class BinsDisplay:
         from trueness.measure import bin_table
 
         if bins is not None and not isinstance(bins, Mapping):
-            raise InputError(f"`bins` must map names to bin rules; got {bins!r}.")
+            raise InputError("bins", "must map names to bin rules", f"got {bins!r}")
         asked = bins or {"PAVA": Isotonic(), "PAVA-BC": BlockIsotonic(), "quantiles": EqualMass(10)}
         one_model(y_true, y_prob, cls.__name__)
         (problem,) = one_problem(tallies(y_true, y_prob, None, rows), classes, cls.__name__)

@@ -121,7 +121,9 @@ def axes_for(
         given = [a for a in np.ravel(np.asarray(ax, dtype=object)) if a is not None]
         if len(given) < count or not all(hasattr(a, "get_xlim") for a in given):
             what = f"{count} axes, one per panel" if count > 1 else "an axes"
-            raise InputError(f"`ax` must be {what}, or None for a new figure; got {len(given)} of {type(ax).__name__}.")
+            raise InputError(
+                "ax", f"must be {what}, or None for a new figure", f"got {len(given)} of {type(ax).__name__}"
+            )
         return given[:count], False
     import matplotlib.pyplot as plt
 

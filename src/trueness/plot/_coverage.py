@@ -79,7 +79,7 @@ class CoverageDisplay:
     def __init__(self, found: Iterable[Behaviour], *, level: float = 0.9, title: str = "") -> None:
         self.found = tuple(found)
         if not self.found:
-            raise InputError("`found` must hold at least one row; got none.")
+            raise InputError("found", "must hold at least one row", "got none")
         self.level = level
         self.title = title
 

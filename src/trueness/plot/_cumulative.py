@@ -71,7 +71,7 @@ class CumulativeDisplay:
 
     def __init__(self, walks: Mapping[str, Walk]) -> None:
         if not walks:
-            raise InputError("`walks` must hold at least one walk; got none.")
+            raise InputError("walks", "must hold at least one walk", "got none")
         self.walks = dict(walks)
 
     @classmethod

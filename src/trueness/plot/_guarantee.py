@@ -157,7 +157,7 @@ class GuaranteeDisplay:
 def _whole(values: Any, name: str, least: int) -> Ints:
     found = np.atleast_1d(np.asarray(list(values) if isinstance(values, Iterable) else values))
     if found.size == 0 or found.dtype.kind not in "iu" or found.min() < least:
-        raise InputError(f"`{name}` must be whole numbers ≥ {least}; got {values!r}.")
+        raise InputError(name, f"must be whole numbers ≥ {least}", f"got {values!r}")
     return np.unique(found.astype(np.int64))
 
 
@@ -170,5 +170,5 @@ def _marked(rows: Ints, bins: Ints, found: Any, chosen: Any, wanted: float | Non
     asked = {int(n): chosen for n in rows} if not isinstance(chosen, Mapping) else dict(chosen)
     for n, b in asked.items():
         if n not in rows or b not in bins:
-            raise InputError(f"`chosen` must be among `n_bins`, for rows among `n`; got {b!r} bins for {n!r} rows.")
+            raise InputError("chosen", "must be among `n_bins`, for rows among `n`", f"got {b!r} bins for {n!r} rows")
     return np.array([asked.get(int(n), 0) for n in rows], dtype=np.int64)

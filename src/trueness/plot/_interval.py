@@ -63,7 +63,7 @@ class IntervalDisplay:
 
     def __init__(self, intervals: Mapping[str, Interval]) -> None:
         if not intervals:
-            raise InputError("`intervals` must hold at least one interval; got none.")
+            raise InputError("intervals", "must hold at least one interval", "got none")
         self.intervals = _alike(intervals)
 
     @classmethod
@@ -111,9 +111,11 @@ class IntervalDisplay:
             for problem in every:
                 if not problem.cells.exact:
                     raise InputError(
-                        "`sample_weight` must be whole numbers that sum to less than 2³⁵ for "
-                        "`IntervalDisplay.from_predictions`, which counts rows; others need "
-                        "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`."
+                        "sample_weight",
+                        "must be whole numbers that sum to less than 2³⁵ for `IntervalDisplay.from_predictions`, "
+                        "which counts rows",
+                        "others need `ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: "
+                        "interval})`",
                     )
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
@@ -193,7 +195,7 @@ def _alike(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
     """Intervals that one axis can show."""
     levels = sorted({found.level for found in intervals.values()})
     if len(levels) > 1:
-        raise InputError(f"`intervals` must have one level; got {', '.join(f'{level:g}' for level in levels)}.")
+        raise InputError("intervals", "must have one level", f"got {', '.join(f'{level:g}' for level in levels)}")
     if len({found.squared for found in intervals.values()}) > 1:
         return {name: found.root() for name, found in intervals.items()}
     return dict(intervals)
@@ -202,7 +204,9 @@ def _alike(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
 def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, tuple[Any, Any, RowOptions]]:
     """The rows of each group, in the order of the sorted names."""
     if isinstance(y_true, Tally | Mapping):
-        raise InputError("`by` needs rows; a Tally has none. Pass a mapping of group names to tallies instead.")
+        raise InputError(
+            "by", "needs rows", "a Tally has none", remedy="Pass a mapping of group names to tallies instead."
+        )
     refuse_shuffled_index(y_true, {"by": by})
     n = column(y_true, "y_true").values.shape[0]
     names, code = _named_groups(by, n)
@@ -227,15 +231,16 @@ def _named_groups(by: Any, n: int) -> tuple[list[str], Ints]:
     """Names of the groups, sorted, and the group of each row."""
     given = column(by, "by")
     if given.values.shape != (n,):
-        raise InputError(f"`by` must have one entry per row; got shape {given.values.shape} for {n:,} rows.")
+        raise InputError("by", "must have one entry per row", f"got shape {given.values.shape} for {n:,} rows")
     missing = given.missing
     if missing is None and given.values.dtype.kind in "fOmM":
         missing = np.array([is_missing(entry) for entry in given.values.tolist()], dtype=bool)
     if missing is not None and missing.any():
         count = int(missing.sum())
         raise InputError(
-            f"`by` must name a group for every row; {count:,} of {n:,} rows have none, the first is row "
-            f"{int(missing.argmax())}."
+            "by",
+            "must name a group for every row",
+            f"{count:,} of {n:,} rows have none, the first is row {int(missing.argmax())}",
         )
     try:
         names, code = np.unique(given.values, return_inverse=True)

@@ -42,7 +42,7 @@ def tallies(
     """A tally per model; the name of a single one may be empty."""
     if isinstance(y_true, Mapping):
         if y_prob is not None:
-            raise InputError("`y_prob` must be left out when `y_true` maps names to tallies: they hold the scores.")
+            raise InputError("y_prob", "must be left out when `y_true` maps names to tallies: they hold the scores")
         return _named({key: as_tally(found, None, rows, rule=rule) for key, found in _each(y_true, "y_true")}, name)
     if _maps_names(y_prob):
         found = {key: as_tally(y_true, p, rows, rule=rule) for key, p in _each(y_prob, "y_prob")}
@@ -57,13 +57,13 @@ def _maps_names(y_prob: Any) -> bool:
 
 def _each(models: Any, argument: str) -> list[tuple[str, Any]]:
     if not models:
-        raise InputError(f"`{argument}` must name at least one model; got an empty mapping.")
+        raise InputError(argument, "must name at least one model", "got an empty mapping")
     return [(str(key), value) for key, value in models.items()]
 
 
 def _named(found: Models, name: str | None) -> Models:
     if name is not None:
-        raise InputError("`name` is for one model; a mapping already names its models.")
+        raise InputError("name", "is for one model", "a mapping already names its models")
     first, *others = found.values()
     for key, other in zip(list(found)[1:], others, strict=True):
         if (other.kind, other.classes) != (first.kind, first.classes):
@@ -80,8 +80,9 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
     wanted = labels if classes is None else _chosen(labels, classes)
     if len(wanted) > MOST_PANELS:
         raise InputError(
-            f"`classes` must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each; "
-            "`kind='confidence'` shows all of them in one."
+            "classes",
+            f"must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each",
+            "`kind='confidence'` shows all of them in one",
         )
     return [
         Problem(name, label, tally.kind, tally.parts[labels.index(label)])
@@ -112,14 +113,14 @@ def _chosen(labels: list[Any], classes: Any) -> list[Any]:
     for name in asked:
         if name not in labels:
             known = ", ".join(map(repr, labels[:8])) + (", …" if len(labels) > 8 else "")
-            raise InputError(f"`classes` must be among {known}; got {name!r}.")
+            raise InputError("classes", f"must be among {known}", f"got {name!r}")
     return asked
 
 
 def scores_of(estimator: Any, X: Any, rows: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The probabilities that an estimator gives, and what must be said of the labels."""
     if not hasattr(estimator, "predict_proba"):
-        raise InputError(f"`estimator` must have `predict_proba`; {type(estimator).__name__} does not.")
+        raise InputError("estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not")
     P = estimator.predict_proba(X)
     classes = list(estimator.classes_)
     if len(classes) == 2 and rows.get("kind") is None:
@@ -134,5 +135,5 @@ def _event(classes: list[Any], pos_label: Any) -> int:
         return 1
     if not isinstance(pos_label, Hashable) or pos_label not in classes:
         known = " and ".join(map(repr, np.asarray(classes).tolist()))
-        raise InputError(f"`pos_label` must be a class of the estimator, {known}; got {pos_label!r}.")
+        raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {pos_label!r}")
     return classes.index(pos_label)

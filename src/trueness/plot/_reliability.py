@@ -82,7 +82,7 @@ class ReliabilityDisplay:
 
     def __init__(self, series: Sequence[Reliability], *, scale: Scale = "linear") -> None:
         if not series:
-            raise InputError("`series` must hold at least one record; got none.")
+            raise InputError("series", "must hold at least one record", "got none")
         self.series = tuple(series)
         self.scale = scale
 
@@ -161,7 +161,7 @@ class ReliabilityDisplay:
         if rule is None:
             rule = EqualWidth(10) if chosen == "linear" else EqualMass(10)
         elif method != "binned":
-            raise InputError(f"`bins` is for `curve='binned'`; {method!r} has none. Leave it out.")
+            raise InputError("bins", "is for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
         wanted = _band(band, method, rule, len(models))
         with warnings.catch_warnings():
             # What there is to say of the rows has been said of all of them.
@@ -226,7 +226,7 @@ class ReliabilityDisplay:
             The display itself.
         """
         if style not in ("markers", "bars"):
-            raise InputError(f"`style` must be 'markers' or 'bars'; got {style!r}.")
+            raise InputError("style", "must be 'markers' or 'bars'", f"got {style!r}")
         if style == "bars" and len({record.name for record in self.series}) > 1:
             raise InputError("`style='bars'` draws one model, since bars of several hide each other; use 'markers'.")
         found = drawn(
@@ -375,8 +375,8 @@ def _band(band: Any, method: str, rule: BinRule, models: int) -> Band | None:
             return None
         return "pointwise" if method == "binned" else "consistency"
     if band is not None and band not in _BANDS:
-        raise InputError(f"`band` must be 'auto', {', '.join(map(repr, _BANDS))} or None; got {band!r}.")
+        raise InputError("band", f"must be 'auto', {', '.join(map(repr, _BANDS))} or None", f"got {band!r}")
     if method != "binned" and band not in (None, "consistency"):
-        raise InputError(f"`band` must be 'consistency' or None for a curve that is {method}; got {band!r}.")
+        raise InputError("band", f"must be 'consistency' or None for a curve that is {method}", f"got {band!r}")
     checked: Band | None = band
     return checked

@@ -27,7 +27,7 @@ _RARE = 0.02
 def scale_of(found: list[Problem], asked: Any) -> Scale:
     """The scale that was asked for; 'auto' is logarithmic where linear axes would show a single point."""
     if asked not in ("auto", "linear", "log", "logit"):
-        raise InputError(f"`scale` must be 'auto', 'linear', 'log' or 'logit'; got {asked!r}.")
+        raise InputError("scale", "must be 'auto', 'linear', 'log' or 'logit'", f"got {asked!r}")
     if asked != "auto":
         given: Scale = asked
         return given

@@ -136,8 +136,9 @@ class TestReliabilityDisplay:
         if test == "binomial" and not problem.cells.exact:
             also = " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
             raise InputError(
-                f"`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test, which counts "
-                f"rows; others need `test='t'`{also}."
+                "sample_weight",
+                "must be whole numbers that sum to less than 2³⁵ for the binomial test, which counts rows",
+                f"others need `test='t'`{also}",
             )
         found = bins_with_tests(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)

@@ -56,7 +56,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     """
     for name, value, least in (("width", width, 20), ("height", height, 6)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"`{name}` must be a whole number ≥ {least}; got {value!r}.")
+            raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
     canvas = np.full((height, width), " ")
     _draw(canvas, record)
     title = " · ".join(part for part in (record.name, panel_title(record)) if part)

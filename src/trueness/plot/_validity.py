@@ -73,9 +73,9 @@ class ValidityDisplay:
         conditional: bool = False,
     ) -> None:
         if not curves:
-            raise InputError("`curves` must hold at least one curve; got none.")
+            raise InputError("curves", "must hold at least one curve", "got none")
         if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level <= 1:
-            raise InputError(f"`level` must lie above 0 and be at most 1; got {level!r}.")
+            raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
         self.curves = dict(curves)
         self.level = float(level)
         self.bands = dict(bands or {})

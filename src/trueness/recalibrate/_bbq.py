@@ -98,9 +98,9 @@ class BayesianBinning(Calibrator):
 
     def _check_parameters(self) -> None:
         if not _is_number(self.spread) or not 1 <= self.spread < np.inf:
-            raise InputError(f"`spread` must be a number ≥ 1; got {self.spread!r}.")
+            raise InputError("spread", "must be a number ≥ 1", f"got {self.spread!r}")
         if not _is_number(self.strength) or not 0 < self.strength < np.inf:
-            raise InputError(f"`strength` must be a number above 0; got {self.strength!r}.")
+            raise InputError("strength", "must be a number above 0", f"got {self.strength!r}")
 
     def _check_learnt(self) -> None:
         check_shares(self, check_edges(self) + 1, "values")
@@ -109,7 +109,7 @@ class BayesianBinning(Calibrator):
 
     def _fit(self, rows: Rows) -> None:
         if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
-            raise InputError(f"`sample_weight` must sum to at most {_MOST_TOTAL:,}; got {rows.w.sum():g}.")
+            raise InputError("sample_weight", f"must sum to at most {_MOST_TOTAL:,}", f"got {rows.w.sum():g}")
         cells = cells_of(rows)
         self._check_models(rows, cells)
         models = list(_models(cells, float(self.spread), float(self.strength)))
@@ -123,8 +123,10 @@ class BayesianBinning(Calibrator):
         least, most = _bin_numbers(cells, float(self.spread))
         if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
             raise InputError(
-                f"`sample_weight` must ask for at most {_MOST_MODELS:,} models, as 10⁹ equal rows do; weights that sum "
-                f"to {rows.w.sum():g} and are as small as {rows.w.min():g} ask for {most - least + 1:,}."
+                "sample_weight",
+                f"must ask for at most {_MOST_MODELS:,} models, as 10⁹ equal rows do",
+                f"weights that sum to {rows.w.sum():g} and are as small as {rows.w.min():g} ask for "
+                f"{most - least + 1:,}",
             )
 
     def _map(self, p: NDArray[Any]) -> Floats:

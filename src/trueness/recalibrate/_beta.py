@@ -104,7 +104,7 @@ class BetaCalibration(Calibrator):
     def _check_parameters(self) -> None:
         check_eps(self.eps)
         if not (isinstance(self.parameters, str) and self.parameters in _DESIGNS):
-            raise InputError(f"`parameters` must be 'abm', 'am' or 'ab'; got {self.parameters!r}.")
+            raise InputError("parameters", "must be 'abm', 'am' or 'ab'", f"got {self.parameters!r}")
 
     def _check_learnt(self) -> None:
         check_numbers(self, "a", "b", least=0)

@@ -41,14 +41,14 @@ def check_folds(cv: Any) -> None:
         return
     way_out = " A fitted classifier is given as `FrozenEstimator(classifier)`." if cv == "prefit" else ""
     raise InputError(
-        f"`cv` must be a whole number ≥ 2, a splitter or an iterable of (train, test); got {cv!r}.{way_out}"
+        "cv", "must be a whole number ≥ 2, a splitter or an iterable of (train, test)", f"got {cv!r}", remedy=way_out
     )
 
 
 def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     """Rows, the class of each, and the classes in ascending order."""
     if y is None:
-        raise InputError("`y` must be given: the classifier requires y to be passed, but the target y is None.")
+        raise InputError("y", "must be given: the classifier requires y to be passed, but the target y is None")
     try:
         X, y = indexable(X, y)
     except ValueError as reason:
@@ -62,7 +62,7 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
         found = column_or_1d(y, warn=True)
         classes = np.unique(found)
     except (TypeError, ValueError) as reason:
-        raise InputError(f"`y` must be a vector of classes. {reason}") from reason
+        raise InputError("y", "must be a vector of classes", remedy=reason) from reason
     if not found.size:
         raise InputError("`X` and `y` must have at least one row; both are empty.")
     return X, found, classes

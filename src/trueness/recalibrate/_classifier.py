@@ -215,10 +215,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _checked(self, X: Any, y: ArrayLike, estimator: Any) -> tuple[Any, NDArray[Any]]:
         if not isinstance(self.ensemble, bool | np.bool_):
-            raise InputError(f"`ensemble` must be True or False; got {self.ensemble!r}.")
+            raise InputError("ensemble", "must be True or False", f"got {self.ensemble!r}")
         if self._frozen and self.ensemble:
             raise InputError(
-                "`ensemble` must be False for a FrozenEstimator: there is one classifier, not one per fold."
+                "ensemble", "must be False for a FrozenEstimator: there is one classifier, not one per fold"
             )
         check_classifier(estimator)
         check_folds(self.cv)
@@ -226,10 +226,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if self._frozen:
             self.classes_ = self._frozen_classes(estimator)
         if self.classes_.size < 2:
-            raise InputError(f"`y` must have at least two classes; got one class, {self.classes_.tolist()[0]!r}.")
+            raise InputError("y", "must have at least two classes", f"got one class, {self.classes_.tolist()[0]!r}")
         calibrator = named_or_default(self.calibrator, _DEFAULT)
         if isinstance(calibrator, OneVsRest) and not calibrator.normalize:
-            raise InputError("`calibrator` must give rows that sum to one; `OneVsRest(normalize=False)` does not.")
+            raise InputError("calibrator", "must give rows that sum to one", "`OneVsRest(normalize=False)` does not")
         return X, y
 
     def _frozen_classes(self, estimator: Any) -> NDArray[Any]:
@@ -237,8 +237,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         strange = [label for label in self.classes_.tolist() if label not in known.tolist()]
         if strange:
             raise InputError(
-                f"`y` must hold classes that the frozen estimator knows; it does not know {strange[0]!r}. "
-                "Was it fitted before it was frozen?"
+                "y",
+                "must hold classes that the frozen estimator knows",
+                f"it does not know {strange[0]!r}",
+                remedy="Was it fitted before it was frozen?",
             )
         return known
 
@@ -259,9 +261,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         every = np.concatenate([np.ravel(test) for test in folds]) if folds else np.empty(0)
         if len(folds) < 2 or not np.array_equal(np.sort(every), np.arange(codes.size)):
             raise InputError(
-                "`cv` must have at least two folds and put every row into exactly one test part; its test parts "
-                f"number {len(folds):,} and hold {every.size:,} rows, {np.unique(every).size:,} of them different, of "
-                f"{codes.size:,}."
+                "cv",
+                "must have at least two folds and put every row into exactly one test part",
+                f"its test parts number {len(folds):,} and hold {every.size:,} rows, {np.unique(every).size:,}"
+                f" of them different, of {codes.size:,}",
             )
         return folds
 
@@ -331,6 +334,6 @@ def _weights(given: ArrayLike | None, n: int) -> Floats | None:
         return None
     w: Floats = row_weights(given, n).values
     if not w.any():
-        raise InputError(f"`sample_weight` must have a weight above zero; all {n:,} are 0.")
+        raise InputError("sample_weight", "must have a weight above zero", f"all {n:,} are 0")
     check_weights(w)
     return w

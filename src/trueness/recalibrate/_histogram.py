@@ -209,17 +209,18 @@ class HistogramBinning(Calibrator):
         check_seed(self.seed)
         if self.n_bins != "auto":
             if checked_whole(self.n_bins, "n_bins") > MOST_BINS:
-                raise InputError(f"`n_bins` must be at most {MOST_BINS:,}; got {self.n_bins:,}.")
+                raise InputError("n_bins", f"must be at most {MOST_BINS:,}", f"got {self.n_bins:,}")
             if self.epsilon is not None:
                 raise InputError(
-                    f"`epsilon` is for n_bins='auto'; got epsilon={self.epsilon!r} with {self.n_bins} bins."
+                    "epsilon", "is for n_bins='auto'", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
                 )
         elif self.epsilon is not None:
             checked_epsilon(self.epsilon)
             if self.scheme == "fixed-width":
                 raise InputError(
-                    "`epsilon` must be None for scheme='fixed-width', whose bins hold what the scores decide; "
-                    f"got {self.epsilon!r}."
+                    "epsilon",
+                    "must be None for scheme='fixed-width', whose bins hold what the scores decide",
+                    f"got {self.epsilon!r}",
                 )
 
     def _check_learnt(self) -> None:
@@ -242,8 +243,9 @@ class HistogramBinning(Calibrator):
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
         if not self.whole_ and self.scheme != "fixed-width":
             raise InputError(
-                f"`sample_weight` must be whole numbers for scheme={self.scheme!r}, which cuts bins at ranks. "
-                "scheme='fixed-width' takes any weights."
+                "sample_weight",
+                f"must be whole numbers for scheme={self.scheme!r}, which cuts bins at ranks. "
+                "scheme='fixed-width' takes any weights",
             )
         self._check_total(rows)
         self.n_ = int(rows.w.sum()) if rows.w is not None and self.whole_ else rows.y.size
@@ -263,7 +265,7 @@ class HistogramBinning(Calibrator):
         if total > most:
             why = "which draws each repetition of a row" if repeats else "beyond which floats do not count"
             raise InputError(
-                f"`sample_weight` must sum to at most {most:,} for scheme={self.scheme!r}, {why}; got {total:,.6g}."
+                "sample_weight", f"must sum to at most {most:,} for scheme={self.scheme!r}, {why}", f"got {total:,.6g}"
             )
 
     def _warn_about_empty_bins(self) -> None:
@@ -298,8 +300,10 @@ class HistogramBinning(Calibrator):
         if found == 0:
             least = sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
             raise InputError(
-                f"`epsilon` must be larger for so few rows: {self.epsilon:g} at alpha = {self.alpha:g} takes {least:,} "
-                f"for a single bin; got {n:,}."
+                "epsilon",
+                f"must be larger for so few rows: {self.epsilon:g} at alpha = {self.alpha:g} takes {least:,} "
+                "for a single bin",
+                f"got {n:,}",
             )
         return min(found, MOST_BINS)
 

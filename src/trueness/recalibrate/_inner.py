@@ -19,7 +19,7 @@ def named_or_default(calibrator: Any, default: str) -> Calibrator:
         return made
     if not isinstance(calibrator, Calibrator):
         what = f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
-        raise InputError(f"`calibrator` must be a calibrator such as `{default}()`, or None; got {what}.")
+        raise InputError("calibrator", f"must be a calibrator such as `{default}()`, or None", f"got {what}")
     return calibrator
 
 
@@ -27,8 +27,9 @@ def of_one_score(calibrator: Calibrator) -> Calibrator:
     """The calibrator, unless it takes a matrix."""
     if calibrator._shape == "matrix":
         raise InputError(
-            f"`calibrator` must be one of a single score, such as `PlattScaling()`; {type(calibrator).__name__} takes "
-            "a matrix by itself."
+            "calibrator",
+            "must be one of a single score, such as `PlattScaling()`",
+            f"{type(calibrator).__name__} takes a matrix by itself",
         )
     return calibrator
 

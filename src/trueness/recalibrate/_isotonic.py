@@ -86,12 +86,12 @@ class IsotonicCalibration(Calibrator):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.interpolation, str) or self.interpolation not in ("linear", "step"):
-            raise InputError(f"`interpolation` must be 'linear' or 'step'; got {self.interpolation!r}.")
+            raise InputError("interpolation", "must be 'linear' or 'step'", f"got {self.interpolation!r}")
         for name, bound in (("y_min", self.y_min), ("y_max", self.y_max)):
             if isinstance(bound, bool) or not isinstance(bound, int | float | np.number) or not 0 <= bound <= 1:
-                raise InputError(f"`{name}` must be a number in [0, 1]; got {bound!r}.")
+                raise InputError(name, "must be a number in [0, 1]", f"got {bound!r}")
         if self.y_min > self.y_max:
-            raise InputError(f"`y_min` must not be above `y_max`; got {self.y_min!r} and {self.y_max!r}.")
+            raise InputError("y_min", "must not be above `y_max`", f"got {self.y_min!r} and {self.y_max!r}")
 
     def _check_learnt(self) -> None:
         n = check_edges(self, "low")

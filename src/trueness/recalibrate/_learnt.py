@@ -26,8 +26,10 @@ _SLACK = 1e-9  # sums of weighted rows are rounded, and a map of an earlier vers
 def refuse_learnt(calibrator: Any, name: str, demand: str, value: Any) -> NoReturn:
     """Raise for a field of a stored map."""
     raise InputError(
-        f"`stored` must be a whole {type(calibrator).__name__}; its {name!r} must be {demand}; got "
-        f"{reprlib.repr(value.tolist() if isinstance(value, np.ndarray) else value)}."
+        "stored",
+        f"must be a whole {type(calibrator).__name__}",
+        f"its {name!r} must be {demand}; got "
+        f"{reprlib.repr(value.tolist() if isinstance(value, np.ndarray) else value)}",
     )
 
 

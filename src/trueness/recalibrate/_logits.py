@@ -14,20 +14,20 @@ __all__ = ["check_eps", "check_input", "check_penalty", "logits_of", "movable_lo
 def check_input(value: Any) -> None:
     """Raise unless scores are said to be probabilities or logits."""
     if not (isinstance(value, str) and value in ("probabilities", "logits")):
-        raise InputError(f"`input` must be 'probabilities' or 'logits'; got {value!r}.")
+        raise InputError("input", "must be 'probabilities' or 'logits'", f"got {value!r}")
 
 
 def check_eps(value: Any) -> None:
     """Raise unless scores can be moved inwards by that much."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value < 0.5:
-        raise InputError(f"`eps` must lie strictly between 0 and 0.5; got {value!r}.")
+        raise InputError("eps", "must lie strictly between 0 and 0.5", f"got {value!r}")
 
 
 def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
     """Raise unless a penalty is a finite number, at least or above 0."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not np.isfinite(value) or value < 0 or (positive and value == 0):
-        raise InputError(f"`{name}` must be a finite number {'above 0' if positive else '≥ 0'}; got {value!r}.")
+        raise InputError(name, f"must be a finite number {('above 0' if positive else '≥ 0')}", f"got {value!r}")
 
 
 def logits_of(p: NDArray[Any], scale: Scale) -> NDArray[Any]:

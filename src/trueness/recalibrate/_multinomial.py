@@ -48,7 +48,7 @@ class _Multinomial(Calibrator):
             check_penalty(name, getattr(self, name), positive=name == "l2")
         whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
         if not whole or self.max_iter < 1:
-            raise InputError(f"`max_iter` must be a whole number ≥ 1; got {self.max_iter!r}.")
+            raise InputError("max_iter", "must be a whole number ≥ 1", f"got {self.max_iter!r}")
 
     def _fit(self, rows: Rows) -> None:
         X = self._features(movable_logits(rows.p, self.input, self.eps))

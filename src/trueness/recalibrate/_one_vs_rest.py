@@ -67,7 +67,7 @@ class OneVsRest(Calibrator):
     def _check_parameters(self) -> None:
         of_one_score(named_or_default(self.calibrator, "PlattScaling"))
         if not isinstance(self.normalize, bool | np.bool_):
-            raise InputError(f"`normalize` must be True or False; got {self.normalize!r}.")
+            raise InputError("normalize", "must be True or False", f"got {self.normalize!r}")
 
     def _check_learnt(self) -> None:
         if not isinstance(self.calibrators_, list) or len(self.calibrators_) != self.n_classes_:

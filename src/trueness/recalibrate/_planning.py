@@ -130,7 +130,7 @@ def epsilon(
     plan = _checked(alpha, kind, scheme, bound, split)
     n, n_bins = checked_whole(n, "n"), checked_whole(n_bins, "n_bins")
     if n < 2 * n_bins:
-        raise InputError(f"`n` must be at least 2·n_bins = {2 * n_bins:,}, two rows a bin; got {n:,}.")
+        raise InputError("n", f"must be at least 2·n_bins = {2 * n_bins:,}, two rows a bin", f"got {n:,}")
     return _epsilon(n, n_bins, plan)
 
 
@@ -172,7 +172,7 @@ def sample_size(
     plan = _checked(alpha, kind, scheme, bound, split)
     B, e = checked_whole(n_bins, "n_bins"), checked_epsilon(epsilon)
     if e - _delta(plan) <= 0:
-        raise InputError(f"`epsilon` must exceed δ = {DELTA:g} for scheme='randomized'; got {e!r}.")
+        raise InputError("epsilon", f"must exceed δ = {DELTA:g} for scheme='randomized'", f"got {e!r}")
     if plan.bound == "exact" and plan.kind != "expected-ece":
         _refuse_long_search(e, B, plan)
         size = least_size(lambda size: _deviation_allowed(size, B, e, plan), _level(B, plan))
@@ -311,8 +311,9 @@ def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
     size = math.log(2 / _level(B, plan)) / (2 * e * e)
     if size > _MOST_SEARCHED:
         raise InputError(
-            f"`epsilon` is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows a bin; "
-            f"{e:g} takes about {size:,.0f}. 'hoeffding' takes any epsilon."
+            "epsilon",
+            f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows a bin",
+            f"{e:g} takes about {size:,.0f}. 'hoeffding' takes any epsilon",
         )
 
 
@@ -394,7 +395,7 @@ def _first(holds: Callable[[int], bool], start: int) -> int:
     while not holds(low + step):
         low, step = low + step, 2 * step
         if low > _MOST_ROWS:
-            raise InputError("`epsilon` is so small that no number of rows keeps it.")
+            raise InputError("epsilon", "is so small that no number of rows keeps it")
     high = low + step
     while high - low > 1:
         middle = (low + high) // 2
@@ -406,19 +407,26 @@ def _checked(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Pla
     kind, scheme = checked_word(kind, "kind", KINDS), checked_word(scheme, "scheme", SCHEMES)
     if isinstance(bound, str) and bound in ("clopper-pearson", "bernstein"):
         raise InputError(
-            f"`bound` must be 'hoeffding' or 'exact' before data are seen; {bound!r} depends on the labels: "
-            f"ask `HistogramBinning(...).fit(...).guarantee(bound={bound!r})`."
+            "bound",
+            "must be 'hoeffding' or 'exact' before data are seen",
+            f"{bound!r} depends on the labels: ask `HistogramBinning(...).fit(...).guarantee(bound={bound!r})`",
         )
     bound = checked_word(bound, "bound", ("hoeffding", "exact"))
     if scheme == "fixed-width" and kind != "expected-ece":
         raise InputError(
-            f"`kind` must be 'expected-ece' for scheme='fixed-width'; got {kind!r}. How many rows fall into a bin of "
-            "fixed width depends on the scores: after `fit`, `guarantee` counts them."
+            "kind",
+            "must be 'expected-ece' for scheme='fixed-width'",
+            f"got {kind!r}",
+            remedy=(
+                "How many rows fall into a bin of fixed width depends on the scores: after `fit`, "
+                "`guarantee` counts them."
+            ),
         )
     if scheme == "split" and bound == "exact" and kind != "expected-ece":
         raise InputError(
-            "`bound` must be 'hoeffding' for scheme='split' before data are seen, since the rows per bin are random; "
-            "after `fit`, `guarantee(bound='exact')` counts them."
+            "bound",
+            "must be 'hoeffding' for scheme='split' before data are seen, since the rows per bin are random",
+            "after `fit`, `guarantee(bound='exact')` counts them",
         )
     return _Plan(checked_alpha(alpha), kind, scheme, bound, checked_split(split, scheme))
 
@@ -437,5 +445,5 @@ def checked_split(split: Any, scheme: str) -> float:
     """A share of the rows; other schemes than 'split' have no use for it."""
     share = checked_fraction(split, "split")
     if scheme != "split" and share != 0.5:
-        raise InputError(f"`split` is for scheme='split'; got split={split!r} with scheme={scheme!r}.")
+        raise InputError("split", "is for scheme='split'", f"got split={split!r} with scheme={scheme!r}")
     return share

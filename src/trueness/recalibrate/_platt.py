@@ -96,7 +96,7 @@ class PlattScaling(Calibrator):
         check_input(self.input)
         check_eps(self.eps)
         if not (isinstance(self.targets, str) and self.targets in ("labels", "platt")):
-            raise InputError(f"`targets` must be 'labels' or 'platt'; got {self.targets!r}.")
+            raise InputError("targets", "must be 'labels' or 'platt'", f"got {self.targets!r}")
 
     def _check_learnt(self) -> None:
         check_numbers(self, "slope", "intercept")

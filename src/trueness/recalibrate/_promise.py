@@ -39,7 +39,7 @@ def promise(fitted: Fitted, alpha: float, bound: str) -> Guarantee:
     _refuse_ties(fitted)
     if not fitted.whole and bound != "hoeffding":
         raise InputError(
-            f"`bound` must be 'hoeffding' when weights are not whole numbers; got {bound!r}, which counts labels."
+            "bound", "must be 'hoeffding' when weights are not whole numbers", f"got {bound!r}, which counts labels"
         )
     B = fitted.counts.size
     ranked = fitted.scheme in ("umd", "randomized", "original")

@@ -36,8 +36,10 @@ def _check_classes(estimator: Any, classes: NDArray[Any]) -> None:
     if known is None or list(known) != list(classes):
         told = "says of none" if known is None else f"knows {', '.join(map(repr, np.asarray(known).tolist()))}"
         raise InputError(
-            f"`estimator` must know the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order; "
-            f"it {told}. Each part of `cv` that it is fitted on must have rows of every class."
+            "estimator",
+            f"must know the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order",
+            f"it {told}",
+            remedy="Each part of `cv` that it is fitted on must have rows of every class.",
         )
 
 
@@ -46,7 +48,7 @@ def _proba(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
         found = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return _of_shape(found, (found.shape[0], classes.size), "predict_proba")
     if not hasattr(estimator, "decision_function"):
-        raise InputError("`estimator` must have `predict_proba` or `decision_function`; it has neither.")
+        raise InputError("estimator", "must have `predict_proba` or `decision_function`", "it has neither")
     return as_probabilities(_margins(estimator, X, classes), "logits")
 
 

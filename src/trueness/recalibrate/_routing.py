@@ -51,7 +51,7 @@ def routed(owner: Any, estimator: Any, cv: Any, w: Floats | None, others: dict[s
         takes = has_fit_parameter(estimator, "sample_weight")
         if "groups" in others and not has_fit_parameter(estimator, "groups"):
             raise InputError(
-                f"`groups` must come with metadata routing; it is off. {_GROUPS.format(name='GroupKFold')}"
+                "groups", "must come with metadata routing", "it is off", remedy=_GROUPS.format(name="GroupKFold")
             )
         routes = Routed(others | ({"sample_weight": w} if takes and w is not None else {}), w, {})
     if w is not None and not takes and not _can_take(estimator):
@@ -77,7 +77,7 @@ def _check_groups(cv: Any, given: dict[str, Any]) -> None:
     wants = hasattr(cv, "split") and get_routing_for_object(cv).consumes("split", ["groups"])
     if wants and given.get("groups") is None:
         name = type(cv).__name__
-        raise InputError(f"`groups` must be given for cv={name}(…); got none. {_GROUPS.format(name=name)}")
+        raise InputError("groups", f"must be given for cv={name}(…)", "got none", remedy=_GROUPS.format(name=name))
 
 
 def _one_per_row(value: Any, n: int) -> bool:

@@ -112,11 +112,13 @@ def check_order(
     wanted: tuple[Any, ...] = classes if fitted is None else fitted
     order = ", ".join(map(repr, wanted[:8])) + (", …" if len(wanted) > 8 else "")
     if set(names) == set(wanted) and names != wanted:
-        raise InputError(f"`{NAME}` has the columns of `fit` in another order; the order must be {order}.")
+        raise InputError(NAME, "has the columns of `fit` in another order", f"the order must be {order}")
     if fitted is not None:
         raise InputError(
-            f"`{NAME}` must have the columns of `fit`, {order}; got {', '.join(map(repr, names[:8]))}. Its "
-            "`.to_numpy()` goes by place."
+            NAME,
+            f"must have the columns of `fit`, {order}",
+            f"got {', '.join(map(repr, names[:8]))}",
+            remedy="Its `.to_numpy()` goes by place.",
         )
 
 
@@ -130,7 +132,7 @@ def _logits(given: ArrayLike) -> NDArray[Any]:
         refuse_missing(NAME, found.missing)
     values = _floats(found.values)
     if values.ndim not in (1, 2):
-        raise InputError(f"`{NAME}` must have one or two dimensions; got {values.ndim} (shape {values.shape}).")
+        raise InputError(NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})")
     if values.itemsize == 8:
         if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
             _refuse_large(values)
@@ -172,18 +174,22 @@ def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
 def _check_shape(values: NDArray[Any], shape: Shape) -> None:
     if shape == "vector" and values.ndim == 2:
         raise InputError(
-            f"`{NAME}` must be a vector of P(positive) for this calibrator; got shape {values.shape}. "
-            "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix."
+            NAME,
+            "must be a vector of P(positive) for this calibrator",
+            f"got shape {values.shape}",
+            remedy="`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix.",
         )
     if shape == "matrix" and values.ndim == 1:
         raise InputError(
-            f"`{NAME}` must be a matrix, one column per class, for this calibrator; it is a vector. "
-            "`np.column_stack([1 - y_prob, y_prob])` makes one."
+            NAME,
+            "must be a matrix, one column per class, for this calibrator",
+            "it is a vector",
+            remedy="`np.column_stack([1 - y_prob, y_prob])` makes one.",
         )
 
 
 def _check_columns(values: NDArray[Any], classes: int | None) -> None:
     if classes is None and values.ndim != 1:
-        raise InputError(f"`{NAME}` must be a vector, as in `fit`; got shape {values.shape}.")
+        raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {values.shape}")
     if classes is not None and (values.ndim != 2 or values.shape[1] != classes):
-        raise InputError(f"`{NAME}` must be a matrix of {classes} columns, as in `fit`; got shape {values.shape}.")
+        raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {values.shape}")

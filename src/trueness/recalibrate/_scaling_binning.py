@@ -102,13 +102,13 @@ class ScalingBinning(Calibrator):
     def _check_parameters(self) -> None:
         whole = isinstance(self.n_bins, int | np.integer) and not isinstance(self.n_bins, bool)
         if not (whole and self.n_bins >= 1):
-            raise InputError(f"`n_bins` must be a whole number ≥ 1; got {self.n_bins!r}.")
+            raise InputError("n_bins", "must be a whole number ≥ 1", f"got {self.n_bins!r}")
         if self.scaler is not None and not isinstance(self.scaler, Calibrator):
-            raise InputError(f"`scaler` must be a calibrator such as `PlattScaling()`, or None; got {self.scaler!r}.")
+            raise InputError("scaler", "must be a calibrator such as `PlattScaling()`, or None", f"got {self.scaler!r}")
         if isinstance(self.scaler, Calibrator) and self.scaler._shape == "matrix":
-            raise InputError(f"`scaler` must take a vector of scores; {type(self.scaler).__name__} takes a matrix.")
+            raise InputError("scaler", "must take a vector of scores", f"{type(self.scaler).__name__} takes a matrix")
         if not isinstance(self.split, str) or self.split not in ("thirds", "none"):
-            raise InputError(f"`split` must be 'thirds' or 'none'; got {self.split!r}.")
+            raise InputError("split", "must be 'thirds' or 'none'", f"got {self.split!r}")
         check_seed(self.seed)
 
     def _check_learnt(self) -> None:

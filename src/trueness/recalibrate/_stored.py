@@ -70,7 +70,7 @@ class Stored:
         """
         made = calibrator_from_dict(stored)
         if not isinstance(made, cls):
-            raise InputError(f"`stored` must be a {cls.__name__}; it is a {type(made).__name__}.")
+            raise InputError("stored", f"must be a {cls.__name__}", f"it is a {type(made).__name__}")
         return made
 
     def save(self, path: str | Path) -> None:
@@ -145,7 +145,7 @@ def load_calibrator(path: str | Path) -> Any:
     try:
         stored = json.loads(text)
     except json.JSONDecodeError as reason:
-        raise InputError(f"`path` must be a JSON file of a calibrator; {str(path)!r} is not: {reason}.") from None
+        raise InputError("path", "must be a JSON file of a calibrator", f"{str(path)!r} is not: {reason}") from None
     return calibrator_from_dict(stored)
 
 
@@ -162,7 +162,7 @@ def _check_form(stored: Any) -> None:
         raise InputError(f"{demand}; it has no {', '.join(map(repr, sorted(absent)))}.")
     if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
         raise InputError(
-            f"`stored` must have schema {SCHEMA}, which this version of trueness reads; it has {stored['schema']!r}."
+            "stored", f"must have schema {SCHEMA}, which this version of trueness reads", f"it has {stored['schema']!r}"
         )
     if not isinstance(stored["parameters"], Mapping) or not isinstance(stored["learnt"], Mapping):
         raise InputError(f"{demand}; its 'parameters' and 'learnt' must be objects.")
@@ -174,7 +174,7 @@ def _check_names(where: str, found: set[str], known: set[str]) -> None:
     if found != known:
         what = [f"lacks {', '.join(sorted(known - found))}"] if known - found else []
         what += [f"has the unknown {', '.join(sorted(found - known))}"] if found - known else []
-        raise InputError(f"`stored` must be whole; its {where!r} {' and '.join(what)}.")
+        raise InputError("stored", "must be whole", f"its {where!r} {' and '.join(what)}")
 
 
 def _plain(value: Any) -> Any:
@@ -229,8 +229,9 @@ def _unplain(value: Any, name: str) -> Any:
 
 def _refuse(name: str, value: Any) -> NoReturn:
     raise InputError(
-        f"`stored` must be what a calibrator's `to_dict` returned; its {name!r} is not a value that it writes: "
-        f"{reprlib.repr(value)}."
+        "stored",
+        "must be what a calibrator's `to_dict` returned",
+        f"its {name!r} is not a value that it writes: {reprlib.repr(value)}",
     )
 
 
@@ -279,7 +280,7 @@ def _class_of(name: Any) -> type[Stored]:
     home = import_module("trueness.recalibrate")
     cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
     if not (isinstance(cls, type) and issubclass(cls, Stored)):
-        raise InputError(f"`stored` must name a calibrator of this version as its type; got {name!r}.")
+        raise InputError("stored", "must name a calibrator of this version as its type", f"got {name!r}")
     return cls
 
 

@@ -131,9 +131,11 @@ class TopLabel(Calibrator):
     def _check_parameters(self) -> None:
         calibrator = of_one_score(named_or_default(self.calibrator, "HistogramBinning"))
         if calibrator._scale != "probabilities":
-            raise InputError("`calibrator` must take probabilities: a confidence is one. It is set to take logits.")
+            raise InputError(
+                "calibrator", "must take probabilities: a confidence is one", remedy="It is set to take logits."
+            )
         if not isinstance(self.kind, str) or self.kind not in ("top-label", "confidence"):
-            raise InputError(f"`kind` must be 'top-label' or 'confidence'; got {self.kind!r}.")
+            raise InputError("kind", "must be 'top-label' or 'confidence'", f"got {self.kind!r}")
         checked_whole(self.min_rows, "min_rows")
 
     def _check_learnt(self) -> None:

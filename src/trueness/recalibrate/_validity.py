@@ -136,8 +136,9 @@ def validity_band(
     found = as_binned(y_true, y_prob, rule, rows)
     if not all(part.whole for part in found.parts):
         raise InputError(
-            "`sample_weight` must be whole numbers that sum to less than 2³⁵ for a band, which counts rows; others "
-            "have a curve alone (`band=None` of `ValidityDisplay`)."
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵ for a band, which counts rows",
+            "others have a curve alone (`band=None` of `ValidityDisplay`)",
         )
     values = sum(int((part.count > 0).sum()) for part in found.parts)
     each = 1 - (1 - level) / values

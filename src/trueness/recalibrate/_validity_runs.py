@@ -133,7 +133,7 @@ def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
     """
     curves = list(curves)
     if not curves or not all(isinstance(curve, ValidityCurve) for curve in curves):
-        raise InputError("`curves` must be validity curves, at least one.")
+        raise InputError("curves", "must be validity curves, at least one")
     return _mean(curves, _mean([curve.conditional for curve in curves], None))
 
 
@@ -183,10 +183,10 @@ def _check_calibrator(calibrator: Any) -> None:
 def _checked_sizes(rows: int, n_fit: Any, n_test: Any) -> int:
     left = rows - checked_whole(n_fit, "n_fit")
     if left < 1:
-        raise InputError(f"`n_fit` must leave rows for the test; it is {n_fit:,} and there are {rows:,} rows.")
+        raise InputError("n_fit", "must leave rows for the test", f"it is {n_fit:,} and there are {rows:,} rows")
     if n_test is None:
         return left
     asked = checked_whole(n_test, "n_test")
     if asked > left:
-        raise InputError(f"`n_test` must be at most {left:,}, the rows that `n_fit` leaves; got {asked:,}.")
+        raise InputError("n_test", f"must be at most {left:,}, the rows that `n_fit` leaves", f"got {asked:,}")
     return asked

@@ -139,9 +139,9 @@ class VennAbers(Calibrator):
     def _check_parameters(self) -> None:
         whole = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
         if self.folds is not None and not (whole and self.folds >= 2):
-            raise InputError(f"`folds` must be a whole number ≥ 2, or None; got {self.folds!r}.")
+            raise InputError("folds", "must be a whole number ≥ 2, or None", f"got {self.folds!r}")
         if not isinstance(self.merge, str) or self.merge not in ("log", "brier"):
-            raise InputError(f"`merge` must be 'log' or 'brier'; got {self.merge!r}.")
+            raise InputError("merge", "must be 'log' or 'brier'", f"got {self.merge!r}")
         check_seed(self.seed)
 
     def _check_learnt(self) -> None:
@@ -152,12 +152,14 @@ class VennAbers(Calibrator):
     def _fit(self, rows: Rows) -> None:
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
             raise InputError(
-                f"`sample_weight` must sum to less than 2⁵⁹, as a new row of weight 1 must count; got {rows.w.sum():g}."
+                "sample_weight",
+                "must sum to less than 2⁵⁹, as a new row of weight 1 must count",
+                f"got {rows.w.sum():g}",
             )
         if self.folds is None:
             pairs = [_pair(rows)]
         elif self.folds > rows.y.size:
-            raise InputError(f"`folds` must not be above the number of rows ({rows.y.size:,}); got {self.folds:,}.")
+            raise InputError("folds", f"must not be above the number of rows ({rows.y.size:,})", f"got {self.folds:,}")
         else:
             pairs = [_pair(part) for part in parts(rows, self.folds, self.seed)]
         self.edges_, p0, p1 = _on_common_edges(pairs)

@@ -69,7 +69,7 @@ class BinTable(Record):
     def to_frame(self, library: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """The columns as a frame of 'pandas', 'polars' or 'pyarrow', whichever is installed."""
         if library not in ("pandas", "polars", "pyarrow"):
-            raise InputError(f"`library` must be 'pandas', 'polars' or 'pyarrow'; got {library!r}.")
+            raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
         import importlib
 
         import narwhals.stable.v2 as nw

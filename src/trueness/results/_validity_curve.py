@@ -21,16 +21,16 @@ def _steps(jumps: Floats, values: Floats, epsilon: ArrayLike) -> Any:
     try:
         asked = np.asarray(epsilon, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"`epsilon` must be a number or an array of numbers; got {epsilon!r}.") from None
+        raise InputError("epsilon", "must be a number or an array of numbers", f"got {epsilon!r}") from None
     if np.isnan(asked).any():
-        raise InputError("`epsilon` must not be nan.")
+        raise InputError("epsilon", "must not be nan")
     found = np.concatenate([[0.0], values])[np.searchsorted(jumps, asked + _SLACK, side="right")]
     return float(found) if found.ndim == 0 else found
 
 
 def _checked_share(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) <= 1:
-        raise InputError(f"`level` must lie above 0 and be at most 1; got {level!r}.")
+        raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
     return float(level)
 
 

@@ -31,13 +31,13 @@ def generator(seed: Seed) -> np.random.Generator:
         return seed
     if seed is None or (_is_whole(seed) and seed >= 0):
         return np.random.default_rng(seed)
-    raise InputError(f"`seed` must be a whole number ≥ 0, a numpy Generator or None; got {seed!r}.")
+    raise InputError("seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}")
 
 
 def check_count(value: Any, name: str, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if not _is_whole(value) or value < least:
-        raise InputError(f"`{name}` must be a whole number ≥ {least}; got {value!r}.")
+        raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
     return int(value)
 
 
@@ -46,7 +46,7 @@ def check_number(
 ) -> float:
     """A number strictly between `low` and `high`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not low < float(value) < high:
-        raise InputError(f"`{name}` must be {demand}; got {value!r}.")
+        raise InputError(name, f"must be {demand}", f"got {value!r}")
     return float(value)
 
 
@@ -54,7 +54,7 @@ def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
     """One of a few words or numbers."""
     if value not in choices:
         listed = ", ".join(map(repr, choices[:-1]))
-        raise InputError(f"`{name}` must be {listed} or {choices[-1]!r}; got {value!r}.")
+        raise InputError(name, f"must be {listed} or {choices[-1]!r}", f"got {value!r}")
 
 
 def check_norm(norm: Norm) -> float:
@@ -62,7 +62,7 @@ def check_norm(norm: Norm) -> float:
     try:
         return exponent(norm)
     except (TypeError, ValueError):
-        raise InputError(f"`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got {norm!r}.") from None
+        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
 
 
 def check_kind(kind: Kind) -> None:
@@ -75,17 +75,18 @@ def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"`{name}` must hold numbers only; got {type(values).__name__}.") from None
+        raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
     if array.ndim not in dimensions or not array.size:
         shapes = " or ".join({1: "a vector", 2: "a matrix"}[d] for d in dimensions)
-        raise InputError(f"`{name}` must be {shapes} with at least one entry; got shape {array.shape}.")
+        raise InputError(name, f"must be {shapes} with at least one entry", f"got shape {array.shape}")
     inside = (array >= 0) & (array <= 1)
     if not inside.all():
         bad = array[~inside]
         row = int(np.argwhere(~inside)[0][0])
         raise InputError(
-            f"`{name}` must lie in [0, 1]; {bad.size:,} of {array.size:,} values do not, "
-            f"the first is {bad[0]:g} at row {row}."
+            name,
+            "must lie in [0, 1]",
+            f"{bad.size:,} of {array.size:,} values do not, the first is {bad[0]:g} at row {row}",
         )
     if array.ndim == 2:
         _check_rows(array, name)
@@ -99,18 +100,18 @@ def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
     try:
         w = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"`{name}` must hold numbers only; got {type(weights).__name__}.") from None
+        raise InputError(name, "must hold numbers only", f"got {type(weights).__name__}") from None
     if w.shape != (size,):
-        raise InputError(f"`{name}` must have {size} entries; got shape {w.shape}.")
+        raise InputError(name, f"must have {size} entries", f"got shape {w.shape}")
     if not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:
-        raise InputError(f"`{name}` must be finite and non-negative, and not all zero; the smallest is {w.min():g}.")
+        raise InputError(name, "must be finite and non-negative, and not all zero", f"the smallest is {w.min():g}")
     shares: Floats = w / w.sum()
     return shares
 
 
 def _check_rows(array: Floats, name: str) -> None:
     if array.shape[1] < 2:
-        raise InputError(f"`{name}` must have at least 2 columns when it is a matrix; got shape {array.shape}.")
+        raise InputError(name, "must have at least 2 columns when it is a matrix", f"got shape {array.shape}")
     sums = array.sum(axis=1)
     off = np.abs(sums - 1) > 1e-6
     if off.any():

@@ -105,8 +105,10 @@ def _reach(prevalence: float, adjust: str, law: Law, truth: Distortion) -> tuple
         jumps = "" if found is None else ", and not one it jumps over"
         other = "truth" if adjust == "scores" else "scores"
         raise InputError(
-            f"`prevalence` must be one that moving the {adjust} can reach, from {low:.4g} to {high:.4g}{jumps}; "
-            f"got {wanted:g}. Try `adjust={other!r}`."
+            "prevalence",
+            f"must be one that moving the {adjust} can reach, from {low:.4g} to {high:.4g}{jumps}",
+            f"got {wanted:g}",
+            remedy=f"Try `adjust={other!r}`.",
         )
     return pair(found)
 

@@ -70,7 +70,7 @@ class LabelNoise:
             return
         matrix = check_array(self.flip, "flip", dimensions=(2,))
         if matrix.shape[0] != matrix.shape[1]:
-            raise InputError(f"`flip` must be a square matrix; got shape {matrix.shape}.")
+            raise InputError("flip", "must be a square matrix", f"got shape {matrix.shape}")
         object.__setattr__(self, "flip", tuple(map(tuple, matrix.tolist())))
 
     @property
@@ -102,8 +102,8 @@ def checked_confusion(distortion: Any, classes: int) -> Confusion | None:
     if distortion is None or distortion == Temperature(1.0) or distortion == LabelNoise(0.0):
         return None
     if not isinstance(distortion, Temperature | LabelNoise):
-        raise InputError(f"`distortion` must be None, Temperature or LabelNoise; got {distortion!r}.")
+        raise InputError("distortion", "must be None, Temperature or LabelNoise", f"got {distortion!r}")
     if isinstance(distortion, LabelNoise) and distortion.even is None and len(distortion.flip) != classes:
         side = len(distortion.flip)
-        raise InputError(f"`distortion` must have one row of `flip` per class, {classes}; got {side}.")
+        raise InputError("distortion", f"must have one row of `flip` per class, {classes}", f"got {side}")
     return distortion

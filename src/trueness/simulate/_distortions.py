@@ -255,14 +255,14 @@ class _Checked:
         truth = np.asarray(self.inner(z), dtype=np.float64)
         if truth.shape != z.shape:
             raise InputError(
-                f"`distortion` must give one truth per score; for scores of shape {z.shape} it gave {truth.shape}."
+                "distortion", "must give one truth per score", f"for scores of shape {z.shape} it gave {truth.shape}"
             )
         # A hair of rounding is not an error of the caller.
         outside = ~((truth >= -1e-12) & (truth <= 1 + 1e-12))
         if outside.any():
             at = int(outside.argmax())
             raise InputError(
-                f"`distortion` must map [0, 1] into [0, 1]; for the score {z[at]:.6g} it gives {truth[at]:.6g}."
+                "distortion", "must map [0, 1] into [0, 1]", f"for the score {z[at]:.6g} it gives {truth[at]:.6g}"
             )
         return np.clip(truth, 0.0, 1.0)
 
@@ -282,8 +282,9 @@ def checked(distortion: Any) -> Distortion:
         return distortion
     if not callable(distortion):
         raise InputError(
-            "`distortion` must be None, Logit, Power, Bump, Oscillation, Steps or a function from scores to truths; "
-            f"got {distortion!r}."
+            "distortion",
+            "must be None, Logit, Power, Bump, Oscillation, Steps or a function from scores to truths",
+            f"got {distortion!r}",
         )
     careful = _Checked(distortion)
     careful(np.linspace(0, 1, 4097))

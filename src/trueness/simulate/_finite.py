@@ -97,7 +97,7 @@ def _pair(scores: ArrayLike, rates: ArrayLike, first: str, second: str) -> tuple
     z = check_array(scores, first, dimensions=(1, 2))
     t = check_array(rates, second, dimensions=(1, 2))
     if z.shape != t.shape:
-        raise InputError(f"`{second}` must have the shape of `{first}`, {z.shape}; got {t.shape}.")
+        raise InputError(second, f"must have the shape of `{first}`, {z.shape}", f"got {t.shape}")
     return z, t
 
 

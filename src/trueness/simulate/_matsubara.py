@@ -86,7 +86,7 @@ def _checked(coefficients: tuple[float, float] | None, share: float) -> tuple[fl
     try:
         intercept, slope = coefficients
     except (TypeError, ValueError):
-        raise InputError(f"`coefficients` must be (intercept, slope); got {coefficients!r}.") from None
+        raise InputError("coefficients", "must be (intercept, slope)", f"got {coefficients!r}") from None
     demand = "two finite numbers, (intercept, slope)"
     return check_number(intercept, "coefficients", demand), check_number(slope, "coefficients", demand)
 

@@ -89,7 +89,7 @@ def _checked(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | No
     a = _positive(alpha, "alpha")
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")
     if a.ndim > 1 or (wanted is not None and wanted.ndim != 1):
-        raise InputError("`alpha` must be a number or a vector, and `prevalence` a vector, one entry per class.")
+        raise InputError("alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class")
     sizes = {"n_classes": None if n_classes is None else check_count(n_classes, "n_classes", least=2)}
     sizes["alpha"] = a.size if a.ndim else None
     sizes["prevalence"] = None if wanted is None else wanted.size
@@ -107,9 +107,9 @@ def _positive(values: ArrayLike, name: str) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"`{name}` must hold numbers only; got {type(values).__name__}.") from None
+        raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
     if array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
-        raise InputError(f"`{name}` must hold finite numbers above 0; got {values!r}.")
+        raise InputError(name, "must hold finite numbers above 0", f"got {values!r}")
     return array
 
 
@@ -129,8 +129,10 @@ def _reach(shares: Floats, total: float, confusion: Confusion | None) -> Floats:
         if a.min() < 1e-8 * total:
             break
     raise InputError(
-        f"`prevalence` must be one that {confusion!r} leaves within reach of scores whose `alpha` sums to {total:g}; "
-        f"got {np.array2string(shares, precision=4)}. A smaller `alpha` reaches farther."
+        "prevalence",
+        f"must be one that {confusion!r} leaves within reach of scores whose `alpha` sums to {total:g}",
+        f"got {np.array2string(shares, precision=4)}",
+        remedy="A smaller `alpha` reaches farther.",
     )
 
 
@@ -142,7 +144,8 @@ def _before_noise(shares: Floats, noise: LabelNoise) -> Floats:
         before = np.zeros(1)
     if before.min() <= 0:
         raise InputError(
-            f"`prevalence` must be one that {noise!r} leaves within reach, no class rarer than its mistaken labels; "
-            f"got {np.array2string(shares, precision=4)}."
+            "prevalence",
+            f"must be one that {noise!r} leaves within reach, no class rarer than its mistaken labels",
+            f"got {np.array2string(shares, precision=4)}",
         )
     return before

@@ -189,7 +189,7 @@ def only_k(k: int, known: tuple[int, ...]) -> None:
     """Refuse a `k` whose error this law does not know."""
     if k not in known:
         listed = " and ".join(map(str, known))
-        raise InputError(f"`k` must be one whose true error is known for this law: {listed}; got {k}.")
+        raise InputError("k", f"must be one whose true error is known for this law: {listed}", f"got {k}")
 
 
 def squared(error: TrueError) -> TrueError:

@@ -165,7 +165,7 @@ class Simulated:
         k = 1 if k is None else check_count(k, "k")
         most = self.y_prob.shape[1] if self.y_prob.ndim == 2 else 1
         if k > most:
-            raise InputError(f"`k` must be at most {most}, the number of scores in a row; got {k}.")
+            raise InputError("k", f"must be at most {most}, the number of scores in a row", f"got {k}")
         return self.population.squared_error(k)
 
     def sample_ece(self, norm: Norm = "l1") -> float:
@@ -193,7 +193,7 @@ class Simulated:
         0.1
         """
         if self.y_prob.ndim != 1:
-            raise InputError("`sample_ece` needs vector scores; these are a matrix: use `true_ece(kind=...)`.")
+            raise InputError("sample_ece", "needs vector scores", "these are a matrix: use `true_ece(kind=...)`")
         rows = Finite(self.y_prob, self.truth, np.ones(len(self)))
         return rows.error(check_norm(norm), "classwise").value
 

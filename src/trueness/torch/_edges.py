@@ -40,8 +40,9 @@ def ruler_of(bins: BinsLike) -> Ruler:
     edges = rule.fixed_edges
     if edges is None:
         raise InputError(
-            "`bins` must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges; "
-            f"got {rule!r}."
+            "bins",
+            "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges",
+            f"got {rule!r}",
         )
     return Ruler(edges, isinstance(rule, EqualWidth))
 

@@ -58,8 +58,10 @@ def _check_labels(rows: Rows) -> None:
     if bool(bad.any()):
         at, count = int(bad.to(torch.uint8).argmax()), int(bad.sum())
         raise InputError(
-            f"`y_true` must hold class codes 0 to {n_classes - 1}, one per column of `logits`; {count:,} of "
-            f"{y.shape[0]:,} labels {'is' if count == 1 else 'are'} not, the first is {rows.y[at].item()} at row {at}."
+            "y_true",
+            f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`",
+            f"{count:,} of {y.shape[0]:,} labels {('is' if count == 1 else 'are')} not, the first is "
+            f"{rows.y[at].item()} at row {at}",
         )
 
 
@@ -77,7 +79,7 @@ def _explain_logits(rows: Rows, ruler: Ruler) -> NoReturn:
     if count:
         if logits.ndim == 1:
             raise InputError(
-                f"`logits` must not be nan; {count:,} of {logits.shape[0]:,} are, the first at row {first}."
+                "logits", "must not be nan", f"{count:,} of {logits.shape[0]:,} are, the first at row {first}"
             )
         raise InputError(
             f"Rows of `logits` must have no nan, no +inf and at least one finite entry; {count:,} of "
@@ -88,8 +90,9 @@ def _explain_logits(rows: Rows, ruler: Ruler) -> NoReturn:
         none = torch.zeros(rows.w.shape)
         binned_rows(none, none, sample_weight=rows.w.cpu())
     raise InputError(
-        f"`bins` must cover every score; its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and a score lies "
-        "outside of them."
+        "bins",
+        "must cover every score",
+        f"its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and a score lies outside of them",
     )
 
 
@@ -113,14 +116,20 @@ def refuse_counts(faults: torch.Tensor, ruler: Ruler, from_logits: bool) -> None
     if counts[BAD_SUM]:
         raise InputError(f"Rows of `y_prob` must sum to 1; {counts[BAD_SUM]:,} did not. {way_out}")
     if counts[BAD_LABEL]:
-        raise InputError(f"`y_true` must hold 0/1 or class codes; {counts[BAD_LABEL]:,} labels were others. {way_out}")
+        raise InputError(
+            "y_true", "must hold 0/1 or class codes", f"{counts[BAD_LABEL]:,} labels were others", remedy=way_out
+        )
     if counts[BAD_WEIGHT]:
         raise InputError(
-            f"`sample_weight` must be finite, at least 0 and at most 1e100; {counts[BAD_WEIGHT]:,} weights were not. "
-            f"{way_out}"
+            "sample_weight",
+            "must be finite, at least 0 and at most 1e100",
+            f"{counts[BAD_WEIGHT]:,} weights were not",
+            remedy=way_out,
         )
     assert counts[OUTSIDE]
     raise InputError(
-        f"`bins` must cover every score; its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and "
-        f"{counts[OUTSIDE]:,} scores lay outside. {way_out}"
+        "bins",
+        "must cover every score",
+        f"its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and {counts[OUTSIDE]:,} scores lay outside",
+        remedy=way_out,
     )

@@ -94,33 +94,35 @@ def check_rows(
     """Everything as plain tensors: one label per row, on one device."""
     y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
     if p.dtype not in _SCORES:
-        raise InputError(f"`{name}` must be float64, float32, float16 or bfloat16; got {_short(p.dtype)}.")
+        raise InputError(name, "must be float64, float32, float16 or bfloat16", f"got {_short(p.dtype)}")
     if y.dtype not in _WHOLE + _SCORES:
-        raise InputError(f"`y_true` must be bool, integers or whole floats; got {_short(y.dtype)}.")
+        raise InputError("y_true", "must be bool, integers or whole floats", f"got {_short(y.dtype)}")
     _check_device(y, "y_true", p, name)
     if p.ndim not in dimensions:
         wanted = " or ".join("(n,)" if d == 1 else "(n, K)" for d in dimensions)
-        raise InputError(f"`{name}` must have shape {wanted}; got {tuple(p.shape)}.{_flattened(y, p, name)}")
+        raise InputError(name, f"must have shape {wanted}", f"got {tuple(p.shape)}", remedy=_flattened(y, p, name))
     if y.ndim != 1:
-        raise InputError(f"`y_true` must have shape (n,); got {tuple(y.shape)}.{_as_vector(y)}")
+        raise InputError("y_true", "must have shape (n,)", f"got {tuple(y.shape)}", remedy=_as_vector(y))
     if y.shape[0] != p.shape[0]:
         raise InputError(
             f"`y_true` and `{name}` must have one entry per row; got {y.shape[0]:,} labels and {p.shape[0]:,} rows."
         )
     if p.ndim == 2 and p.shape[1] < 2:
-        raise InputError(f"`{name}` must have a column per class, at least 2; got shape {tuple(p.shape)}.")
+        raise InputError(name, "must have a column per class, at least 2", f"got shape {tuple(p.shape)}")
     if p.ndim == 1 and tolerance is not None:
-        raise InputError("`sum_tolerance` is for rows of probabilities of shape (n, K); these have shape (n,).")
+        raise InputError("sum_tolerance", "is for rows of probabilities of shape (n, K)", "these have shape (n,)")
     return Rows(y, p, None if weight is None else _weights(weight, p, name), ignored, name, tolerance)
 
 
 def _weights(given: Any, p: torch.Tensor, name: str) -> torch.Tensor:
     w = _tensor(given, "sample_weight")
     if w.dtype not in _WHOLE + _SCORES:
-        raise InputError(f"`sample_weight` must be numbers; got {_short(w.dtype)}.")
+        raise InputError("sample_weight", "must be numbers", f"got {_short(w.dtype)}")
     _check_device(w, "sample_weight", p, name)
     if w.shape != p.shape[:1]:
-        raise InputError(f"`sample_weight` must have one entry per row ({p.shape[0]:,}); got shape {tuple(w.shape)}.")
+        raise InputError(
+            "sample_weight", f"must have one entry per row ({p.shape[0]:,})", f"got shape {tuple(w.shape)}"
+        )
     return w
 
 
@@ -156,13 +158,13 @@ def _as_vector(y: torch.Tensor) -> str:
 def check_kind(kind: Any) -> None:
     """One of the three views of a matrix, or an error."""
     if kind not in ("classwise", "confidence", "top-label"):
-        raise InputError(f"`kind` must be 'classwise', 'confidence' or 'top-label'; got {kind!r}.")
+        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
 
 
 def check_ignored(ignored: Any) -> int | None:
     """A label, or None."""
     if ignored is not None and type(ignored) is not int:
-        raise InputError(f"`ignore_index` must be a whole number or None; got {ignored!r}.")
+        raise InputError("ignore_index", "must be a whole number or None", f"got {ignored!r}")
     return ignored
 
 
@@ -171,19 +173,22 @@ def check_tolerance(asked: Any) -> float | None:
     if asked is None:
         return None
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked <= 1:
-        raise InputError(f"`sum_tolerance` must be a number between 0 and 1; got {asked!r}.")
+        raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {asked!r}")
     return float(asked)
 
 
 def _tensor(given: Any, name: str) -> torch.Tensor:
     if not isinstance(given, torch.Tensor):
         raise InputError(
-            f"`{name}` must be a tensor; got {type(given).__name__}. `trueness.binned` takes arrays, lists and frames."
+            name,
+            "must be a tensor",
+            f"got {type(given).__name__}",
+            remedy="`trueness.binned` takes arrays, lists and frames.",
         )
     if given.layout != torch.strided or given.is_nested:
-        raise InputError(f"`{name}` must be a dense tensor; got layout {given.layout}. Use `.to_dense()`.")
+        raise InputError(name, "must be a dense tensor", f"got layout {given.layout}", remedy="Use `.to_dense()`.")
     if given.device.type == "meta":
-        raise InputError(f"`{name}` must hold values; got a tensor on the device 'meta', which holds none.")
+        raise InputError(name, "must hold values", "got a tensor on the device 'meta', which holds none")
     return given.detach().resolve_neg()
 
 

@@ -96,9 +96,9 @@ class CalibrationError:
         process_group: Any = None,
     ) -> None:
         if kind not in _KINDS:
-            raise InputError(f"`kind` must be 'binary', 'confidence', 'top-label' or 'classwise'; got {kind!r}.")
+            raise InputError("kind", "must be 'binary', 'confidence', 'top-label' or 'classwise'", f"got {kind!r}")
         if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
-            raise InputError(f"`n_classes` must be a whole number ≥ 2 for kind={kind!r}; got {n_classes!r}.")
+            raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
         self._ruler = ruler_of(bins)
         checked_norm(norm)
         self.norm = norm
@@ -108,7 +108,7 @@ class CalibrationError:
         self.ignore_index = check_ignored(ignore_index)
         self.sum_tolerance = check_tolerance(sum_tolerance)
         if sum_tolerance is not None and (from_logits or kind == "binary"):
-            raise InputError("`sum_tolerance` is for rows of probabilities, not for logits or kind='binary'.")
+            raise InputError("sum_tolerance", "is for rows of probabilities, not for logits or kind='binary'")
         self.moments = moments
         self.validate = validate
         self.sync = sync
@@ -167,9 +167,9 @@ class CalibrationError:
         several = (others,) if isinstance(others, CalibrationError) else tuple(others)
         for other in several:
             if not isinstance(other, CalibrationError):
-                raise InputError(f"`others` must be metrics of this class; got {type(other).__name__}.")
+                raise InputError("others", "must be metrics of this class", f"got {type(other).__name__}")
             if other is self:
-                raise InputError("`others` has this very metric: its rows would count twice.")
+                raise InputError("others", "has this very metric: its rows would count twice")
             self._refuse_others(other._described(), "others")
         for other in several:
             self._sums.flat.add_(other._sums.flat.to(self.device))
@@ -192,7 +192,7 @@ class CalibrationError:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take the sums that :meth:`state_dict` gave; those of other bins or kinds are refused."""
         if not isinstance(state, dict) or set(state) != {"described", "sums", "weighted"}:
-            raise InputError("`state` must be what `state_dict` gave: a dict of 'described', 'sums' and 'weighted'.")
+            raise InputError("state", "must be what `state_dict` gave: a dict of 'described', 'sums' and 'weighted'")
         self._refuse_others(state["described"], "state")
         with torch.inference_mode(False):  # as in __init__
             flat = _alike(state["sums"], self._sums.flat, "sums")
@@ -228,7 +228,7 @@ class CalibrationError:
         for key, value in mine.items():
             given = described.get(key, "nothing") if isinstance(described, dict) else "nothing"
             if given != value and (key != "n_classes" or None not in (given, value)):
-                raise InputError(f"`{name}` must have the same `{key}` as this metric, {value!r}; got {given!r}.")
+                raise InputError(name, f"must have the same `{key}` as this metric, {value!r}", f"got {given!r}")
         self.n_classes = mine["n_classes"] or described["n_classes"]
 
     def _batch(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Sums:
@@ -248,10 +248,13 @@ class CalibrationError:
         p = rows.p
         if p.device != self.device:
             raise InputError(
-                f"`{name}` must be where the metric is, on {self.device}; it is on {p.device}. Move one with `.to`."
+                name,
+                f"must be where the metric is, on {self.device}",
+                f"it is on {p.device}",
+                remedy="Move one with `.to`.",
             )
         if self.n_classes not in (None, p.shape[-1]) and p.ndim == 2:
-            raise InputError(f"`{name}` must have {self.n_classes} columns, as before or as told; got {p.shape[1]}.")
+            raise InputError(name, f"must have {self.n_classes} columns, as before or as told", f"got {p.shape[1]}")
         return rows
 
     def _add(self, batch: Sums) -> None:

@@ -92,9 +92,11 @@ def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
     """Raise if the weights of `n` rows are all 0, or so small that their squares vanish."""
     total = float(weighted[..., 1].sum())
     if n and total == 0:
-        raise InputError(f"`sample_weight` must have a weight above 0; all {n:,} are 0.")
+        raise InputError("sample_weight", "must have a weight above 0", f"all {n:,} are 0")
     if 0 < total < 1 / LARGEST:
         raise InputError(
-            f"`sample_weight` must add up to at least {1 / LARGEST:g}; got {total:g}. Multiply all weights by one "
-            "number: calibration errors do not change."
+            "sample_weight",
+            f"must add up to at least {1 / LARGEST:g}",
+            f"got {total:g}",
+            remedy="Multiply all weights by one number: calibration errors do not change.",
         )
