@@ -11,7 +11,7 @@ from local_cluster import why_not
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
 NEEDED = {"torch.md": "torch"}  # a library that the test extra does not bring
-APART = {"Spark": "pyspark", "Dask": "dask", "Ibis": "ibis"}  # sections of engines.md that need one, too
+APART = {"Spark": "pyspark", "Dask": "dask", "Ibis": "ibis"}  # sections of sources.md that need one, too
 TOLD = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
 
@@ -73,7 +73,7 @@ def test_every_example_of_an_engine_gives_what_is_printed(title):
     pytest.importorskip(APART[title], reason=f"{APART[title]} is not installed")
     if title == "Spark" and why_not():
         pytest.skip(why_not())
-    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
     (own,) = re.findall(section(title), text, re.MULTILINE)
     begin = text[: text.index("An engine adds")]
     assert_examples_hold(begin + own, title)

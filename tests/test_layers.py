@@ -21,9 +21,9 @@ MAY_IMPORT = {
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
-    "engines": {"_tally", "_input"},
+    "sources": {"_tally", "_input"},
     "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
-    "torch": {"engines", "_tally", "measure"},
+    "torch": {"_tally", "measure"},
     "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
     "reproduce": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
@@ -31,7 +31,7 @@ MAY_IMPORT = {
     },
     "cli": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report", "reproduce"),
-        *("_tally", "_input", "_numerics"),
+        *("_tally", "_input", "_numerics", "sources"),
     },
 }
 # Files that belong to no package: the front door, its key, and what is installed.
@@ -41,7 +41,7 @@ TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typ
 LIBRARIES = {
     "scipy": {"_numerics", "infer", "recalibrate", "reproduce"},
     "sklearn": {"recalibrate", "reproduce"},
-    "narwhals": {"_input", "results", "engines", "cli"},
+    "narwhals": {"_input", "results", "sources", "cli"},
     "matplotlib": {"plot", "reproduce"},
     "click": {"cli"},
     "rich": {"cli"},
@@ -52,10 +52,10 @@ LIBRARIES = {
     "torch": {"torch"},
     "triton": {"torch"},
     # Readers of files.
-    "polars": {"cli", "engines"},
-    "duckdb": {"engines"},
-    "ibis": {"engines"},
-    "pyarrow": {"cli", "engines"},
+    "polars": {"cli", "sources"},
+    "duckdb": {"sources"},
+    "ibis": {"sources"},
+    "pyarrow": {"cli", "sources"},
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))

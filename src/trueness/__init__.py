@@ -86,7 +86,6 @@ __all__ = [
     "cumulative_walk",
     "ece",
     "ece_interval",
-    "engines",
     "epsilon",
     "estimation_error",
     "gce",
@@ -111,6 +110,7 @@ __all__ = [
     "simulate",
     "sketch",
     "smooth_ece",
+    "sources",
     "squared_ece",
     "tally",
     "tce",
@@ -120,7 +120,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from trueness import engines, infer, measure, plot, recalibrate, results, simulate
+    from trueness import infer, measure, plot, recalibrate, results, simulate, sources
     from trueness._report.report import Report, report
     from trueness._tally.accept import binned, sketch, tally
     from trueness._tally.accumulator import Accumulator
@@ -128,7 +128,6 @@ if TYPE_CHECKING:
     from trueness._tally.sketch import Sketch
     from trueness._tally.tally import Binned, Tally
     from trueness._versions import show_versions
-    from trueness.engines import scan
     from trueness.errors import (
         DroppedRowsWarning,
         FewClustersWarning,
@@ -213,6 +212,7 @@ if TYPE_CHECKING:
         ValidityRuns,
         Walk,
     )
+    from trueness.sources import scan
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -261,7 +261,7 @@ __getattr__, __dir__ = lazily(
             "EqualWidth",
             "Isotonic",
         ),
-        "engines": ("scan",),
+        "sources": ("scan",),
         "infer": ("calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"),
         "recalibrate": (
             "BayesianBinning",
@@ -330,13 +330,13 @@ __getattr__, __dir__ = lazily(
         "_report.report": ("Report", "report"),
         "_versions": ("show_versions",),
         "": (
-            "engines",
             "infer",
             "measure",
             "plot",
             "recalibrate",
             "results",
             "simulate",
+            "sources",
             "torch",  # not in __all__: a star import must not hide the library of that name
         ),
     },

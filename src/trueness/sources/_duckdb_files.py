@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from trueness.engines._files import escaped, header_of, is_remote, refuse_absent, refuse_repeated
-from trueness.engines._question import Question
+from trueness.sources._files import escaped, header_of, is_remote, refuse_absent, refuse_repeated
+from trueness.sources._question import Question
 
 __all__ = ["scan_parquet", "scan_text"]
 

@@ -7,9 +7,9 @@ row keeps its place with harmless values, so that no engine meets a cast or a lo
 
 from typing import Any, NamedTuple
 
-from trueness.engines._named import asked_columns, plain_names, plainly_named, refuse_same_names
-from trueness.engines._question import Question
 from trueness.errors import InputError
+from trueness.sources._named import asked_columns, plain_names, plainly_named, refuse_same_names
+from trueness.sources._question import Question
 
 __all__ = ["MOST_WEIGHT", "Rows", "chosen", "raw_rows", "rows_of"]
 

@@ -12,11 +12,12 @@ from trueness._tally.grid_cells import GridCells
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.engines._bad import extreme_scores, settle_bad_rows
-from trueness.engines._batches import streamed
-from trueness.engines._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
-from trueness.engines._foreign import readable
-from trueness.engines._gather import (
+from trueness.errors import InputError
+from trueness.sources._bad import extreme_scores, settle_bad_rows
+from trueness.sources._batches import streamed
+from trueness.sources._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
+from trueness.sources._foreign import readable
+from trueness.sources._gather import (
     Columns,
     Group,
     bins_of,
@@ -27,14 +28,13 @@ from trueness.engines._gather import (
     of_parts,
     refuse_outside,
 )
-from trueness.engines._grid import are_whole, fit_in_integers, grid_of, grid_query
-from trueness.engines._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
-from trueness.engines._objects import without_objects
-from trueness.engines._question import Asked, Question, read_question
-from trueness.engines._rows import Rows, chosen, rows_of
-from trueness.engines._source import PathEngine, opened
-from trueness.engines._wide_batches import batched
-from trueness.errors import InputError
+from trueness.sources._grid import are_whole, fit_in_integers, grid_of, grid_query
+from trueness.sources._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
+from trueness.sources._objects import without_objects
+from trueness.sources._question import Asked, Question, read_question
+from trueness.sources._rows import Rows, chosen, rows_of
+from trueness.sources._source import PathEngine, opened
+from trueness.sources._wide_batches import batched
 from trueness.typing import Ints, Kind, Missing
 
 __all__ = ["scan"]

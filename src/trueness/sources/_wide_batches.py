@@ -1,6 +1,6 @@
 """Batches of rows with weights, groups, classes or named labels, through the library's own passes.
 
-As :mod:`trueness.engines._batches` for the plain question: the engine reads, casts and compares labels; sums are made
+As :mod:`trueness.sources._batches` for the plain question: the engine reads, casts and compares labels; sums are made
 here, and those of batches add. Whatever needs explaining is left to the group-by of the general way.
 """
 
@@ -20,11 +20,11 @@ from trueness._tally.rows import tables_of_groups
 from trueness._tally.rules import Distinct, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.engines._gather import Group, rank_of, refuse_overflow
-from trueness.engines._named import plain_names, plainly_named
-from trueness.engines._question import Asked, Question
-from trueness.engines._rows import MOST_WEIGHT, code_of, raw_rows
 from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.sources._gather import Group, rank_of, refuse_overflow
+from trueness.sources._named import plain_names, plainly_named
+from trueness.sources._question import Asked, Question
+from trueness.sources._rows import MOST_WEIGHT, code_of, raw_rows
 
 __all__ = ["batched"]
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from trueness._tally.rules import BinRule, EqualWidth
-from trueness.engines._rows import Rows
+from trueness.sources._rows import Rows
 from trueness.typing import Floats
 
 __all__ = [

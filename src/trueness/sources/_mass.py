@@ -9,8 +9,8 @@ import numpy as np
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Edges, EqualMass, EqualWidth, Groups, midpoints, refuse_uncovered
-from trueness.engines._cells import UNWEIGHED
-from trueness.engines._gather import Columns, bins_of
+from trueness.sources._cells import UNWEIGHED
+from trueness.sources._gather import Columns, bins_of
 from trueness.typing import Floats, Ints
 
 __all__ = ["GRID", "Fine", "bins_of_pieces", "cells_with_cuts"]

@@ -10,9 +10,9 @@ from trueness._input.columns import is_missing
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.rules import BinRule, EqualWidth, refuse_uncovered
-from trueness.engines._cells import BAD, UNWEIGHED
-from trueness.engines._rows import Rows
 from trueness.errors import InputError
+from trueness.sources._cells import BAD, UNWEIGHED
+from trueness.sources._rows import Rows
 from trueness.typing import Floats, Ints
 
 __all__ = [

@@ -17,10 +17,10 @@ from trueness._tally.rows import bins_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned
-from trueness.engines._gather import refuse_overflow
-from trueness.engines._named import plain_names, plainly_named
-from trueness.engines._question import Question
 from trueness.errors import InputError
+from trueness.sources._gather import refuse_overflow
+from trueness.sources._named import plain_names, plainly_named
+from trueness.sources._question import Question
 
 __all__ = ["streamed"]
 

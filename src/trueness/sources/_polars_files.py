@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from trueness.engines._files import header_of, is_remote, refuse_absent, refuse_repeated
-from trueness.engines._named import asked_columns
-from trueness.engines._question import Question
 from trueness.errors import InputError
+from trueness.sources._files import header_of, is_remote, refuse_absent, refuse_repeated
+from trueness.sources._named import asked_columns
+from trueness.sources._question import Question
 
 __all__ = ["scan_parquet", "scan_text"]
 

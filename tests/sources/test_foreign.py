@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.engines._foreign import readable
+from trueness.sources._foreign import readable
 
 ROWS = pl.DataFrame({"p": [0.1, 0.6], "y": [0, 1], "g": ["a", "b"]})
 every = pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import trueness as tn
 from trueness._kernels.grid import cell_of, grid_edges
-from trueness.engines import _scan
-from trueness.engines._grid import with_place
+from trueness.sources import _scan
+from trueness.sources._grid import with_place
 
 OPTIONS = {"label": "y", "score": "p", "bins": "sketch"}
 SCORES = st.one_of(

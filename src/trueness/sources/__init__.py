@@ -7,6 +7,6 @@ from trueness._lazy import lazily
 __all__ = ["scan"]
 
 if TYPE_CHECKING:
-    from trueness.engines._scan import scan
+    from trueness.sources._scan import scan
 
 __getattr__, __dir__ = lazily(__name__, {"_scan": ("scan",)})

@@ -6,8 +6,8 @@ for one name. So columns are taken by their place where an engine has places, an
 
 from typing import Any
 
-from trueness.engines._question import Question
 from trueness.errors import InputError
+from trueness.sources._question import Question
 
 __all__ = ["asked_columns", "column_names", "plain_names", "plainly_named", "refuse_same_names"]
 

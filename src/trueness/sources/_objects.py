@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from trueness._input.columns import is_decimal, is_missing, numbers_of
-from trueness.engines._question import Question
 from trueness.errors import InputError
+from trueness.sources._question import Question
 
 __all__ = ["without_objects"]
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.engines import _scan, _wide_batches
+from trueness.sources import _scan, _wide_batches
 
 N = 9000
 rng = np.random.default_rng(7)
@@ -171,7 +171,7 @@ def test_many_small_groups_are_left_to_the_engine(monkeypatch, engine):
 def asked(source, **options):
     import narwhals.stable.v2 as nw
 
-    from trueness.engines._question import read_question
+    from trueness.sources._question import read_question
 
     frame = nw.from_native(source)
     question = read_question("y", "p", None, options["by"], None, None, None, "raise", None)

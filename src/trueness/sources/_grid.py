@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from trueness._tally.grid_cells import GridCells, refuse_full_cells
 from trueness._tally.grid_rows import LAST_CELL
-from trueness.engines._cells import Ends, binned_query, weighted_query, whole_parts
-from trueness.engines._gather import MOST_WHOLE, Columns, good_of, value_of
-from trueness.engines._rows import Rows
+from trueness.sources._cells import Ends, binned_query, weighted_query, whole_parts
+from trueness.sources._gather import MOST_WHOLE, Columns, good_of, value_of
+from trueness.sources._rows import Rows
 from trueness.typing import Floats, Ints
 
 __all__ = ["are_whole", "fit_in_integers", "grid_of", "grid_query", "with_place"]

@@ -1,6 +1,6 @@
 """The contract on real clusters: Spark (classic and Connect) and Dask, each with two workers as processes; and on Ibis.
 
-These need Java or libraries that the other tests do without: `pytest -m cluster tests/engines`.
+These need Java or libraries that the other tests do without: `pytest -m cluster tests/sources`.
 """
 
 import os

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from trueness.engines._named import asked_columns
-from trueness.engines._question import Question
 from trueness.errors import InputError
+from trueness.sources._named import asked_columns
+from trueness.sources._question import Question
 
 __all__ = ["escaped", "header_of", "is_remote", "local_files", "refuse_absent", "refuse_repeated"]
 

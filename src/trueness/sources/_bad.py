@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 from trueness._input.scores import shown
-from trueness.engines._question import Question
-from trueness.engines._rows import MOST_WEIGHT, code_of, raw_rows, sum_of
 from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.sources._question import Question
+from trueness.sources._rows import MOST_WEIGHT, code_of, raw_rows, sum_of
 
 __all__ = ["extreme_scores", "settle_bad_rows"]
 

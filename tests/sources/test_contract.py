@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from engine_cases import CASES, run
 
-from trueness.engines import _scan
+from trueness.sources import _scan
 
 
 def of_duckdb(table):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.engines import _gather, _scan, _source
+from trueness.sources import _gather, _scan, _source
 
 ROWS = pl.DataFrame(
     {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"], "w": [1.0, 2.0, 0.5, 1.0]}

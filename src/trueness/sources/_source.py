@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from trueness.engines import _duckdb_files, _polars_files
-from trueness.engines._files import local_files
-from trueness.engines._question import Question
 from trueness.errors import InputError, MissingLibraryError
+from trueness.sources import _duckdb_files, _polars_files
+from trueness.sources._files import local_files
+from trueness.sources._question import Question
 
 __all__ = ["PathEngine", "is_path", "opened"]
 
