@@ -21,6 +21,7 @@ from trueness.recalibrate import (
     VectorScaling,
     VennAbers,
     calibrator_from_dict,
+    load_calibrator,
 )
 
 _RNG = np.random.default_rng(0)
@@ -154,3 +155,31 @@ def test_a_nested_map_that_is_not_fitted_is_refused():
     stored["learnt"]["scaler"]["value"] = stored["parameters"]["scaler"]
     with pytest.raises(InputError, match="'scaler' must be fitted calibrators of a vector"):
         calibrator_from_dict(stored)
+
+
+def test_notes_about_a_map_are_saved_and_loaded(tmp_path):
+    fitted = PlattScaling().fit(P, Y)
+    assert fitted.about_ == {}
+    assert "about" not in fitted.to_dict()
+    fitted.about_ = {"score": "p_churn", "rows": 90, "fitted": "2026-01-31"}
+    fitted.save(tmp_path / "map.json")
+    assert load_calibrator(tmp_path / "map.json").about_ == fitted.about_
+
+
+def test_fitting_again_forgets_the_notes_about_the_old_map():
+    fitted = PlattScaling().fit(P, Y)
+    fitted.about_ = {"score": "p"}
+    assert fitted.fit(P, Y).about_ == {}
+
+
+@pytest.mark.parametrize("about", ["p", {1: "p"}, {"p": {1, 2}}, {"p": float("nan")}])
+def test_notes_that_json_cannot_hold_are_refused(about):
+    fitted = PlattScaling().fit(P, Y)
+    fitted.about_ = about
+    with pytest.raises(InputError, match="`about_` must"):
+        fitted.to_dict()
+
+
+def test_damaged_notes_are_refused():
+    with pytest.raises(InputError, match="`about_` must be a mapping"):
+        calibrator_from_dict({**MADE["PlattScaling"], "about": "p"})

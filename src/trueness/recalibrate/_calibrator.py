@@ -52,6 +52,9 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
     columns_: tuple[str | int, ...] | None
     """Names of the columns of the frame that it was fitted on; None for a vector or an array."""
 
+    about_: dict[str, Any]
+    """Free notes that are saved with the map, such as the column that the scores came from; `fit` leaves it empty."""
+
     @property
     def _scale(self) -> Scale:
         """Which numbers the scores are."""
@@ -101,6 +104,7 @@ class Calibrator(Stored, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         self.classes_ = rows.classes
         self.columns_ = None if rows.classes is None else names_of(y_prob)
         self._seen = _fingerprint(rows.p)
+        self.about_ = {}
         self._fit(rows)
         return self
 

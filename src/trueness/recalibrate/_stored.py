@@ -38,20 +38,22 @@ class Stored:
         -------
         dict
             Keys `trueness` (version), `schema`, `type`, `parameters` and `learnt`; the latter has a `value` and
-            an `about` for each name. JSON holds it without loss.
+            an `about` for each name; `about` as well, if `about_` is not empty. JSON holds it without loss.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        about = _notes(self.about_)  # type: ignore[attr-defined]
         return {
             "trueness": __version__,
             "schema": SCHEMA,
             "type": type(self).__name__,
             "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},  # type: ignore[attr-defined]
             "learnt": {
-                name: {"value": _plain(getattr(self, _attribute(name))), "about": about}
-                for name, about in self._all_learnt().items()
+                name: {"value": _plain(getattr(self, _attribute(name))), "about": meaning}
+                for name, meaning in self._all_learnt().items()
             },
+            **({"about": about} if about else {}),
         }
 
     @classmethod
@@ -125,6 +127,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     for key, entry in learnt.items():
         setattr(made, _attribute(key), _unplain(entry["value"], key))
     made._check_stored()
+    made.about_ = _notes(stored.get("about", {}))  # type: ignore[attr-defined]
     return made
 
 
@@ -168,6 +171,17 @@ def _check_form(stored: Any) -> None:
         raise InputError(f"{demand}; its 'parameters' and 'learnt' must be objects.")
     if any(not isinstance(entry, Mapping) or "value" not in entry for entry in stored["learnt"].values()):
         raise InputError(f"{demand}; each entry of its 'learnt' must have a 'value'.")
+
+
+def _notes(about: Any) -> dict[str, Any]:
+    """A copy of the free notes about a map, as JSON holds them."""
+    if not isinstance(about, Mapping) or not all(isinstance(key, str) for key in about):
+        raise InputError("about_", "must be a mapping with string keys", f"got {reprlib.repr(about)}")
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(dict(about), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as reason:
+        raise InputError("about_", "must hold only what JSON can", f"it does not: {reason}") from None
+    return copy
 
 
 def _check_names(where: str, found: set[str], known: set[str]) -> None:
