@@ -6,18 +6,36 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Generated data take as long as the machine lets them; a deadline would only test the machine. The quick run has the
-# same examples each time, so that a change is judged by what it changed; the thorough one has new ones.
+# A deadline would test the machine, not the code. The quick run draws the same examples each time, so that a change
+# is judged by what it changed; the full run, for the slow leg, draws more of them, and the thorough one new ones.
 settings.register_profile(
     "quick",
     deadline=None,
-    max_examples=30,
+    max_examples=12,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
+settings.register_profile("full", settings.get_profile("quick"), max_examples=60)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
+
+FAST_CASES = 32
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Keep the fast run fast: it takes some cases of a large grid, spread over the grid; the others are marked slow."""
+    grids = {}
+    for item in items:
+        if hasattr(item, "callspec"):
+            grids.setdefault((item.path, item.originalname), []).append(item)
+    for cases in grids.values():
+        for i, item in enumerate(cases):
+            # Multiples of the golden ratio spread evenly and, unlike every k-th case, meet every value of a parameter.
+            if i * GOLDEN % 1 >= FAST_CASES / len(cases):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
