@@ -154,11 +154,11 @@ def test_a_process_that_ignores_ctrl_c_goes_on(process, tmp_path):
 def test_an_interrupt_that_meets_a_callback_is_not_lost(tmp_path):
     code = """
 import signal, time, weakref
-from trueness.cli._interrupt import heeded, quietly
+from trueness.cli._interrupt import interruptible, end_on_interrupt
 class Thing: pass
-quietly()
+end_on_interrupt()
 try:
-    with heeded():
+    with interruptible():
         one = Thing()
         kept = weakref.ref(one, lambda _: signal.raise_signal(signal.SIGINT))
         del one

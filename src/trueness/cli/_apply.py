@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, warning
 from trueness.cli._options import data_options, plain_output_options
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_suffix, check_writable, write_with
+from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueness.cli._choice import Model
+    from trueness.cli._columns import Model
     from trueness.cli._source import Source
 
 __all__ = ["command"]
@@ -52,13 +52,13 @@ def command(files: tuple[str, ...], debug: bool, **options: Any) -> None:
         raise click.UsageError(
             f"apply takes one FILE, whose rows it writes again; got {len(files)}. Run it once for each."
         )
-    with refusing(debug):
+    with errors_as_messages(debug):
         _apply(files[0], **options)
 
 
 def _apply(file: str, *, path: str, name: str | None, missing: str, output: str | None, **asked: Any) -> None:
     from trueness.cli._append import appended
-    from trueness.cli._choice import choose_scores
+    from trueness.cli._columns import choose_scores
     from trueness.cli._packed import packed_into
     from trueness.cli._reading import Request, guessed, source_of
 
@@ -114,8 +114,7 @@ def _loaded(path: str) -> Any:
 def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str) -> "NDArray[Any]":
     import numpy as np
 
-    from trueness.cli._rows import heard
-    from trueness.cli._words import in_options
+    from trueness.cli._messages import in_options
 
     columns = source.read((), model.columns)
     values = [columns.numbers[name] for name in model.columns]
@@ -131,7 +130,7 @@ def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str)
         )
     found = np.full(p.shape, np.nan)
     try:
-        with heard() as warned:
+        with collect_warnings() as warned:
             if not gone.all():
                 found[~gone] = calibrator.predict(p[~gone])
     except InputError as reason:
@@ -140,7 +139,7 @@ def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str)
         said = re.sub(told, "the calibrator was fitted on probabilities", said)
         raise InputError(f"{source.name}: {said}") from reason
     for message in warned:
-        say(f"warning: {message}")
+        warning(f"{message}")
     return found
 
 

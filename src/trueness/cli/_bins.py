@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import trueness as tn
 from trueness._tally.rules import BinRule, as_rule
-from trueness.cli._words import in_options
+from trueness.cli._messages import in_options
 from trueness.errors import InputError
 
 __all__ = ["bin_rule", "in_words"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
 from trueness.cli._options import (
     bins_option,
     check_input,
@@ -14,8 +15,7 @@ from trueness.cli._options import (
     output_options,
     seed_option,
 )
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver, form_of
+from trueness.cli._writing import check_writable, deliver, form_of
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
     Exit code 0: compared, whatever came out. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_input(context, files, demo)
-    with refusing(debug):
+    with errors_as_messages(debug):
         _compare(files, **options)
 
 
@@ -90,10 +90,10 @@ def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, me
     if len(rows.choice.models) < 2:
         raise InputError(f"`--prob` must name two models or more to compare; got {rows.choice.models[0].name!r} alone.")
     for line in rows.said_dropped:
-        say(f"warning: {line}")
+        warning(f"{line}")
     if rows.weight_type == "importance" and settings["method"] == "influence":
         settings["weight_type"] = rows.weight_type
-        say(f"note: {IMPORTANCE}")
+        note(f"{IMPORTANCE}")
     deliver(_sheet(rows, list(_comparisons(rows, settings))), form, output)
 
 
@@ -118,11 +118,14 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
 def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Group", "Comparison"]]:
     import trueness as tn
     from trueness.cli._progress import progress
-    from trueness.cli._rows import heard
 
     compare: Any = tn.compare
     for group, part in rows.groups():
-        with part.about(*rows.choice.models, group=group), heard() as warned, progress("Drawing rows") as report:
+        with (
+            part.about(*rows.choice.models, group=group),
+            collect_warnings() as warned,
+            progress("Drawing rows") as report,
+        ):
             given = {model.name: part.arguments(model) for model in rows.choice.models}
             first = next(iter(given.values()))
             if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):
@@ -136,7 +139,7 @@ def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Grou
                 **first.rows,
             )
         for message in warned:
-            say(f"warning: {f'{group}: ' if str(group) else ''}{message}")
+            warning(f"{f'{group}: ' if str(group) else ''}{message}")
         yield group, found
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
 from trueness.cli._options import (
     check_input,
     data_options,
@@ -12,8 +13,7 @@ from trueness.cli._options import (
     plain_output_options,
     seed_option,
 )
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_suffix, check_writable, write
+from trueness.cli._writing import check_suffix, check_writable, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_input(context, files, demo)
-    with refusing(debug):
+    with errors_as_messages(debug):
         _fit(files, **options)
 
 
@@ -79,22 +79,21 @@ def _fit(
             f"`--prob` must name one model to fit a map for; got {', '.join(m.name for m in rows.choice.models)}."
         )
     for line in rows.said_dropped:
-        say(f"warning: {line}")
+        warning(f"{line}")
     _learn(made, rows)
     text = json.dumps(made.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if output is None or output == "-":
         click.echo(text, nl=False)
     else:
         write(output, text)
-        say(f"note: {type(made).__name__} fitted on {made.n_rows_:,} rows and written to {output}.")
+        note(f"{type(made).__name__} fitted on {made.n_rows_:,} rows and written to {output}.")
 
 
 def _learn(made: Any, rows: "Rows") -> None:
-    from trueness.cli._rows import heard
 
     (model,) = rows.choice.models
     try:
-        with rows.about(model), heard() as warned:
+        with rows.about(model), collect_warnings() as warned:
             given = rows.arguments(model)
             known = ("labels", "pos_label", "sample_weight")
             made.fit(given.y_prob, given.y_true, **{k: v for k, v in given.rows.items() if k in known})
@@ -106,10 +105,10 @@ def _learn(made: Any, rows: "Rows") -> None:
         said = said.replace("`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix", matrix)
         raise InputError(said) from reason
     if given.remark:
-        say(f"note: {given.remark}")
+        note(f"{given.remark}")
     for message in warned:
         told = message.replace("scheme='randomized' breaks", "`--set scheme=randomized` breaks")
-        say(f"warning: {told}")
+        warning(f"{told}")
 
 
 def _made(text: str) -> Any:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
 from trueness.cli._options import (
     Between,
     bins_option,
@@ -16,11 +17,10 @@ from trueness.cli._options import (
     seed_option,
     stream_option,
 )
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver, form_of
+from trueness.cli._writing import check_writable, deliver, form_of
 
 if TYPE_CHECKING:
-    from trueness.cli._choice import Choice, Model
+    from trueness.cli._columns import Choice, Model
     from trueness.cli._measurements import Sums
     from trueness.cli._reading import Opened
     from trueness.cli._rows import Group, Rows
@@ -72,7 +72,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
     for name in ("by", "cluster"):
         if options["stream"] and options[name]:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
-    with refusing(debug):
+    with errors_as_messages(debug):
         passed = _gate(files, **options)
     if not passed:
         context.exit(_FAILED)
@@ -135,37 +135,37 @@ def _together(settings: dict[str, Any], number: int) -> dict[str, Any]:
 
 def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
     import trueness as tn
-    from trueness.cli._rows import IMPORTANCE, heard
+    from trueness.cli._rows import IMPORTANCE
 
     for line in rows.said_dropped:
-        say(f"warning: {line}")
+        warning(f"{line}")
     if rows.weight_type == "importance":
         settings = settings | {"weight_type": rows.weight_type}
-        say(f"note: {IMPORTANCE}")
+        note(f"{IMPORTANCE}")
     groups = rows.groups()
     settings = _together(settings, len(groups) * len(rows.choice.models))
     interval: Any = tn.ece_interval
     for group, part in groups:
         for model in rows.choice.models:
-            with part.about(model, group=group), heard() as warned:
+            with part.about(model, group=group), collect_warnings() as warned:
                 given = part.arguments(model)
                 found = interval(given.y_true, given.y_prob, cluster=part.cluster, **settings, **given.rows)
             for message in warned:
-                say(f"warning: {', '.join(filter(None, [model.name, str(group)]))}: {message}")
+                warning(f"{', '.join(filter(None, [model.name, str(group)]))}: {message}")
             yield Finding(group, model.name, found, rows.is_matrix(model))
 
 
 def _streamed(opened: "Opened", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
     import trueness as tn
-    from trueness.cli._rows import Group, heard
+    from trueness.cli._rows import Group
     from trueness.cli._stream import MOST_CELLS, streamed
 
     if not asked:
-        say(f"note: {opened.source.name} is large and is read by stream; `--no-stream` reads it whole.")
+        note(f"{opened.source.name} is large and is read by stream; `--no-stream` reads it whole.")
     total = streamed(opened, _tally, settings["bins"] or tn.EqualWidth(_LATTICE))
     if total.binned:
-        say(
-            f"note: there are more than {MOST_CELLS:,} distinct scores. The limits are those of the analytic method, "
+        note(
+            f"there are more than {MOST_CELLS:,} distinct scores. The limits are those of the analytic method, "
             "in bins of equal width; `--no-stream` uses the usual one."
         )
     settings = _together(settings, len(total.sums))
@@ -176,10 +176,10 @@ def _streamed(opened: "Opened", settings: dict[str, Any], *, asked: bool) -> Ite
         if total.binned and settings["bins"] is None:
             # The usual n^0.4 as a power of two: only such bins can be made of the lattice.
             chosen |= {"bins": min(_LATTICE, 1 << round(0.4 * (t.n - 1).bit_length()))}
-        with opened.about(name), heard() as warned:
+        with opened.about(name), collect_warnings() as warned:
             found = interval(t, **chosen)
         for message in (*total.said, *warned):
-            say(f"warning: {name}: {message}")
+            warning(f"{name}: {message}")
         yield Finding(Group(), name, found, t.kind == "confidence")
 
 

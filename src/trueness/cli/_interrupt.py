@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["heeded", "quietly"]
+__all__ = ["end_on_interrupt", "interruptible"]
 
 _SOON = 0.01
 
 
-def quietly() -> None:
+def end_on_interrupt() -> None:
     """From here on, let Ctrl-C end the process without a word; only where nobody else listens to it.
 
     While modules are loaded, and while Python shuts down, there is nothing to clean up, and an exception may meet code
@@ -28,8 +28,8 @@ def quietly() -> None:
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
-    """Inside, Ctrl-C is a KeyboardInterrupt, also after :func:`quietly`."""
+def interruptible() -> Iterator[None]:
+    """Inside, Ctrl-C is a KeyboardInterrupt, also after :func:`end_on_interrupt`."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
         yield
         return

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Container, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trueness.cli._words import visible
+from trueness.cli._messages import visible
 
 __all__ = ["Form", "aligned", "decimals_for", "escaped", "exact", "finite", "number", "piped", "short", "wide"]
 

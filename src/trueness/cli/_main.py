@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from trueness import __version__
-from trueness.cli._interrupt import heeded
-from trueness.cli._say import refusing, say
+from trueness.cli._interrupt import interruptible
+from trueness.cli._messages import errors_as_messages, print_paragraph
 
 __all__ = ["main"]
 
 _VERBS = {
     "report": "_report",
     "measure": "_measure",
-    "test": "_testing",
+    "test": "_test",
     "compare": "_compare",
     "gate": "_gate",
     "tally": "_tally",
@@ -79,10 +79,10 @@ def _reads_sums(words: list[str]) -> bool:
 def _ended(debug: bool = False) -> Iterator[None]:
     """Ctrl-C ends with the code that shells give to it, a full disk in one line; neither with a traceback."""
     try:
-        with heeded(), refusing(debug):
+        with interruptible(), errors_as_messages(debug):
             yield
     except KeyboardInterrupt:
-        say("Interrupted.")
+        print_paragraph("Interrupted.")
         raise click.exceptions.Exit(_INTERRUPTED) from None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
 from trueness.cli._options import (
     bins_option,
     check_input,
@@ -16,8 +17,7 @@ from trueness.cli._options import (
     seed_option,
     stream_option,
 )
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, form_of, write
+from trueness.cli._writing import check_writable, form_of, write
 
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements, Options
@@ -65,7 +65,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["by"] and options["stream"]:
         raise click.UsageError("--by needs all rows at once; leave --stream out.")
-    with refusing(debug):
+    with errors_as_messages(debug):
         _measure(files, **options)
 
 
@@ -93,7 +93,7 @@ def _measure(
             rows = opened.rows().checked()
             if request.by:
                 for line in rows.said_dropped:
-                    say(f"warning: {line}")
+                    warning(f"{line}")
                 _by_group(measure_groups(rows, options), source, form, output)
                 return
             found = measure_all(rows, options)
@@ -105,20 +105,19 @@ def _streamed(opened: "Opened", options: "Options", *, asked: bool) -> "Measurem
     from dataclasses import replace
 
     from trueness.cli._measurements import measured, measurements, sums_of
-    from trueness.cli._rows import heard
     from trueness.cli._stream import MOST_CELLS, streamed
 
     if not asked:
-        say(f"note: {opened.source.name} is large and is read by stream; `--no-stream` reads it whole.")
+        note(f"{opened.source.name} is large and is read by stream; `--no-stream` reads it whole.")
     found = streamed(opened, lambda rows, model: sums_of(rows, model, options), options.bins)
     if found.binned:
-        say(
-            f"note: there are more than {MOST_CELLS:,} distinct scores. What needs each of them is left out: ACE, TCE, "
+        note(
+            f"there are more than {MOST_CELLS:,} distinct scores. What needs each of them is left out: ACE, TCE, "
             "smooth ECE, the parts of the Brier score, log loss, slope and intercept. `--no-stream` measures them."
         )
     models = []
     for model in found.choice.models:
-        with heard() as warned:
+        with collect_warnings() as warned:
             one = measured(model, found.sums[model.name], options)
         models.append(replace(one, warnings=(*found.said, *warned)))
     return measurements(found.choice, models, options, binned=found.binned)
@@ -126,7 +125,7 @@ def _streamed(opened: "Opened", options: "Options", *, asked: bool) -> "Measurem
 
 def _by_group(found: Sequence[tuple[Any, "Measurements"]], source: str, form: str | None, output: str | None) -> None:
     from trueness.cli._groups import sheet_of_groups
-    from trueness.cli._write import deliver
+    from trueness.cli._writing import deliver
 
     _remark(found)
     deliver(sheet_of_groups(found, source), form, output)
@@ -137,14 +136,14 @@ def _remark(every: Sequence[tuple[Any, "Measurements"]]) -> None:
     models = [
         (f"{model.name}, {group}" if str(group) else model.name, model) for group, f in every for model in f.models
     ]
-    for kind in ("remarks", "warnings"):
+    for kind, printed in (("remarks", note), ("warnings", warning)):
         said: dict[str, list[str]] = {}
         for name, model in models:
             for message in getattr(model, kind):
                 said.setdefault(message, []).append(name)
         for message, names in said.items():
             about = "" if len(names) == len(models) else f"{'; '.join(names)}: "
-            say(f"{kind[:-1].replace('remark', 'note')}: {about}{message}")
+            printed(f"{about}{message}")
 
 
 def _deliver(found: "Measurements", source: str, form: str | None, output: str | None) -> None:

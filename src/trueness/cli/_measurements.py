@@ -10,9 +10,10 @@ from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness.cli._bins import in_words
-from trueness.cli._choice import Choice, Model
+from trueness.cli._columns import Choice, Model
 from trueness.cli._layout import Form
-from trueness.cli._rows import Group, Rows, heard
+from trueness.cli._messages import collect_warnings
+from trueness.cli._rows import Group, Rows
 from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
 
@@ -102,7 +103,7 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     """Measure every model; an error says which file and column it is about."""
     found = []
     for model in rows.choice.models:
-        with rows.about(model, group=group), heard() as warned:
+        with rows.about(model, group=group), collect_warnings() as warned:
             one = measured(model, sums_of(rows, model, options), options)
         found.append(replace(one, warnings=(*rows.said_dropped, *warned)))
     return measurements(rows.choice, found, options)

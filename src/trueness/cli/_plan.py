@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import errors_as_messages, in_options
 from trueness.cli._options import output_options
-from trueness.cli._say import refusing
-from trueness.cli._words import in_options
-from trueness.cli._write import check_writable, deliver, form_of
+from trueness.cli._writing import check_writable, deliver, form_of
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def command(debug: bool, **options: Any) -> None:
     given = [options[name] is not None for name in ("n", "n_bins", "epsilon")]
     if sum(given) != 2:
         raise click.UsageError("Give two of --n, --bins and --epsilon; the third is what is planned.")
-    with refusing(debug):
+    with errors_as_messages(debug):
         _plan(**options)
 
 

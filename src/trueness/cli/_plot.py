@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
 from trueness.cli._options import Between, bins_option, check_input, data_options, plain_output_options, seed_option
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, write
+from trueness.cli._writing import check_writable, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
             raise click.UsageError(f"--{name} is not for --display {options['display']}.")
     if len(options["by"]) > 1:
         raise click.UsageError("A picture has room for one --by.")
-    with refusing(debug):
+    with errors_as_messages(debug):
         _plot(files, **options)
 
 
@@ -104,7 +104,7 @@ def _plot(files: tuple[str, ...], *, form: str | None, output: str | None, displ
         request = request.with_probs("p")
     rows = read_rows(request)
     for line in rows.said_dropped:
-        say(f"warning: {line}")
+        warning(f"{line}")
     made = _made(rows, display, settings)
     if chosen == "text":
         width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 72
@@ -132,7 +132,6 @@ def _form(form: str | None, output: str | None, display: str) -> str:
 
 
 def _made(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
-    from trueness.cli._rows import heard
 
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
@@ -141,7 +140,7 @@ def _made(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
     models = rows.choice.models
     if "one" in takes and len(models) > 1:
         raise InputError(f"`--display` {display} draws one model; `--prob` names {len(models)}.")
-    with rows.about(*models), heard() as warned:
+    with rows.about(*models), collect_warnings() as warned:
         given = {model.name: rows.arguments(model) for model in models}
         first = next(iter(given.values()))
         if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):
@@ -159,7 +158,7 @@ def _made(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
         else:
             found = cls.from_predictions(first.y_true, scores, **options, **first.rows)
     for message in (*filter(None, [first.remark]), *warned):
-        say(f"note: {message}")
+        note(f"{message}")
     return found
 
 

@@ -5,9 +5,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from trueness.cli._choice import Choice, choose
+from trueness.cli._columns import Choice, choose
+from trueness.cli._messages import note
 from trueness.cli._rows import Meaning, Rows
-from trueness.cli._say import say
 from trueness.cli._source import Columns, Source
 from trueness.errors import InputError
 
@@ -92,7 +92,7 @@ class Opened:
 
     def _say_how_many(self) -> None:
         if self.source.counts:
-            say(f"note: {self.source.counts}")
+            note(f"{self.source.counts}")
 
     @contextmanager
     def about(self, name: str) -> Iterator[None]:
@@ -157,7 +157,7 @@ def _choice(source: Source, request: Request, label: str | None = None, probs: S
 def guessed(guesses: Sequence[str]) -> None:
     """Say what was guessed."""
     if guesses:
-        say(f"note: {', '.join(guesses)}.")
+        note(f"{', '.join(guesses)}.")
 
 
 def _separator(asked: str | None) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
 from trueness.cli._options import (
     bins_option,
     check_input,
@@ -15,8 +16,7 @@ from trueness.cli._options import (
     plain_output_options,
     seed_option,
 )
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, form_of, write
+from trueness.cli._writing import check_writable, form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_input(context, files, demo)
-    with refusing(debug):
+    with errors_as_messages(debug):
         _report(files, **options)
 
 
@@ -94,19 +94,19 @@ def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **a
         return
     write(output, text)
     click.echo(found.verdict)
-    say(f"note: the report is in {output}.")
+    note(f"the report is in {output}.")
 
 
 def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
     import trueness as tn
     from trueness.cli._progress import progress
-    from trueness.cli._rows import dropped_in_words, heard
+    from trueness.cli._rows import dropped_in_words
 
     if len(rows.label) == 0:
         raise InputError(f"{rows.source} has no rows.")
     report: Any = tn.report
     rows = rows.alike()
-    with rows.about(*rows.choice.models), heard() as warned, progress("Writing the report") as tell:
+    with rows.about(*rows.choice.models), collect_warnings() as warned, progress("Writing the report") as tell:
         given = {model.name: rows.arguments(model) for model in rows.choice.models}
         first = next(iter(given.values()))
         if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):
@@ -122,9 +122,9 @@ def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
         )
     counts = found.to_dict()["rows"]
     for line in dropped_in_words(counts["dropped"], counts["given"]):
-        say(f"warning: {line}")
+        warning(f"{line}")
     for message in (*filter(None, [first.remark]), *warned):
-        say(f"note: {message}")
+        note(f"{message}")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._say import refusing, say
+from trueness.cli._messages import errors_as_messages, print_paragraph
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def command(names: tuple[str, ...], listed: bool, to: str | None, debug: bool, *
 
     Exit code 0: done. 2: the options are wrong or data are missing. 130: interrupted.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    with refusing(debug):
+    with errors_as_messages(debug):
         if listed:
             _list()
             return
@@ -82,10 +82,10 @@ def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | Non
         jobs = 1 if quick else os.cpu_count() or 1
     figures = find_spec("matplotlib") is not None
     if not figures:
-        say("Tables only, no figures: these need matplotlib (`pip install 'trueness[plot]'`).")
+        print_paragraph("Tables only, no figures: these need matplotlib (`pip install 'trueness[plot]'`).")
     for experiment in experiments:
         size = "at the small size" if quick else _time(experiment)
-        say(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.")
+        print_paragraph(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.")
         try:
             with progress(experiment.name) as bar:
                 record = conduct(
@@ -99,7 +99,9 @@ def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | Non
                     progress=bar,
                 )
         except KeyboardInterrupt:
-            say(f"What was done is kept in {str(Path(out) / 'pieces')!r}; the same command goes on from there.")
+            print_paragraph(
+                f"Finished pieces are in {str(Path(out) / 'pieces')!r}; the same command goes on from there."
+            )
             raise
         _tell(record, Path(out))
 
@@ -117,7 +119,7 @@ def _chosen(names: tuple[str, ...]) -> list["Experiment"]:
         for known in [name] if name in EXPERIMENTS else several:
             lacking = absent(EXPERIMENTS[known].needs)
             if lacking and known != name:
-                say(f"{known} is left out: it needs {', '.join(lacking)} in the folder that TRUENESS_DATA names.")
+                print_paragraph(f"{known} is left out: it needs {', '.join(lacking)} in the folder TRUENESS_DATA.")
             else:
                 wanted.add(known)
     return [experiment for known, experiment in EXPERIMENTS.items() if known in wanted]
@@ -133,7 +135,7 @@ def _tell(record: "Record", out: Path) -> None:
 
 
 def _write_page(out: str, to: str) -> None:
-    from trueness.cli._write import check_writable, write
+    from trueness.cli._writing import check_writable, write
     from trueness.reproduce import page
 
     check_writable(to)

@@ -1,7 +1,6 @@
 """The rows that a verb works on: columns, which of them is what, and what was said of their meaning."""
 
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness.cli._choice import Choice, Model
+from trueness.cli._columns import Choice, Model
+from trueness.cli._messages import in_options
 from trueness.cli._source import Columns
-from trueness.cli._words import in_options
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError
 from trueness.typing import RowOptions
 
-__all__ = ["IMPORTANCE", "Arguments", "Group", "Meaning", "Rows", "dropped_in_words", "heard"]
+__all__ = ["IMPORTANCE", "Arguments", "Group", "Meaning", "Rows", "dropped_in_words"]
 
 
 @dataclass(frozen=True)
@@ -221,20 +220,6 @@ IMPORTANCE = "Weights are not whole numbers: they are taken to say how much a ro
 def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:
     """How many of the rows were left out, if any."""
     return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
-
-
-@contextmanager
-def heard() -> Iterator[list[str]]:
-    """The library's warnings, each once; others go on to whoever listens."""
-    messages: list[str] = []
-    with warnings.catch_warnings(record=True) as all_of_them:
-        warnings.simplefilter("always", TruenessWarning)
-        yield messages
-    for w in all_of_them:
-        if not issubclass(w.category, TruenessWarning):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-        elif (text := in_options(str(w.message))) not in messages:
-            messages.append(text)
 
 
 def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness import __version__
 from trueness.cli._layout import Form, aligned, decimals_for, escaped, exact, finite, number, piped, short
-from trueness.cli._words import visible
+from trueness.cli._messages import visible
 
 __all__ = ["Column", "Sheet", "rendered", "stamped"]
 

@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeAlias
 from trueness import __version__
 from trueness.cli._layout import aligned, decimals_for, escaped, exact, finite, number, piped, short, wide
 from trueness.cli._measurements import Measured, Measurements, Quantity
-from trueness.cli._words import visible
+from trueness.cli._messages import visible
 from trueness.results import BinTable
 
 __all__ = ["Format", "footer", "model_entry", "rendered", "show"]

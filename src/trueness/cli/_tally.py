@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import errors_as_messages, note, warning
 from trueness.cli._options import Between, data_options, plain_output_options
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable
+from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(context: click.Context, /, files: tuple[str, ...], output: str | Non
     sums = any(name.endswith(".tally") for name in files)
     if sums:
         _refuse_row_options(context)
-    with refusing(debug):
+    with errors_as_messages(debug):
         from trueness.cli._together import named_files
 
         if output is None or output == "-":
@@ -98,7 +98,7 @@ def _add_sums(files: tuple[str, ...], output: str) -> None:
     total = added(read_sums(files))
     total.position = None
     total.save(output)
-    say(f"note: the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
+    note(f"the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
 
 
 def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: float, **asked: Any) -> None:
@@ -156,7 +156,7 @@ class _Work:
         import trueness as tn
 
         if not self.partial.exists():
-            say(f"note: there is no {self.partial}; starting from the first row.")
+            note(f"there is no {self.partial}; starting from the first row.")
             return
         if any(size is None for _, size, _ in self.inputs):
             raise InputError("`--resume` needs files; standard input cannot be read again.")
@@ -174,7 +174,7 @@ class _Work:
                 "the same, remove it, or leave `--resume` out."
             )
         self.file, self.rows, self.dropped = position["file"], position["rows"], position["dropped"]
-        say(f"note: going on after row {self.rows:,} of {self.inputs[self.file][0]}.")
+        note(f"going on after row {self.rows:,} of {self.inputs[self.file][0]}.")
 
     def add(self, number: int, stack: ExitStack, request: "Request") -> None:
         """Add the rows of one file that were not added before."""
@@ -216,7 +216,7 @@ class _Work:
             if self.seen is None:
                 self.seen = _made(self.bins, self.kind, by, options, rows)
                 if given.remark:
-                    say(f"note: {given.remark}")
+                    note(f"{given.remark}")
             group = None if by is None else as_texts(rows.columns.groups[by])
             self.seen.update(given.y_true, given.y_prob, sample_weight=weight, group=group, position=self._position())
         if time.monotonic() - self.saved >= self.every:
@@ -249,11 +249,11 @@ class _Work:
         if self.seen is None or self.seen.n == 0:
             raise InputError(f"{self.inputs[0][0]} {self._why_none()}")
         for line in dropped_in_words(self.dropped, self.seen.n + self.dropped):
-            say(f"warning: {line}")
+            warning(f"{line}")
         self.seen.position = None
         self.seen.save(self.output)
         self.partial.unlink(missing_ok=True)
-        say(f"note: the sums of {self.seen.n:,} rows are in {self.output}.")
+        note(f"the sums of {self.seen.n:,} rows are in {self.output}.")
 
     def _why_none(self) -> str:
         if self.seen is not None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, note
 from trueness.cli._options import bins_option, level_option, output_options, plain_output_options
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver, form_of, write
+from trueness.cli._writing import check_writable, deliver, form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def measure(
       trueness measure monday.tally tuesday.tally
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    with refusing(debug):
+    with errors_as_messages(debug):
         from trueness.cli._tally_each import each_sheet
 
         said = _said(bins)
@@ -73,7 +73,7 @@ def measure(
 @plain_output_options
 def report(files: tuple[str, ...], form: str | None, output: str | None, debug: bool, **asked: Any) -> None:
     """Write one page about the rows that were added up in .tally files: what sums can say, and what they cannot."""
-    with refusing(debug):
+    with errors_as_messages(debug):
         from trueness.cli._tally_each import each_sheet
         from trueness.cli._tally_page import page
         from trueness.cli._tally_verdict import verdict_of
@@ -93,7 +93,7 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
             click.echo(text, nl=not text.endswith("\n"))
             return
         write(output, text)
-        say(f"note: the report is in {output}.")
+        note(f"the report is in {output}.")
 
 
 def _said(bins: str | None) -> "BinRule | None":
@@ -162,10 +162,9 @@ def _notes(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> list[
 
 def _bin_sheet(found: "Accumulator", rule: "BinRule", level: float) -> "Sheet":
     import trueness as tn
-    from trueness.cli._rows import heard
     from trueness.cli._sheet import Column, Sheet, stamped
 
-    with heard():  # the measures have said it
+    with collect_warnings():  # the measures have said it
         table = tn.bin_table(found.total, bins=rule, level=level).to_dict()
     keys = ("low_edge", "high_edge", "n", "score", "rate", "low", "high", "gap")
     rows = [dict(zip(keys, line, strict=True)) for line in zip(*(table[key] for key in keys), strict=True)]

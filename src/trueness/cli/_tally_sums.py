@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from trueness.cli._say import say
+from trueness.cli._messages import warning
 from trueness.cli._together import named_files
 from trueness.errors import InputError
 
@@ -52,7 +52,7 @@ def _read(name: str) -> "Accumulator":
 def _warn_of_copies(sums: Sequence[Sums]) -> None:
     for (first, one), (second, two) in combinations(sums, 2):
         if 0 < one.n == two.n and one.groups == two.groups:
-            say(f"warning: {first} and {second} hold the very same sums. If one is a copy, its rows are counted twice.")
+            warning(f"{first} and {second} hold the very same sums. If one is a copy, its rows are counted twice.")
 
 
 def added(sums: Sequence[Sums]) -> "Accumulator":
@@ -61,7 +61,7 @@ def added(sums: Sequence[Sums]) -> "Accumulator":
     for one in sums:
         others = [other for other in sums if other is not one]
         if len(sums) > 2 and 0 < 2 * one.found.n == total.n and one.found.groups == _total(others).groups:
-            say(f"warning: {one.name} holds the very sums of all others together; their rows are counted twice.")
+            warning(f"{one.name} holds the very sums of all others together; their rows are counted twice.")
     return total
 
 

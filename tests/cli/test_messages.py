@@ -2,7 +2,7 @@
 
 import pytest
 
-from trueness.cli._words import in_options, visible
+from trueness.cli._messages import in_options, visible
 
 
 @pytest.mark.parametrize(

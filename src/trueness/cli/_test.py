@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trueness.cli._messages import collect_warnings, errors_as_messages, warning
 from trueness.cli._options import (
     bins_option,
     check_input,
@@ -13,8 +14,7 @@ from trueness.cli._options import (
     output_options,
     seed_option,
 )
-from trueness.cli._say import refusing, say
-from trueness.cli._write import check_writable, deliver, form_of
+from trueness.cli._writing import check_writable, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
@@ -66,7 +66,7 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
     Exit code 0: tested, whatever came out; `trueness gate` is what fails. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_input(context, files, demo)
-    with refusing(debug):
+    with errors_as_messages(debug):
         _test(files, **options)
 
 
@@ -90,7 +90,7 @@ def _test(
             own["seed"] = asked["seed"]
     rows = read_rows(Request.taken_from({"files": files, **asked}))
     for line in rows.said_dropped:
-        say(f"warning: {line}")
+        warning(f"{line}")
     found = list(_findings(rows, settings))
     _adjust(found)
     deliver(_sheet(rows, found), form, output)
@@ -108,17 +108,16 @@ def _settings(method: str, methods: Sequence[str], given: dict[str, Any]) -> dic
 def _findings(rows: "Rows", settings: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     import trueness as tn
     from trueness.cli._groups import group_entry
-    from trueness.cli._rows import heard
 
     for group, part in rows.groups():
         for model in rows.choice.models:
             for method, own in settings.items():
-                with part.about(model, group=group), heard() as warned:
+                with part.about(model, group=group), collect_warnings() as warned:
                     given = part.arguments(model)
                     test: Any = tn.calibration_test
                     found = test(given.y_true, given.y_prob, method=method, cluster=part.cluster, **own, **given.rows)
                 for message in warned:
-                    say(f"warning: {', '.join(filter(None, [model.name, str(group)]))}: {message}")
+                    warning(f"{', '.join(filter(None, [model.name, str(group)]))}: {message}")
                 yield {**group_entry(group), "model": model.name, **found.to_dict()}
 
 

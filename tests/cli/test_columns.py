@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trueness.cli._choice import choose
+from trueness.cli._columns import choose
 from trueness.errors import InputError
 
 
