@@ -45,10 +45,27 @@ class Place:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A way out that depends on who is asked.
+    """A way out that other front ends word differently.
 
-    `text` is the sentence for a caller of the library. Others (the command line, a calibrator, a tensor metric) have
-    their own sentence for each `name`, with `value` filled in, and fall back on `text`.
+    `text` is the sentence for a caller of the library. The command line, the calibrators and the tensor metrics may
+    have their own sentence for each `name`, with `value` filled in (``{value}``, ``{value!r}``); else they use `text`.
+
+    ==================  ====================================================================  =========================
+    name                when                                                                  value
+    ==================  ====================================================================  =========================
+    ``drop-missing``    labels, scores or weights are missing; the rows could be left out     None
+    ``clip``            scores leave [0, 1] by so little that it may be rounding              tolerance, such as "3e-16"
+    ``sum-tolerance``   rows miss the sum 1 by so little that it may be rounding              tolerance, such as "2e-05"
+    ``divide-rows``     rows look like counts or shares that do not sum to 1                  None
+    ``from-logits``     scores look like logits                                               None
+    ``percent``         scores look like percentages                                          None
+    ``swapped``         labels and scores were passed in the wrong order                      None
+    ``pos-label``       two labels (or one) that are not 0/1; one of them is the event        the likely event
+    ``labels-order``    class labels are not codes; their column order must be stated         list of labels, or None
+    ``matrix``          several classes with a vector of scores                               None
+    ``column-stack``    a matrix of two columns is needed, a vector of scores was passed      None
+    ``rescale-weights`` the largest weight is too large or too small to be squared            None
+    ==================  ====================================================================  =========================
     """
 
     name: str

@@ -143,7 +143,7 @@ def test_sample_weight_can_be_routed_and_nothing_else():
     [
         ([0, 1, 1], [0.1, 0.2, 0.3], r"seem swapped. Scores come first here: fit\(y_prob, y_true\)\.$"),
         ([0.1, float("nan")], [0, 1], r"the first at row 1\. Leave such rows out first\.$"),
-        ([0.1, 0.2], [0, float("nan")], r"the first is row 1\. Leave such rows out first\.$"),
+        ([0.1, 0.2], [0, float("nan")], r"the first at row 1\. Leave such rows out first\.$"),
         ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\. These look like logits: `TemperatureScaling"),
         ([0.5, 1.0000001], [0, 1], r"`np.clip\(y_prob, 0, 1\)` moves them back\.$"),
         ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),

@@ -10,10 +10,22 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness.errors import InputError
+from trueness.errors import InputError, Place, Remedy
 from trueness.typing import Bools, Ints
 
-__all__ = ["Column", "are", "by_row", "column", "is_missing", "numbers_of", "refuse_missing", "row_number"]
+__all__ = [
+    "DROP_MISSING",
+    "Column",
+    "are",
+    "by_row",
+    "column",
+    "first_place",
+    "is_missing",
+    "numbers_of",
+    "refuse_missing",
+]
+
+DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
 
 # Containers that narwhals reads; each is recognised by the packages its type derives from, so
 # that none of them is imported here.
@@ -51,14 +63,14 @@ def column(given: Any, name: str) -> Column:
 
 def _way_out(given: Any, name: str) -> str:
     if isinstance(given, numbers.Number):
-        return f" One row is a list of one: `[{given!r}]`."
+        return f"One row is a list of one: `[{given!r}]`."
     if isinstance(given, set | frozenset):
-        return " A set has no order, so its entries belong to no row."
+        return "A set has no order, so its entries belong to no row."
     if hasattr(given, "toarray"):
-        return f" Use `{name}.toarray()`."
+        return f"Use `{name}.toarray()`."
     if isinstance(given, dict):
-        return f" Use `list({name}.values())`."
-    return f" Use `list({name})`." if hasattr(given, "__iter__") and not isinstance(given, _TEXT) else ""
+        return f"Use `list({name}.values())`."
+    return f"Use `list({name})`." if hasattr(given, "__iter__") and not isinstance(given, _TEXT) else ""
 
 
 def _from_numpy(array: NDArray[Any]) -> Column:
@@ -105,7 +117,8 @@ def _as_array(given: Any, name: str) -> NDArray[Any]:
         return np.asarray(given)
     except (ValueError, TypeError, RuntimeError, OverflowError) as reason:
         _refuse_ragged(given, name)
-        raise InputError(f"`{name}` must be an array of numbers or labels; NumPy cannot make one: {reason}") from reason
+        got = f"NumPy cannot make one: {str(reason).rstrip('.')}"
+        raise InputError(name, "must be an array of numbers or labels", got) from reason
 
 
 def _refuse_ragged(given: Any, name: str) -> None:
@@ -114,9 +127,8 @@ def _refuse_ragged(given: Any, name: str) -> None:
     lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in given]
     at = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if at is not None:
-        raise InputError(
-            name, "must have rows of equal length", f"row 0 has length {lengths[0]} and row {at} length {lengths[at]}"
-        )
+        got = f"the first row has length {lengths[0]}, another has length {lengths[at]}"
+        raise InputError(name, "must have rows of equal length", got, place=Place(at))
 
 
 def _from_frame(given: Any, name: str) -> Column:
@@ -191,9 +203,9 @@ def refuse_missing(name: str, missing: Bools) -> NoReturn:
     raise InputError(
         name,
         "must not have missing values",
-        f"{count:,} of {missing.size:,} rows {('have' if count > 1 else 'has')} one, the first is row "
-        f"{int(np.argmax(missing))}",
-        remedy='`missing="drop"` leaves such rows out.',
+        f"{count:,} of {missing.size:,} rows {('have' if count > 1 else 'has')} one, the first",
+        place=first_place(missing),
+        remedy=DROP_MISSING,
     )
 
 
@@ -225,16 +237,16 @@ def _as_float(entry: Any) -> float:
 
 
 def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
-    where = f"row {at[0]}" if len(at) == 1 else f"row {at[0]}, column {at[1]}"
     rows = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
-    hint = " Stack the rows into a matrix (`np.stack`)." if rows else ""
-    what = f"{_a(type(entry).__name__)}, {reprlib.repr(entry)},"
-    raise InputError(name, "must hold numbers", f"got {what} at {where}", remedy=hint)
+    hint = "Stack the rows into a matrix (`np.stack`)." if rows else ""
+    got = f"got {_a(type(entry).__name__)}, {reprlib.repr(entry)},"
+    raise InputError(name, "must hold numbers", got, place=Place(*map(int, at)), remedy=hint)
 
 
-def row_number(at: Any, rows: Ints | None) -> int:
-    """The number that a row has for its user; `rows` are those of the rows that are left, if some were dropped."""
-    return int(at) if rows is None else int(rows[at])
+def first_place(bad: Bools, rows: Ints | None = None) -> Place:
+    """Where the first bad value is; `rows` are the user's row numbers, if some rows were dropped."""
+    row, *column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    return Place(int(row) if rows is None else int(rows[row]), *map(int, column))
 
 
 def are(count: int) -> str:

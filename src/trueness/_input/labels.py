@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, are, column, is_missing, refuse_missing, row_number
+from trueness._input.columns import Column, are, column, first_place, is_missing, refuse_missing
 from trueness._input.scores import shown
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Ints
 
 __all__ = ["binary_labels", "checked_order", "class_labels", "explain_labels", "labels_missing", "refuse_swapped"]
 
 NAME = "y_true"
+SWAPPED = Remedy("swapped", "Labels come first.")
+_NEED_MATRIX = Remedy("matrix", "Several classes need a matrix of scores, one column per class.")
 _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | np.bool_}
 
 
@@ -46,15 +48,9 @@ def binary_labels(
     if values.size == 0:
         return np.zeros(0, dtype=np.uint8)
     found = _distinct(values)
-    several = "" if len(found) < 3 else " Several classes need a matrix of scores, one column per class."
-    raise InputError(
-        NAME,
-        "must be 0 or 1",
-        f"it holds {_kind_of(values)} ({_listed(found)})",
-        remedy=(
-            f"With a vector of scores, say which of them the scores are about: `pos_label={found[-1]!r}`.{several}"
-        ),
-    )
+    text = f"With a vector of scores, say which of them the scores are about: `pos_label={found[-1]!r}`."
+    remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
+    raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({_listed(found)})", remedy=remedy)
 
 
 def _two(labels: Sequence[Any], pos_label: Any) -> list[Any]:
@@ -89,7 +85,7 @@ def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
             NAME,
             "must hold two values when the scores are a vector",
             f"got {len(found):,} ({_listed(found)})",
-            remedy="Several classes need a matrix of scores, one column per class.",
+            remedy=_NEED_MATRIX,
         )
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
@@ -126,7 +122,7 @@ def class_labels(
             NAME,
             "must have one distinct value per column of `y_prob`",
             f"got {len(found):,} ({_listed(found)}) for {n_classes} columns",
-            remedy="`labels=` names the columns in order.",
+            remedy=Remedy("labels-order", "`labels=` names the columns in order."),
         )
     return _encoded(values, found, rows), tuple(found)
 
@@ -151,7 +147,11 @@ def _refuse_permuted_codes(names: tuple[Any, ...] | None) -> None:
             "y_prob",
             "must have the columns of class codes in order",
             f"they are named {order}",
-            remedy=f"Say `labels=[{order}]` to go by the names, or pass the frame's `.to_numpy()` to go by place.",
+            remedy=Remedy(
+                "labels-order",
+                f"Say `labels=[{order}]` to go by the names, or pass the frame's `.to_numpy()` to go by place.",
+                list(names or ()),
+            ),
         )
 
 
@@ -160,15 +160,16 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
     if bad.any():
-        at, count = int(np.argmax(bad)), int(bad.sum())
         found = _distinct(values)
-        hint = f"`labels=[{_listed(found)}]`" if len(found) == n_classes else "`labels=` with their names"
+        fits = len(found) == n_classes
+        hint = f"`labels=[{_listed(found)}]`" if fits else "`labels=` with their names"
+        text = f"Other labels are named in column order: {hint}."
         raise InputError(
             NAME,
             f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`",
-            f"{count:,} of {values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} "
-            f"at row {row_number(at, rows)}",
-            remedy=f"Other labels are named in column order: {hint}.",
+            _first_bad_label(values, bad),
+            place=first_place(bad, rows),
+            remedy=Remedy("labels-order", text, found if fits else None),
         )
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
 
@@ -183,23 +184,21 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     if not bad.any():
         return
     refuse_swapped(y, p)
-    at, count = int(np.argmax(bad)), int(bad.sum())
     found = _distinct(y)
+    remedy: Remedy | str = _NEED_MATRIX
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        hint = "Labels say what happened, not how likely it was."
+        remedy = "Labels say what happened, not how likely it was."
     elif len(found) == 2:
-        hint = f"Say which value is the event: `pos_label={found[1]}`."
+        remedy = Remedy("pos-label", f"Say which value is the event: `pos_label={found[1]}`.", found[1])
     elif len(found) == 1:
-        hint = f"Say what it means: `pos_label={found[0]}`, or `labels=[…]` with the event last."
-    else:
-        hint = "Several classes need a matrix of scores, one column per class."
-    raise InputError(
-        NAME,
-        "must be 0 or 1",
-        f"{count:,} of {y.size:,} labels {are(count)} not, the first is {_plainly(y[at])} at row "
-        f"{row_number(at, rows)}",
-        remedy=hint,
-    )
+        text = f"Say what it means: `pos_label={found[0]}`, or `labels=[…]` with the event last."
+        remedy = Remedy("pos-label", text, found[0])
+    raise InputError(NAME, "must be 0 or 1", _first_bad_label(y, bad), place=first_place(bad, rows), remedy=remedy)
+
+
+def _first_bad_label(y: NDArray[Any], bad: Bools) -> str:
+    count = int(bad.sum())
+    return f"{count:,} of {y.size:,} labels {are(count)} not, the first is {_plainly(y[np.argmax(bad)])}"
 
 
 def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
@@ -210,9 +209,8 @@ def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
         return
     whole = p.dtype.kind in "biuf" and bool((p == np.floor(p)).all())
     if whole or p.dtype.kind in "US" or isinstance(p[0], str):
-        raise InputError(
-            NAME, "looks like scores and `y_prob` like labels: the arguments seem swapped", remedy="Labels come first."
-        )
+        demand = "looks like scores and `y_prob` like labels: the arguments seem swapped"
+        raise InputError(NAME, demand, remedy=SWAPPED)
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
@@ -245,15 +243,15 @@ def _distinct(values: NDArray[Any]) -> list[Any]:
 
 def checked_order(labels: Sequence[Any]) -> list[Any]:
     """`labels` as a list of different names."""
-    demand = "`labels` must be a list of the classes in column order"
+    demand = "must be a list of the classes in column order"
     if isinstance(labels, str | bytes | Set | Mapping) or not hasattr(labels, "__len__"):
-        raise InputError(f"{demand}; got {reprlib.repr(labels)}.")
+        raise InputError("labels", demand, f"got {reprlib.repr(labels)}")
     given = column(labels, "labels")
     if given.values.ndim != 1:
-        raise InputError(f"{demand}; got shape {given.values.shape}.")
+        raise InputError("labels", demand, f"got shape {given.values.shape}")
     order: list[Any] = given.values.tolist()
     if given.missing is not None or any(is_missing(v) for v in order):
-        raise InputError(f"{demand}; got {_listed(order)}, of which one is missing.")
+        raise InputError("labels", demand, f"got {_listed(order)}, of which one is missing")
     if len(set(order)) != len(order):
         raise InputError("labels", "must name each class once", f"got {_listed(order)}")
     return order
@@ -268,13 +266,8 @@ def _encoded(values: NDArray[Any], order: list[Any], rows: Ints | None, source: 
         codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[inverse.ravel()]
     bad = codes < 0
     if bad.any():
-        at, count = int(np.argmax(bad)), int(bad.sum())
-        raise InputError(
-            NAME,
-            f"must hold values named in {source} ({_listed(order)})",
-            f"{count:,} of {values.size:,} labels {are(count)} not, the first is {_plainly(values[at])} "
-            f"at row {row_number(at, rows)}",
-        )
+        demand = f"must hold values named in {source} ({_listed(order)})"
+        raise InputError(NAME, demand, _first_bad_label(values, bad), place=first_place(bad, rows))
     return np.asarray(codes)
 
 

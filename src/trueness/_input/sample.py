@@ -114,7 +114,7 @@ def accept(
         refuse_swapped(given_y.values, given_p.values)
     _check_shapes(given_y.values, given_p.values)
     if given_y.values.shape[0] == 0 and not allow_empty:
-        raise InputError("`y_true` and `y_prob` must have at least one row; both are empty.")
+        raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
     given_p = numeric(given_p, "y_prob")
     given_w = None if sample_weight is None else row_weights(sample_weight, given_p.values.shape[0])
     read = told or given_p.values.ndim == 2  # labels that are read before the pass over the rows
@@ -150,18 +150,16 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
     if y.ndim != 1:
         hint = ""
         if y.ndim == 2:
-            one_hot = " `np.argmax(y_true, axis=1)` turns one-hot rows into labels."
-            hint = " `np.ravel(y_true)` makes a vector of it." if 1 in y.shape else one_hot
+            one_hot = "`np.argmax(y_true, axis=1)` turns one-hot rows into labels."
+            hint = "`np.ravel(y_true)` makes a vector of it." if 1 in y.shape else one_hot
         raise InputError("y_true", "must have one dimension", f"got {y.ndim} (shape {y.shape})", remedy=hint)
     if p.ndim not in (1, 2):
         raise InputError("y_prob", "must have one or two dimensions", f"got {p.ndim} (shape {p.shape})")
     if y.shape[0] != p.shape[0]:
         what = "scores" if p.ndim == 1 else "rows of scores"
-        hint = " Transpose `y_prob` if it has a row per class." if p.shape[0] < p.shape[-1] == y.shape[0] else ""
-        raise InputError(
-            f"`y_true` and `y_prob` must have one entry per row; got {y.shape[0]:,} labels and "
-            f"{p.shape[0]:,} {what}.{hint}"
-        )
+        hint = "Transpose `y_prob` if it has a row per class." if p.shape[0] < p.shape[-1] == y.shape[0] else ""
+        got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} {what}"
+        raise InputError("", "`y_true` and `y_prob` must have one entry per row", got, remedy=hint)
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(
             "y_prob",
@@ -183,7 +181,8 @@ def _without_missing(
     if gone is None:
         return y, p, w, None
     if gone.all() and not allow_none:
-        raise InputError(f"`y_true` and `y_prob` must have at least one complete row; all {gone.size:,} miss a value.")
+        demand = "`y_true` and `y_prob` must have at least one complete row"
+        raise InputError("", demand, f"all {gone.size:,} miss a value")
     keep = ~gone
     kept_w = None if w is None else Column(w.values[keep])
     return Column(y.values[keep]), Column(p.values[keep], None, p.names), kept_w, np.flatnonzero(keep)
@@ -219,6 +218,8 @@ def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
             continue
         if a.isin(b).all() and b.isin(a).all():
             raise InputError(
-                f"`y_true` and `{name}` have the same index in a different order; rows are paired by position. "
-                f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`."
+                "",
+                f"`y_true` and `{name}` have the same index in a different order",
+                "rows are paired by position",
+                remedy=f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`.",
             )

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, are, numbers_of, row_number
-from trueness.errors import InputError
+from trueness._input.columns import DROP_MISSING, Column, are, first_place, numbers_of
+from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
 __all__ = [
@@ -87,14 +87,13 @@ def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) ->
     bad = np.isposinf(logits)
     if bad.any():
         count = int(bad.sum())
-        raise InputError(
-            f"`{name}` as logits must be below +inf; {count:,} of {logits.size:,} {are(count)} not, "
-            f"the first {_where(bad, rows)}."
-        )
+        got = f"{count:,} of {logits.size:,} {are(count)} not, the first"
+        raise InputError(name, "as logits must be below +inf", got, place=first_place(bad, rows))
     none = np.isneginf(logits.max(axis=1))
     if none.any():
-        row = row_number(np.flatnonzero(none)[0], rows)
-        raise InputError(f"`{name}` as logits must have a finite entry in every row; row {row} has none.")
+        count = int(none.sum())
+        got = f"{count:,} of {none.size:,} rows {'have' if count > 1 else 'has'} none, the first"
+        raise InputError(name, "as logits must have a finite entry in every row", got, place=first_place(none, rows))
 
 
 def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) -> None:
@@ -113,8 +112,9 @@ def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoR
     raise InputError(
         name,
         "must not have missing values",
-        f"{count:,} of {values.size:,} {are(count)} nan, the first {_where(bad, rows)}",
-        remedy='`missing="drop"` leaves such rows out.',
+        f"{count:,} of {values.size:,} {are(count)} nan, the first",
+        place=first_place(bad, rows),
+        remedy=DROP_MISSING,
     )
 
 
@@ -124,29 +124,31 @@ def _refuse_range(values: NDArray[Any], outside: Bools, name: str, rows: Ints | 
     raise InputError(
         name,
         "must lie in [0, 1]",
-        f"{count:,} of {values.size:,} values {('do' if count > 1 else 'does')} not, the first is "
-        f"{shown(first)} {_where(outside, rows)}",
+        f"{count:,} of {values.size:,} values {('do' if count > 1 else 'does')} not, the first is {shown(first)}",
+        place=first_place(outside, rows),
         remedy=_suggestion(values),
     )
 
 
-def _suggestion(values: NDArray[Any]) -> str:
+def _suggestion(values: NDArray[Any]) -> Remedy | str:
+    """What values outside [0, 1] look like, and what to do then."""
     low, high = float(values.min()), float(values.max())
     excess = max(-low, high - 1)
     if excess <= _SLIP:
-        return f" The largest excess is {excess:.3g}; `clip_tolerance={_round_up(excess)}` allows it."
+        enough = _round_up(excess)
+        return Remedy("clip", f"The largest excess is {excess:.3g}; `clip_tolerance={enough}` allows it.", enough)
     whole = bool((values == np.floor(values)).all())
     if low < 0:
         if whole and values.ndim == 1 and high < 10:
-            return " These look like labels, not scores."
-        return " These look like logits: say `from_logits=True` if they are."
+            return "These look like labels, not scores."
+        return Remedy("from-logits", "These look like logits: say `from_logits=True` if they are.")
     if not np.isfinite(high):
         return ""
     if values.ndim == 2 and not np.allclose(values.sum(axis=1, dtype=np.float64), 100, atol=1):
-        return " Divide each row by its sum if they are counts or other shares."
+        return Remedy("divide-rows", "Divide each row by its sum if they are counts or other shares.")
     if whole and values.ndim == 1 and high < 10:
-        return " These look like labels, not scores; if they are percentages, divide them by 100."
-    return " These look like percentages: divide them by 100." if 1.5 < high <= 100 else ""
+        return Remedy("percent", "These look like labels, not scores; if they are percentages, divide them by 100.")
+    return Remedy("percent", "These look like percentages: divide them by 100.") if 1.5 < high <= 100 else ""
 
 
 def _round_up(excess: float) -> str:
@@ -165,16 +167,18 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
     bad = off > tolerance
     if not bad.any():  # the pass adds in another order, and this row is at the very limit
         bad = off == off.max()
-    row, largest = int(np.argmax(bad)), float(off.max())
-    way_out = (
-        f"The largest difference is {largest:.3g}; `sum_tolerance={_round_up(max(largest, 1e-15))}` allows it."
-        if largest <= 10 * _SLIP
-        else "Divide each row by its sum if its entries are shares of the whole."
-    )
+    count, largest = int(bad.sum()), float(off.max())
+    remedy = Remedy("divide-rows", "Divide each row by its sum if its entries are shares of the whole.")
+    if largest <= 10 * _SLIP:
+        enough = _round_up(max(largest, 1e-15))
+        text = f"The largest difference is {largest:.3g}; `sum_tolerance={enough}` allows it."
+        remedy = Remedy("sum-tolerance", text, enough)
     raise InputError(
-        f"Rows of `{name}` must sum to 1 within {tolerance:g}; {int(bad.sum()):,} of {bad.size:,} "
-        f"{'do' if bad.sum() > 1 else 'does'} not, the first is row {row_number(row, rows)}, "
-        f"which sums to {shown(total[row])}. {way_out}"
+        "",
+        f"Rows of `{name}` must sum to 1 within {tolerance:g}",
+        f"{count:,} of {bad.size:,} {'do' if count > 1 else 'does'} not, the first sums to {shown(total[bad][0])}",
+        place=first_place(bad, rows),
+        remedy=remedy,
     )
 
 
@@ -182,9 +186,3 @@ def shown(value: Any) -> str:
     """A number as a message shows it: short, but never rounded onto the limit it breaks."""
     text = f"{float(value):.{_SHOWN}g}"
     return text if float(text) == float(value) or not 0 <= float(text) <= 1 else repr(float(value))
-
-
-def _where(bad: Bools, rows: Ints | None) -> str:
-    at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    row = row_number(at[0], rows)
-    return f"at row {row}" if len(at) == 1 else f"at row {row}, column {at[1]}"

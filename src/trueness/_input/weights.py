@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.columns import Column, are, column, row_number
+from trueness._input.columns import Column, are, column, first_place
 from trueness._input.scores import numeric, refuse_nan, shown
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import Floats, Ints
 
 __all__ = ["check_weights", "row_weights"]
@@ -35,12 +35,12 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         refuse_nan(w, NAME, rows)
     bad = ~((w >= 0) & (w < np.inf))
     if bad.any():
-        at, count = int(np.argmax(bad)), int(bad.sum())
+        count = int(bad.sum())
         raise InputError(
             NAME,
             "must be finite and at least 0",
-            f"{count:,} of {w.size:,} weights {are(count)} not, the first is {shown(w[at])} at row "
-            f"{row_number(at, rows)}",
+            f"{count:,} of {w.size:,} weights {are(count)} not, the first is {shown(w[np.argmax(bad)])}",
+            place=first_place(bad, rows),
         )
     if high == 0 and allow_zeros:
         return
@@ -49,6 +49,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     raise InputError(
         NAME,
         f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
-        f"it is {shown(high)} at row {row_number(np.argmax(w), rows)}",
-        remedy="Multiply all weights by one number: calibration errors do not change.",
+        f"it is {shown(high)}",
+        place=first_place(w == high, rows),
+        remedy=Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change."),
     )

@@ -18,7 +18,7 @@ from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_r
 from trueness._tally.sketch import Sketch, served
 from trueness._tally.tally import Binned, Tally
 from trueness._tally.views import check_kind, class_bins, parts_of
-from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, warn
+from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
 __all__ = [
@@ -225,8 +225,10 @@ def sample_and_kind(
     sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         raise InputError(
-            f"`kind={kind!r}` needs a matrix of scores, one column per class; `y_prob` is a vector. "
-            "`np.column_stack([1 - y_prob, y_prob])` makes one."
+            "",
+            f"`kind={kind!r}` needs a matrix of scores, one column per class",
+            "`y_prob` is a vector",
+            remedy=Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one."),
         )
     if sample.logits and not keep_logits:
         sample = with_probabilities(sample)

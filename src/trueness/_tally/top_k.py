@@ -12,7 +12,7 @@ from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
 __all__ = [
@@ -172,7 +172,7 @@ def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
             "k",
             "must be None or 1 for a vector of scores",
             f"got {k}",
-            remedy="`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it.",
+            remedy=Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it."),
         )
     classes = sample.p.shape[1]
     if k > classes:
