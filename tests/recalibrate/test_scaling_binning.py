@@ -10,8 +10,7 @@ from strategies import arrays, rows, weighted_rows
 
 from trueness import InputError, OneClassWarning, ece, recalibrate, simulate
 from trueness.recalibrate import Calibrator, IsotonicCalibration, PlattScaling, ScalingBinning, calibrator_from_dict
-from trueness.recalibrate._parts import parts
-from trueness.recalibrate._rows import Rows
+from trueness.recalibrate._calibration_set import Rows, parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
-    from trueness.recalibrate._bbq import BayesianBinning
+    from trueness.recalibrate._bayesian_binning import BayesianBinning
     from trueness.recalibrate._beta import BetaCalibration
     from trueness.recalibrate._calibrator import Calibrator
     from trueness.recalibrate._classifier import CalibratedClassifier
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from trueness.recalibrate._one_vs_rest import OneVsRest
     from trueness.recalibrate._planning import epsilon, max_bins, sample_size
     from trueness.recalibrate._platt import PlattScaling
+    from trueness.recalibrate._saving import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._scaling_binning import ScalingBinning
-    from trueness.recalibrate._stored import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._temperature import TemperatureScaling
     from trueness.recalibrate._top_label import TopLabel
-    from trueness.recalibrate._validity import validity_band, validity_curve
-    from trueness.recalibrate._validity_runs import mean_validity, validity_runs
+    from trueness.recalibrate._validity import mean_validity, validity_band, validity_curve, validity_runs
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
 __all__ = [
@@ -57,7 +56,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "_bbq": ("BayesianBinning",),
+        "_bayesian_binning": ("BayesianBinning",),
         "_beta": ("BetaCalibration",),
         "_calibrator": ("Calibrator",),
         "_classifier": ("CalibratedClassifier",),
@@ -68,11 +67,10 @@ __getattr__, __dir__ = lazily(
         "_planning": ("epsilon", "max_bins", "sample_size"),
         "_platt": ("PlattScaling",),
         "_scaling_binning": ("ScalingBinning",),
-        "_stored": ("calibrator_from_dict", "load_calibrator"),
+        "_saving": ("calibrator_from_dict", "load_calibrator"),
         "_temperature": ("TemperatureScaling",),
         "_top_label": ("TopLabel",),
-        "_validity": ("validity_band", "validity_curve"),
-        "_validity_runs": ("mean_validity", "validity_runs"),
+        "_validity": ("mean_validity", "validity_band", "validity_curve", "validity_runs"),
         "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },
 )

@@ -9,11 +9,11 @@ from scipy.special import expit
 
 from trueness._numerics.bounded_logistic import bounded_logistic
 from trueness.errors import InputError, SeparableWarning, warn
+from trueness.recalibrate._calibration_set import Rows
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._learnt import check_numbers
-from trueness.recalibrate._logits import check_eps, moved
+from trueness.recalibrate._fitted_state import check_numbers
+from trueness.recalibrate._logit_map import check_eps, moved
 from trueness.recalibrate._platt import smoothed_events
-from trueness.recalibrate._rows import Rows
 from trueness.typing import Bools, Floats, Ints
 
 __all__ = ["BetaCalibration"]

@@ -1,9 +1,11 @@
 """What every calibrator is: a scikit-learn estimator from scores and labels to a map of scores."""
 
+import warnings
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,13 +14,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
-from trueness.errors import OwnRowsWarning, warn
-from trueness.recalibrate._rows import Rows, Scale, Shape, accepted_rows, accepted_scores, check_order, names_of
-from trueness.recalibrate._stored import Stored
+from trueness.errors import InputError, OwnRowsWarning, TruenessWarning, warn
+from trueness.recalibrate._calibration_set import (
+    Rows,
+    Scale,
+    Shape,
+    accepted_rows,
+    accepted_scores,
+    check_order,
+    names_of,
+)
+from trueness.recalibrate._saving import Stored
 from trueness.recalibrate._words import own_words
 from trueness.typing import ArrayLike, Floats
 
-__all__ = ["Calibrator"]
+__all__ = ["Calibrator", "Sayings", "copy_of", "listed", "named_or_default", "of_one_score"]
 
 
 _LOOKED_AT = 1 << 9
@@ -156,3 +166,68 @@ def _fingerprint(p: NDArray[Any]) -> int:
     # A few hundred rows tell other data apart as surely as all of them, which would cost as much as some maps do.
     some = p[:: 1 + p.shape[0] // _LOOKED_AT]
     return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data) if p.size else 0
+
+
+def named_or_default(calibrator: Any, default: str) -> Calibrator:
+    """The calibrator that was given, or a new one of the class called `default`."""
+    if calibrator is None:
+        made: Calibrator = getattr(import_module("trueness.recalibrate"), default)()
+        return made
+    if not isinstance(calibrator, Calibrator):
+        what = f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
+        raise InputError("calibrator", f"must be a calibrator such as `{default}()`, or None", f"got {what}")
+    return calibrator
+
+
+def of_one_score(calibrator: Calibrator) -> Calibrator:
+    """The calibrator, unless it takes a matrix."""
+    if calibrator._shape == "matrix":
+        raise InputError(
+            "calibrator",
+            "must be one of a single score, such as `PlattScaling()`",
+            f"{type(calibrator).__name__} takes a matrix by itself",
+        )
+    return calibrator
+
+
+def copy_of(calibrator: Calibrator) -> Calibrator:
+    """An unfitted copy."""
+    from sklearn.base import clone
+
+    copy: Calibrator = clone(calibrator)
+    return copy
+
+
+class Sayings:
+    """The warnings of many fits, told once per kind of warning with the names of those that gave it."""
+
+    def __init__(self, singular: str, plural: str) -> None:
+        self._words = singular, plural
+        self._said: dict[type[TruenessWarning], dict[str, str]] = {}
+
+    @contextmanager
+    def of(self, name: Any) -> Iterator[None]:
+        """Keep what is said inside under `name`; what others than trueness say passes on."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", TruenessWarning)
+            yield
+        for said in caught:
+            if issubclass(said.category, TruenessWarning):
+                self._said.setdefault(said.category, {}).setdefault(repr(name), str(said.message))
+            else:
+                warnings.warn_explicit(said.message, said.category, said.filename, said.lineno)
+
+    def tell(self) -> None:
+        """Give the warnings."""
+        for category, said in self._said.items():
+            names, first = list(said), next(iter(said.values()))
+            if len(names) == 1:
+                warn(f"{self._words[0]} {names[0]}: {first}", category)
+            else:
+                warn(f"{self._words[1]} {listed(names)}; the first says: {first}", category)
+
+
+def listed(names: list[str]) -> str:
+    """A few names, and how many more there are."""
+    rest = f" and {len(names) - 3:,} more" if len(names) > 4 else ""
+    return ", ".join(names[:3] if rest else names) + rest

@@ -15,12 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError, TruenessWarning
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._classes import check_classifier, check_folds, rows_and_classes
-from trueness.recalibrate._inner import Sayings, copy_of, named_or_default
+from trueness.recalibrate._base_classifier import (
+    as_probabilities,
+    check_classifier,
+    check_folds,
+    of_rows,
+    response,
+    routed,
+    router,
+    rows_and_classes,
+)
+from trueness.recalibrate._calibrator import Calibrator, Sayings, copy_of, named_or_default
 from trueness.recalibrate._one_vs_rest import OneVsRest
-from trueness.recalibrate._responses import as_probabilities, response
-from trueness.recalibrate._routing import of_rows, routed, router
 from trueness.typing import ArrayLike, Floats, Ints
 
 __all__ = ["CalibratedClassifier"]

@@ -13,8 +13,10 @@ from trueness._tally.rows import bins_of_rows, cells_of_rows
 from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
 from trueness.recalibrate._boundaries import rank_cuts, split_cuts
+from trueness.recalibrate._calibration_set import Rows
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._learnt import check_array, check_edges, check_learnt_whole, check_shares, refuse_learnt
+from trueness.recalibrate._fitted_state import check_array, check_edges, check_learnt_whole, check_shares, refuse_learnt
+from trueness.recalibrate._guarantee import Fitted, promise
 from trueness.recalibrate._planning import (
     DELTA,
     SCHEMES,
@@ -28,8 +30,6 @@ from trueness.recalibrate._planning import (
     sample_size,
     usual_bins,
 )
-from trueness.recalibrate._promise import Fitted, promise
-from trueness.recalibrate._rows import Rows
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 

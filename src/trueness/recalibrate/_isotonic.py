@@ -9,10 +9,9 @@ from trueness._numerics.steps import interpolated, steps
 from trueness._tally.cells import segment_sums
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
+from trueness.recalibrate._calibration_set import Rows, cells_of
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._learnt import check_edges, refuse_learnt
-from trueness.recalibrate._rows import Rows
+from trueness.recalibrate._fitted_state import check_edges, refuse_learnt
 from trueness.typing import Floats
 
 __all__ = ["IsotonicCalibration"]

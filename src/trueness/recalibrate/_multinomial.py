@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
+from trueness.recalibrate._calibration_set import Rows, Scale, Shape
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._learnt import check_array, check_learnt_whole
-from trueness.recalibrate._logits import check_eps, check_input, check_penalty, logits_of, movable_logits
-from trueness.recalibrate._rows import Rows, Scale, Shape
+from trueness.recalibrate._fitted_state import check_array, check_learnt_whole
+from trueness.recalibrate._logit_map import check_eps, check_input, check_penalty, logits_of, movable_logits
 from trueness.typing import Floats
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "VectorScaling"]

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._inner import Sayings, copy_of, named_or_default, of_one_score
-from trueness.recalibrate._learnt import check_nested, refuse_learnt
-from trueness.recalibrate._rows import Rows, Scale
+from trueness.recalibrate._calibration_set import Rows, Scale
+from trueness.recalibrate._calibrator import Calibrator, Sayings, copy_of, named_or_default, of_one_score
+from trueness.recalibrate._fitted_state import check_nested, refuse_learnt
 from trueness.typing import Floats
 
 __all__ = ["OneVsRest"]

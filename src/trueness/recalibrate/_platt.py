@@ -9,10 +9,10 @@ from scipy.special import expit
 
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness.errors import InputError, SeparableWarning, warn
+from trueness.recalibrate._calibration_set import Rows, Scale
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._learnt import check_numbers
-from trueness.recalibrate._logits import check_eps, check_input, logits_of, movable_logits
-from trueness.recalibrate._rows import Rows, Scale
+from trueness.recalibrate._fitted_state import check_numbers
+from trueness.recalibrate._logit_map import check_eps, check_input, logits_of, movable_logits
 from trueness.typing import Floats, Ints
 
 __all__ = ["PlattScaling", "smoothed_events"]

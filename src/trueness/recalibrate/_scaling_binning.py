@@ -11,11 +11,9 @@ from trueness._input.arguments import check_seed
 from trueness._numerics.steps import ranks, steps
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
+from trueness.recalibrate._calibration_set import Rows, cells_of, parts
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._learnt import check_edges, check_nested, check_shares
-from trueness.recalibrate._parts import parts
-from trueness.recalibrate._rows import Rows
+from trueness.recalibrate._fitted_state import check_edges, check_nested, check_shares
 from trueness.typing import Floats
 
 __all__ = ["ScalingBinning"]

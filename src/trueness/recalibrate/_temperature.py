@@ -9,10 +9,10 @@ from scipy.special import expit
 
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import SeparableWarning, warn
+from trueness.recalibrate._calibration_set import Rows, Scale, Shape
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._learnt import check_numbers
-from trueness.recalibrate._logits import check_eps, check_input, logits_of, movable_logits
-from trueness.recalibrate._rows import Rows, Scale, Shape
+from trueness.recalibrate._fitted_state import check_numbers
+from trueness.recalibrate._logit_map import check_eps, check_input, logits_of, movable_logits
 from trueness.typing import Floats
 
 __all__ = ["TemperatureScaling"]

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_whole
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._inner import Sayings, copy_of, listed, named_or_default, of_one_score
-from trueness.recalibrate._learnt import check_nested, refuse_learnt
-from trueness.recalibrate._rows import Rows, accepted_scores
+from trueness.recalibrate._calibration_set import Rows, accepted_scores
+from trueness.recalibrate._calibrator import Calibrator, Sayings, copy_of, listed, named_or_default, of_one_score
+from trueness.recalibrate._fitted_state import check_nested, refuse_learnt
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 __all__ = ["TopLabel"]

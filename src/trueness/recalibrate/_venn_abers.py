@@ -9,11 +9,9 @@ from trueness._input.arguments import check_seed
 from trueness._numerics.steps import on_common_edges, ranks, steps
 from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness.errors import InputError
+from trueness.recalibrate._calibration_set import Rows, cells_of, parts
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._learnt import check_edges, check_shares, refuse_learnt
-from trueness.recalibrate._parts import parts
-from trueness.recalibrate._rows import Rows
+from trueness.recalibrate._fitted_state import check_edges, check_shares, refuse_learnt
 from trueness.typing import ArrayLike, Floats
 
 __all__ = ["ProbabilityPair", "VennAbers"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError, MovedScoresWarning, warn
-from trueness.recalibrate._rows import Scale
+from trueness.recalibrate._calibration_set import Scale
 
 __all__ = ["check_eps", "check_input", "check_penalty", "logits_of", "movable_logits", "moved"]
 

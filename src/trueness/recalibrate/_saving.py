@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trueness import __version__
 from trueness._tally.atomic import replace_file
 from trueness.errors import InputError
-from trueness.recalibrate._learnt import check_common, check_plain
+from trueness.recalibrate._fitted_state import check_common, check_plain
 
 __all__ = ["SCHEMA", "Stored", "calibrator_from_dict", "load_calibrator"]
 

@@ -7,13 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import are, column, refuse_missing
-from trueness._input.sample import accept, refuse_shuffled_index
+from trueness._input.sample import Sample, accept, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
-from trueness._tally.rows import events_of_rows
+from trueness._tally.cells import Cells
+from trueness._tally.rows import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["Rows", "Scale", "Shape", "accepted_rows", "accepted_scores", "check_order", "names_of"]
+__all__ = ["Rows", "Scale", "Shape", "accepted_rows", "accepted_scores", "cells_of", "check_order", "names_of", "parts"]
+
 
 Scale: TypeAlias = Literal["probabilities", "logits"]
 """Which numbers the scores are; never guessed from them."""
@@ -193,3 +195,20 @@ def _check_columns(values: NDArray[Any], classes: int | None) -> None:
         raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {values.shape}")
     if classes is not None and (values.ndim != 2 or values.shape[1] != classes):
         raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {values.shape}")
+
+
+def cells_of(rows: Rows) -> Cells:
+    """The sums of the rows that share a score, in ascending order of score."""
+    return cells_of_rows(Sample(rows.y, rows.p, rows.w))
+
+
+def parts(rows: Rows, n: int, seed: int | np.random.Generator | None) -> list[Rows]:
+    """Rows dealt out at random, class after class: sizes, and events per part, differ by at most one."""
+    order = np.random.default_rng(seed).permutation(rows.y.size)
+    order = order[np.argsort(rows.y[order], kind="stable")]
+    return [_taken(rows, np.sort(order[i::n])) for i in range(n)]
+
+
+def _taken(rows: Rows, which: Ints) -> Rows:
+    """Some of the rows."""
+    return Rows(rows.p[which], rows.y[which], None if rows.w is None else rows.w[which], rows.classes)

@@ -11,10 +11,9 @@ from trueness._numerics.steps import steps
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, midpoints
 from trueness.errors import InputError
+from trueness.recalibrate._calibration_set import Rows, cells_of
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._cells import cells_of
-from trueness.recalibrate._learnt import check_array, check_edges, check_shares
-from trueness.recalibrate._rows import Rows
+from trueness.recalibrate._fitted_state import check_array, check_edges, check_shares
 from trueness.typing import Floats, Ints
 
 __all__ = ["BayesianBinning"]
