@@ -22,7 +22,7 @@ from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
 from trueness.infer._spiegelhalter import spiegelhalter
 from trueness.infer._t_cal import adaptive_t_cal, t_cal
 from trueness.infer._wild_pairs import CLUSTERED
-from trueness.results._significance import Significance
+from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
 
 __all__ = ["TestMethod", "calibration_test", "reported"]

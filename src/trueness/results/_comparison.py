@@ -1,4 +1,4 @@
-"""How models differ."""
+"""Differences between models."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -22,22 +22,21 @@ class Difference(Record):
     difference: float
     """The measure of the first − that of the second."""
     standard_error: float
-    """Estimated standard deviation of the difference."""
+    """Standard error of the difference."""
     low: float
-    """Lower end of the interval for this difference taken alone."""
+    """Lower end of the interval for this difference by itself."""
     high: float
     """Upper end."""
     pvalue: float
-    """Two-sided p-value of no difference, taken alone."""
+    """Two-sided p-value of no difference, by itself."""
     adjusted_pvalue: float
     """The p-value adjusted for the number of comparisons."""
     simultaneous_low: float
-    """Lower end of an interval that holds together with those of all other comparisons."""
+    """Lower end of the simultaneous interval, which covers jointly with those of all other comparisons."""
     simultaneous_high: float
     """Upper end."""
 
-    def mirrored(self) -> "Difference":
-        """The second minus the first."""
+    def __neg__(self) -> "Difference":  # the second minus the first
         return replace(
             self,
             first=self.second,
@@ -61,7 +60,7 @@ class Difference(Record):
 class Comparison(Record):
     """Models compared pair by pair on the same rows.
 
-    ``comparison["a", "b"]`` is the difference a − b, in whichever order the pair was compared.
+    ``comparison["a", "b"]`` is the difference a − b, in either order.
 
     Examples
     --------
@@ -81,29 +80,29 @@ class Comparison(Record):
     """
 
     measure: str
-    """What was compared."""
+    """The measure compared."""
     pairs: tuple[Difference, ...]
-    """Every pair of models, in the order in which they were passed."""
+    """Every pair of models, in the order passed."""
     estimates: dict[str, float]
-    """The measure of each model by itself."""
+    """The measure of each model."""
     level: float
     """Level of the intervals."""
     method: str
     """'influence' or 'bootstrap'."""
     n: int
-    """Rows; one of weight 2 is two."""
+    """Rows; a row of weight 2 counts as two."""
     clusters: int | None
-    """Clusters of rows; None if rows are taken to be independent."""
+    """Number of clusters; None if rows are independent."""
     bins: str
-    """What bins were used, in words; empty if none."""
+    """The bins, in words; empty if there are none."""
     multiplicity: str
-    """What was done about the number of comparisons, in words."""
+    """The correction for the number of comparisons, in words."""
     assumptions: str
-    """What intervals and p-values rest on, in words."""
+    """The assumptions behind intervals and p-values, in words."""
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names in the order in which they were passed."""
+        """Names in the order passed."""
         return tuple(self.estimates)
 
     def __len__(self) -> int:
@@ -114,20 +113,20 @@ class Comparison(Record):
             if names == (pair.first, pair.second):
                 return pair
             if names == (pair.second, pair.first):
-                return pair.mirrored()
-        raise InputError(f"There is no pair {names!r}; the models are {', '.join(map(repr, self.models))}.")
+                return -pair
+        raise InputError("", f"There is no pair {names!r}", f"the models are {', '.join(map(repr, self.models))}")
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per pair."""
         return [pair.to_dict() for pair in self.pairs]
 
     def columns(self) -> dict[str, list[Any]]:
-        """One list per field of a pair."""
+        """One list per field of the pairs."""
         rows = self.rows()
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def to_dict(self) -> dict[str, Any]:
-        """The pairs column by column, then what holds for all of them."""
+        """The pairs as columns, then the fields that describe the whole comparison."""
         rest = {name: value for name, value in super().to_dict().items() if name not in ("pairs", "estimates")}
         return self.columns() | {"estimates": dict(self.estimates)} | rest
 
@@ -172,7 +171,7 @@ def _p(pvalue: float) -> str:
 
 
 def _aligned(table: list[list[str]]) -> list[str]:
-    """Names from the left, numbers from the right."""
+    """Names aligned on the left, numbers on the right."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     return [
         "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))

@@ -1,15 +1,24 @@
-"""What a recalibrated score can be trusted with."""
+"""Guarantees of recalibrated scores, and validity curves: the share of predictions within a tolerance."""
 
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
+import numpy as np
+
+from trueness.errors import InputError
 from trueness.results._record import Record
+from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["Guarantee"]
+__all__ = ["Guarantee", "GuaranteePlan", "ValidityBand", "ValidityCurve", "ValidityRuns"]
+
+# Distances that equal the tolerance up to rounding count as within it: 1 - 0.95 is slightly more than 0.05.
+_SLACK = 1e-12
 
 
 @dataclass(frozen=True)
 class Guarantee(Record):
-    """How far the values of histogram binning are from the event rates of their bins, whatever the distribution.
+    """Distribution-free bounds on the distance between the values of histogram binning and the event rates of the bins.
 
     Examples
     --------
@@ -24,32 +33,181 @@ class Guarantee(Record):
     """
 
     epsilon: float
-    """With probability 1 − alpha no bin's value is farther than this from the bin's event rate."""
+    """With probability 1 − alpha, every bin's value is within this of its event rate."""
     marginal: float
-    """With probability 1 − alpha the value of a new row's bin is within this of that bin's event rate."""
+    """With probability 1 − alpha, the value of a new row's bin is within this of that bin's event rate."""
     expected_ece: float
     """Bound on the expected l1 and l2 calibration error; it does not depend on alpha."""
     alpha: float
-    """How often the first two may fail."""
+    """Probability that `epsilon`, or `marginal`, fails."""
     theorem: str
-    """Where each number comes from."""
+    """The source of each number."""
     assumptions: str
-    """What they rest on."""
+    """The assumptions behind them."""
     bound: str
     """'hoeffding', 'exact', 'clopper-pearson' or 'bernstein'."""
     scheme: str
-    """How bins were made."""
+    """The binning scheme."""
     n: int
-    """Rows; one of weight 2 is two."""
+    """Rows; a row of weight 2 counts as two."""
     n_bins: int
-    """Bins that a score can fall into."""
+    """Number of bins."""
 
     def __str__(self) -> str:
-        sure = f"with probability {100 * (1 - self.alpha):g} %"
+        confidence = f"with probability {100 * (1 - self.alpha):g} %"
         return (
-            f"conditional: every bin is within {self.epsilon:.4f} of its event rate, {sure}\n"
-            f"marginal: the bin of a new row is within {self.marginal:.4f} of its event rate, {sure}\n"
+            f"conditional: every bin is within {self.epsilon:.4f} of its event rate, {confidence}\n"
+            f"marginal: the bin of a new row is within {self.marginal:.4f} of its event rate, {confidence}\n"
             f"expected calibration error: at most {self.expected_ece:.4f}\n"
             f"scheme {self.scheme!r}, {self.n_bins} bins, n = {self.n:,}, bound {self.bound!r}\n"
             f"{self.theorem}\n{self.assumptions}"
         )
+
+
+@dataclass(frozen=True)
+class GuaranteePlan(Record):
+    """ε as a function of the number of bins, one line per number of rows."""
+
+    n: Ints
+    """Rows, ascending."""
+    n_bins: Ints
+    """Bins, ascending."""
+    epsilon: Floats
+    """ε for each number of rows (down) and bins (across); nan if there are fewer than two rows per bin."""
+    chosen: Ints
+    """The number of bins chosen for each number of rows; 0 for none."""
+    alpha: float
+    """Probability that the guarantee fails."""
+    kind: str
+    """'conditional', 'marginal' or 'expected-ece'."""
+    scheme: str
+    """The binning scheme."""
+    bound: str
+    """The inequality."""
+
+    def chosen_epsilon(self, i: int) -> float:
+        """ε of the bins chosen for the i-th number of rows; nan if none were."""
+        chosen = self.epsilon[i][self.n_bins == self.chosen[i]]
+        return float(chosen[0]) if chosen.size else float("nan")
+
+    def __str__(self) -> str:
+        pairs = zip(self.n.tolist(), self.chosen.tolist(), strict=True)
+        plans = [f"{n:,} rows: {b} bins, ε = {self.chosen_epsilon(i):.4f}" for i, (n, b) in enumerate(pairs)]
+        return (
+            f"{self.kind} guarantee at {100 * (1 - self.alpha):g} % ({self.scheme}, {self.bound}): {'; '.join(plans)}"
+        )
+
+
+def _steps(jumps: Floats, values: Floats, epsilon: ArrayLike) -> Any:
+    """A step function: 0, then `values[i]` from `jumps[i]` on; a float for a number, an array for an array."""
+    try:
+        x = np.asarray(epsilon, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("epsilon", "must be a number or an array of numbers", f"got {epsilon!r}") from None
+    if np.isnan(x).any():
+        raise InputError("epsilon", "must not be nan")
+    y = np.concatenate([[0.0], values])[np.searchsorted(jumps, x + _SLACK, side="right")]
+    return float(y) if y.ndim == 0 else y
+
+
+@dataclass(frozen=True)
+class ValidityCurve(Record):
+    """V(ε): the share of predictions that are off by at most ε, a step function of ε.
+
+    A prediction is off by the distance between the predicted value and the mean label of the rows that share it.
+    """
+
+    jumps: Floats
+    """Distances at which V jumps, ascending and distinct; V is 0 below the first."""
+    share: Floats
+    """V from each jump up to the next; the last is 1."""
+    n: int
+    """Rows of positive weight."""
+    values: int
+    """Number of predicted values compared with the labels."""
+    kind: str
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    expected_area: float | None
+    """Expected `area` of valid predictions with as many rows at each value: the mean over labels drawn from the scores.
+    None if it is not known: weights that are not whole numbers, or several scores in a bin."""
+
+    def at(self, epsilon: ArrayLike) -> Any:
+        """V at a tolerance: a float, or an array for an array."""
+        return _steps(self.jumps, self.share, epsilon)
+
+    __call__ = at
+
+    def epsilon(self, level: float) -> float:
+        """The smallest tolerance that a share of at least `level` of the predictions meets."""
+        if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) <= 1:
+            raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
+        return float(self.jumps[np.searchsorted(self.share[:-1], float(level) - _SLACK)])
+
+    @property
+    def area(self) -> float:
+        """The integral of V from 0 to 1: 1 minus the mean distance, which is the l1 calibration error."""
+        return float(1 - self.jumps @ np.diff(self.share, prepend=0.0))
+
+    @property
+    def largest(self) -> float:
+        """The largest distance."""
+        return float(self.jumps[-1])
+
+    @property
+    def conditional(self) -> "ValidityCurve":
+        """1 where every predicted value is off by at most ε, else 0: one jump, at the largest distance."""
+        return ValidityCurve(self.jumps[-1:], np.ones(1), self.n, self.values, self.kind, None)
+
+    def __str__(self) -> str:
+        tolerances = ", ".join(f"{100 * level:g} % within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1))
+        return f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area {self.area:.4f}"
+
+
+@dataclass(frozen=True)
+class ValidityBand(Record):
+    """Two curves between which the true validity lies, at all tolerances at once."""
+
+    low: ValidityCurve
+    """The curve if every rate is as far from its predicted value as its interval allows."""
+    high: ValidityCurve
+    """The curve if every rate is as near as its interval allows."""
+    level: float
+    """Probability that the true curve lies between them throughout."""
+
+    def __str__(self) -> str:
+        return f"validity, {100 * self.level:g} % band: area {self.low.area:.4f} to {self.high.area:.4f}"
+
+
+@dataclass(frozen=True)
+class ValidityRuns(Record):
+    """The mean of V over many runs, with its standard error."""
+
+    jumps: Floats
+    """Every distance at which V jumps in some run, ascending and distinct; the mean is 0 below the first."""
+    mean: Floats
+    """Mean of V from each jump up to the next."""
+    error: Floats
+    """Standard error of the mean; nan for one run."""
+    area: float
+    """Mean area."""
+    area_error: float
+    """Standard error of the mean area; nan for one run."""
+    runs: int
+    """Number of runs."""
+    conditional: "ValidityRuns | None"
+    """The share of runs in which every predicted value is off by at most ε; None in the conditional itself."""
+
+    def at(self, epsilon: ArrayLike) -> Any:
+        """Mean of V at a tolerance: a float, or an array for an array."""
+        return _steps(self.jumps, self.mean, epsilon)
+
+    __call__ = at
+
+    def error_at(self, epsilon: ArrayLike) -> Any:
+        """Standard error of that mean."""
+        return _steps(self.jumps, self.error, epsilon)
+
+    def __str__(self) -> str:
+        if self.runs == 1:
+            return f"validity of one run: area {self.area:.4f}"
+        return f"validity over {self.runs:,} runs: area {self.area:.4f} ± {self.area_error:.4f}"

@@ -1,4 +1,4 @@
-"""What every record can do."""
+"""The base of every record."""
 
 from dataclasses import fields
 from typing import Any
@@ -7,15 +7,16 @@ __all__ = ["Record"]
 
 
 class Record:
-    """A frozen dataclass that can be turned into plain Python."""
+    """A frozen dataclass that converts to plain Python."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Fields by name, arrays as lists: ready for JSON (undefined numbers are nan)."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # subclasses are dataclasses
+        """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined numbers as nan."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # subclasses are dataclasses
 
 
-def plain(value: Any) -> Any:
-    """NumPy's types as Python's."""
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_dict()
     if hasattr(value, "tolist"):
         return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Records in all their forms."""
+"""Tables of bins in all their forms."""
 
 import json
 import math
@@ -74,22 +74,3 @@ def test_a_table_prints_empty_bins_blank():
 def test_a_level_that_is_none(level):
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
         tn.bin_table(Y, P, bins=2, level=level)
-
-
-def test_small_records_print_a_sentence():
-    assert str(tn.corp(Y, P)).startswith("brier score 0.0220 = miscalibration")
-    assert str(tn.estimation_error(Y, P, bins=2)) == ("within-bin error 0.0000 in total, 0.0000 on average over 2 bins")
-    assert tn.corp(Y, P).to_dict()["n"] == 5
-    assert json.dumps(tn.estimation_error(Y, P, bins=2).to_dict())
-
-
-def test_records_cannot_be_changed():
-    with pytest.raises(AttributeError):
-        tn.corp(Y, P).score = 0
-
-
-def test_versions_can_be_shown(capsys):
-    tn.show_versions()
-    shown = capsys.readouterr().out
-    assert f"trueness      {tn.__version__}" in shown
-    assert "kernels       " in shown

@@ -1,0 +1,238 @@
+"""Tables and summaries of binned rows."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from trueness.errors import InputError, MissingLibraryError
+from trueness.results._record import Record
+from trueness.typing import Bools, Floats, Ints, Numbers
+
+__all__ = ["Bands", "Bin", "BinTable", "EstimationError", "Histogram", "TestedBins"]
+
+_COLUMNS = ("low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap")
+
+
+@dataclass(frozen=True)
+class Bin(Record):
+    """One non-empty bin, as passed to a loss function of your own."""
+
+    low_edge: float
+    """Lower edge, inside the bin."""
+    high_edge: float
+    """Upper edge, outside the bin unless it is the last."""
+    n: int
+    """Rows of positive weight."""
+    weight: float
+    """Total weight of the rows."""
+    events: float
+    """Weight of the rows whose label is 1."""
+    score: float
+    """Mean score."""
+    rate: float
+    """Event rate."""
+    scores: Floats
+    """The distinct scores, ascending."""
+    score_weights: Numbers
+    """The weight of each distinct score."""
+
+    def __str__(self) -> str:
+        edges = _edges(self.low_edge, self.high_edge, closed=self.high_edge == 1)
+        return f"bin {edges}: score {self.score:.4f}, rate {self.rate:.4f} (n = {self.n:,})"
+
+
+@dataclass(frozen=True)
+class BinTable(Record):
+    """One row per bin, including empty bins.
+
+    The columns are arrays of equal length; :meth:`to_dict`, :meth:`rows` and :meth:`to_frame` give the same numbers in
+    other forms.
+    """
+
+    low_edge: Floats
+    """Lower edge, inside the bin."""
+    high_edge: Floats
+    """Upper edge, outside the bin unless it is the last."""
+    n: Ints
+    """Rows of positive weight."""
+    weight: Numbers
+    """Total weight of the rows."""
+    score: Floats
+    """Mean score; nan in an empty bin."""
+    rate: Floats
+    """Event rate; nan in an empty bin."""
+    low: Floats
+    """Lower end of the interval for the event rate."""
+    high: Floats
+    """Upper end."""
+    gap: Floats
+    """Event rate − mean score."""
+    label: tuple[Any, ...] | None
+    """The class of each row of the table; None for a single problem."""
+    kind: str
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    level: float
+    """Level of each interval by itself."""
+    interval: str
+    """The kind of interval, and the counts it uses."""
+
+    def __len__(self) -> int:
+        return int(self.n.size)
+
+    def columns(self) -> dict[str, Any]:
+        """The columns alone, without the fields that describe the whole table."""
+        named = {} if self.label is None else {"label": list(self.label)}
+        return named | {name: getattr(self, name).tolist() for name in _COLUMNS}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns as lists, then kind, level and interval."""
+        return self.columns() | {"kind": self.kind, "level": self.level, "interval": self.interval}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per bin."""
+        columns = self.columns()
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_frame(self, library: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """The columns as a pandas, Polars or PyArrow frame."""
+        if library not in ("pandas", "polars", "pyarrow"):
+            raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
+        import importlib
+
+        import narwhals.stable.v2 as nw
+
+        try:
+            importlib.import_module(library)
+        except ImportError as reason:
+            raise MissingLibraryError(
+                f"`BinTable.to_frame({library!r})` needs {library}: `pip install {library}`."
+            ) from reason
+        return nw.from_dict(self.columns(), backend=library).to_native()
+
+    def __str__(self) -> str:
+        head = ["bin", "n", "score", "rate", f"{100 * self.level:g} % interval", "gap"]
+        lines = [[self._bin(i), f"{self.n[i]:,}", *self._numbers(i)] for i in range(len(self))]
+        if self.label is not None:
+            head.insert(0, "class")
+            lines = [[str(name), *line] for name, line in zip(self.label, lines, strict=True)]
+        widths = [max(len(row[i]) for row in [head, *lines]) for i in range(len(head))]
+        left = len(head) - 5  # classes and bins are aligned on the left, numbers on the right
+
+        def line(row: list[str]) -> str:
+            cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+            return "  ".join(cells).rstrip()
+
+        return "\n".join([line(head), *(line(row) for row in lines)])
+
+    def _bin(self, i: int) -> str:
+        last = i == len(self) - 1 or self.low_edge[i + 1] < self.high_edge[i]
+        return _edges(self.low_edge[i], self.high_edge[i], closed=last)
+
+    def _numbers(self, i: int) -> list[str]:
+        if self.n[i] == 0:
+            return ["", "", "", ""]
+        interval = "" if np.isnan(self.low[i]) else f"{self.low[i]:.4f} to {self.high[i]:.4f}"
+        return [f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"]
+
+
+def _edges(low: float, high: float, *, closed: bool) -> str:
+    return f"[{low:.4g}, {high:.4g}{']' if closed else ')'}"
+
+
+@dataclass(frozen=True)
+class Bands(BinTable):
+    """A table of bins whose columns `low` and `high` are a band.
+
+    'pointwise' and 'simultaneous' bands surround the rate and should contain the mean score; 'consistency' bands
+    surround the score and should contain the rate.
+    """
+
+    band: str
+    """'pointwise', 'simultaneous', 'consistency' or 'simultaneous-consistency'."""
+    level_each: float
+    """Level of each bin by itself (the smallest, if classes differ); equals `level` unless simultaneous."""
+
+    @property
+    def outside(self) -> Bools:
+        """Whether the mean score (the rate, for consistency) lies outside the band; False in an empty bin."""
+        value = self.rate if self.band.endswith("consistency") else self.score
+        with np.errstate(invalid="ignore"):
+            return np.asarray((value < self.low) | (value > self.high))
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a table of bins, and whether each bin lies outside the band."""
+        return super().columns() | {"outside": self.outside.tolist()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns as lists, then the fields that describe the whole table."""
+        return super().to_dict() | {"band": self.band, "level_each": self.level_each}
+
+
+@dataclass(frozen=True)
+class TestedBins(Record):
+    """The bins behind the test-based calibration error: one row per non-empty bin, in order of the scores."""
+
+    __test__ = False
+
+    low_edge: Floats
+    """Lower edge, inside the bin."""
+    high_edge: Floats
+    """Upper edge, outside the bin unless it is the last."""
+    n: Ints
+    """Rows of positive weight."""
+    weight: Numbers
+    """Total weight of the rows."""
+    rejected: Numbers
+    """Weight of the rows whose prediction the test rejects."""
+    rate: Floats
+    """Event rate."""
+    score: Floats
+    """Mean score."""
+    places: Floats
+    """A grid from the smallest to the largest score of the bin, one row per bin."""
+    density: Floats
+    """Density of the scores at each place; the largest value in a bin is 1."""
+    tce: float
+    """Test-based calibration error, a percentage."""
+    alpha: float
+    """Level of each test."""
+    test: str
+    """The test."""
+    bins: str
+    """The bin rule, in words."""
+
+    def __len__(self) -> int:
+        return int(self.n.size)
+
+    def __str__(self) -> str:
+        how = f"{self.test} test at {self.alpha:g}, {self.bins}, n = {self.n.sum():,}"
+        return f"test-based calibration error {self.tce:.4g} % ({how})"
+
+
+@dataclass(frozen=True)
+class Histogram(Record):
+    """The weight of the scores between neighbouring edges."""
+
+    edges: Floats
+    """Edges, one more than there are bars; a bar includes its left edge, the last one both."""
+    weight: Numbers
+    """Total weight of each bar: the number of rows if there are no sample weights."""
+
+    def __str__(self) -> str:
+        return f"histogram of {self.weight.size} bars, total weight {self.weight.sum():,g}"
+
+
+@dataclass(frozen=True)
+class EstimationError(Record):
+    """Variance of the labels within bins, summarised in two ways."""
+
+    total: float
+    """Mean over rows: Σ (N_b/N) Var_b."""
+    average: float
+    """Mean over bins: (1/B) Σ Var_b."""
+    n_bins: int
+    """Non-empty bins."""
+
+    def __str__(self) -> str:
+        return f"within-bin error {self.total:.4f} in total, {self.average:.4f} on average over {self.n_bins} bins"

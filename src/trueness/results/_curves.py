@@ -1,0 +1,187 @@
+"""Reliability curves, their bands and decompositions, and the cumulative walk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from trueness.results._bins import Bands, Histogram
+from trueness.results._inference import Interval, NoiseFloor, Significance
+from trueness.results._record import Record
+from trueness.typing import Floats, Ints, Numbers
+
+__all__ = ["Curve", "CurveBand", "Decomposition", "Reliability", "Walk"]
+
+_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
+
+
+@dataclass(frozen=True)
+class Curve(Record):
+    """Event rate against score: one point per bin, isotonic block or kernel position.
+
+    The columns are arrays of equal length. For a matrix of scores they list the curves of all classes one after the
+    other; :meth:`parts` separates them.
+    """
+
+    x: Floats
+    """Mean score of the rows of the point; nan in an empty bin."""
+    y: Floats
+    """Event rate of the rows of the point; nan in an empty bin."""
+    n: Ints
+    """Rows of positive weight; for a smooth curve, rows whose scores are nearest to the point."""
+    weight: Numbers
+    """Total weight of these rows."""
+    low_edge: Floats
+    """Lower edge of the bin; smallest score of the isotonic block; centre of the kernel of a smooth curve."""
+    high_edge: Floats
+    """Upper edge of the bin; largest score of the isotonic block; centre of the kernel of a smooth curve."""
+    label: tuple[Any, ...] | None
+    """The class of each point; None for a single problem."""
+    method: str
+    """'binned', 'isotonic' or 'smooth'."""
+    kind: str
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    bins: str
+    """The bin rule, in words; empty unless binned."""
+    bandwidth: tuple[float, ...] | None
+    """Width of the kernel, one per class; None unless smooth."""
+
+    def __len__(self) -> int:
+        return int(self.x.size)
+
+    def parts(self) -> Iterator[tuple[Any, "Curve"]]:
+        """Each class with its curve; (None, self) for a single problem."""
+        if self.label is None:
+            yield None, self
+            return
+        names = list(dict.fromkeys(self.label))
+        for i, name in enumerate(names):
+            own = np.array([label == name for label in self.label])
+            columns = {column: getattr(self, column)[own] for column in _COLUMNS}
+            width = None if self.bandwidth is None else (self.bandwidth[i],)
+            yield name, replace(self, **columns, label=None, bandwidth=width)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns as lists, then the fields that describe the whole curve."""
+        plain = super().to_dict()
+        return plain if self.label is not None else {k: v for k, v in plain.items() if k != "label"}
+
+    def __str__(self) -> str:
+        what = self.bins if self.method == "binned" else self.method
+        filled = int(np.isfinite(self.y).sum())
+        return f"reliability curve ({what}, {self.kind}): {filled} points of {int(self.n.sum()):,} rows"
+
+
+@dataclass(frozen=True)
+class CurveBand(Record):
+    """A pointwise band that contains the reliability curve of calibrated scores."""
+
+    x: Floats
+    """Scores, ascending."""
+    low: Floats
+    """Lower end of the band."""
+    high: Floats
+    """Upper end."""
+    level: float
+    """Share of simulated curves between `low` and `high`, at each score by itself."""
+    method: str
+    """The curve: 'isotonic' or 'smooth'."""
+    resamples: int
+    """Number of sets of labels drawn."""
+
+    @property
+    def band(self) -> str:
+        """'consistency': the band surrounds the scores and should contain the curve."""
+        return "consistency"
+
+    def __str__(self) -> str:
+        return f"{100 * self.level:g} % consistency band of a {self.method} curve ({self.resamples:,} resamples)"
+
+
+@dataclass(frozen=True)
+class Decomposition(Record):
+    """A proper score as miscalibration − discrimination + uncertainty."""
+
+    score: float
+    """The mean score of the predictions."""
+    miscalibration: float
+    """The gain from recalibration; at least 0."""
+    discrimination: float
+    """The gain of the recalibrated predictions over the base rate; at least 0."""
+    uncertainty: float
+    """The score of the base rate."""
+    rule: str
+    """The scoring rule: 'brier' or 'log'."""
+    n: int
+    """Rows of positive weight."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rule} score {self.score:.4f} = miscalibration {self.miscalibration:.4f} "
+            f"− discrimination {self.discrimination:.4f} + uncertainty {self.uncertainty:.4f} (n = {self.n:,})"
+        )
+
+
+@dataclass(frozen=True)
+class Reliability(Record):
+    """The contents of one reliability diagram: the curve of one model for one class, its band and its numbers."""
+
+    name: str
+    """The model."""
+    label: Any
+    """The class; None for a single problem."""
+    curve: Curve
+    """The points."""
+    band: Bands | CurveBand | None
+    """The band, if requested."""
+    histogram: Histogram
+    """The distribution of the scores."""
+    kind: str
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    n: int
+    """Rows of positive weight."""
+    measure: str
+    """The name of the number: 'ECE', 'MCB' (of the Brier score) or 'smECE'."""
+    value: float
+    """The number; nan if there are no rows."""
+    floor: NoiseFloor | None
+    """Its noise floor."""
+    interval: Interval | None
+    """A confidence set for the l2 calibration error."""
+    decomposition: Decomposition | None
+    """The decomposition of the Brier score; None unless the curve is isotonic."""
+    note: str
+    """Why the floor or the interval is missing although requested; otherwise empty."""
+
+    def __str__(self) -> str:
+        who = self.name if self.label is None else f"{self.name}, class {self.label}"
+        return f"{who}: {self.measure} {self.value:.4f}; {self.curve}"
+
+
+@dataclass(frozen=True)
+class Walk(Record):
+    """Observed minus expected events, cumulated over the rows in order of their scores."""
+
+    share: Floats
+    """Share of the weight passed so far, from 0 to 1."""
+    score: Floats
+    """The last score passed; at the start the smallest one."""
+    height: Floats
+    """Σw(y − p) over the rows passed, divided by Σw over all rows; it starts at 0."""
+    half: Floats
+    """Half-width of the pointwise band: each height lies within ± this with probability `level` under calibration."""
+    level: float
+    """Level of the bands."""
+    reach: float
+    """Half-width of the simultaneous band: the whole walk stays within ± this with probability `level`."""
+    ks: Significance
+    """Test based on the largest distance from 0."""
+    kuiper: Significance
+    """Test based on the distance between the highest and the lowest point."""
+    n: int
+    """Rows of positive weight; a row of weight 2 counts as two if all weights are whole numbers."""
+
+    def __str__(self) -> str:
+        tests = f"KS p = {self.ks.pvalue:.2g}, Kuiper p = {self.kuiper.pvalue:.2g}"
+        return f"cumulative walk from {self.height.min():+.4f} to {self.height.max():+.4f} ({tests}, n = {self.n:,})"

@@ -1,0 +1,178 @@
+"""Intervals, limits, noise floors and tests: how certain a number is."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from trueness.results._record import Record
+from trueness.typing import Floats
+
+__all__ = ["Bounded", "Interval", "NoiseFloor", "Significance"]
+
+
+@dataclass(frozen=True)
+class Interval(Record):
+    """A confidence set for a calibration error: an interval, with or without the point zero.
+
+    The set can be {0} together with an interval away from zero, because "no error at all" is tested separately.
+
+    Examples
+    --------
+    >>> print(Interval(0.02, 0.01, 0.04, 0.9, "analytic", 500, True, True, "EqualWidth(12)", False))
+    l2 calibration error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
+    """
+
+    estimate: float
+    """The error: the root of the debiased square, cut at zero, or that square itself, which may be negative."""
+    low: float
+    """Lower end of the continuous part."""
+    high: float
+    """Upper end."""
+    level: float
+    """Nominal coverage."""
+    method: str
+    """The method of `ece_interval`."""
+    n: int
+    """Rows; a row of weight 2 counts as two."""
+    low_closed: bool
+    """Whether `low` belongs to the set. The upper end always does."""
+    includes_zero: bool
+    """Whether zero belongs to the set, so that calibration is not rejected."""
+    bins: str = ""
+    """The bins, in words."""
+    squared: bool = False
+    """Whether the numbers are on the scale of the squared error."""
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether the set has no gap between the point zero and `low`."""
+        return not self.includes_zero or self.low == 0
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        """The ends of the smallest interval that contains the set."""
+        return (0.0 if self.includes_zero else self.low, self.high)
+
+    def __contains__(self, value: float) -> bool:
+        if value == 0:
+            return self.includes_zero
+        return (self.low < value or (self.low_closed and self.low == value)) and value <= self.high
+
+    def root(self) -> "Interval":
+        """The square root of a set for the squared error; negative numbers become zero."""
+        if not self.squared:
+            return self
+        estimate, low, high = (max(0.0, value) ** 0.5 for value in (self.estimate, self.low, self.high))
+        return replace(self, estimate=estimate, low=low, high=high, squared=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, with `is_interval` and `hull`."""
+        return super().to_dict() | {"is_interval": self.is_interval, "hull": list(self.hull)}
+
+    def __str__(self) -> str:
+        what = "squared l2 calibration error" if self.squared else "l2 calibration error"
+        how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
+        return f"{what} {_decimal(self.estimate)}, {100 * self.level:g} % confidence set {self._set()} ({how})"
+
+    def _set(self) -> str:
+        if self.high == 0:
+            return "{0}"
+        part = f"{'[' if self.low_closed else '('}{_decimal(self.low)}, {_decimal(self.high)}]"
+        return part if self.is_interval else f"{{0}} ∪ {part}"
+
+
+def _decimal(value: float) -> str:
+    """Four decimals, or three significant digits where four decimals would say little."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class Bounded(Record):
+    """A measure computed from a sketch, with proven limits for its value on the rows."""
+
+    value: float
+    """The measure of the sketch, moved to the nearer limit if it lies beyond one."""
+    low: float
+    """Lower limit of the measure of the rows."""
+    high: float
+    """Upper limit of the measure of the rows."""
+    error: float
+    """The largest possible difference between `value` and the measure of the rows."""
+    measure: str
+    """The measure, by name."""
+    n: int
+    """Rows of positive weight."""
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.value:.6g}, of the rows within {self.low:.6g} to {self.high:.6g} (n = {self.n:,})"
+
+
+@dataclass(frozen=True)
+class NoiseFloor(Record):
+    """The distribution of a measure if the scores were the true probabilities, and the observed value."""
+
+    measure: str
+    """The measure, by name."""
+    mean: float
+    """Mean of the simulated values."""
+    std: float
+    """Their standard deviation."""
+    low: float
+    """Their lower quantile: a share (1 − level)/2 lies below."""
+    high: float
+    """Their upper quantile."""
+    level: float
+    """Share of simulated values between `low` and `high`."""
+    observed: float | None
+    """The value for the observed labels; None if they are unknown."""
+    pvalue: float | None
+    """How often a calibrated model shows a value at least as extreme; never 0. None without an observed value."""
+    alternative: str
+    """Which values are extreme: 'greater', 'less' or 'two-sided'."""
+    resamples: int
+    """Number of sets of labels drawn."""
+    n: int
+    """Rows."""
+    kind: str
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    draws: Floats = field(repr=False, compare=False)
+    """The simulated values in the order drawn; not part of :meth:`to_dict`."""
+
+    @property
+    def excess(self) -> float | None:
+        """Observed value − mean of the simulated ones; None without an observed value."""
+        return None if self.observed is None else self.observed - self.mean
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, without the draws."""
+        return {name: value for name, value in super().to_dict().items() if name != "draws"}
+
+    def __str__(self) -> str:
+        floor = f"{self.mean:.4f} ± {self.std:.4f}"
+        if self.observed is None:
+            span = f"{100 * self.level:g} % between {self.low:.4f} and {self.high:.4f}"
+            return f"{self.measure}: a calibrated model would show {floor} ({span})"
+        assert self.pvalue is not None
+        # Two digits, but never so few that the smallest p-value reads as 0.
+        p = f"{self.pvalue:.2f}" if self.pvalue >= 0.095 else f"{self.pvalue:.2g}"
+        return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} (p = {p})"
+
+
+@dataclass(frozen=True)
+class Significance(Record):
+    """The outcome of a test whose null hypothesis is that the scores are calibrated."""
+
+    statistic: float
+    """The test statistic; its scale depends on the method."""
+    pvalue: float
+    """Probability of a statistic at least as extreme if the scores are calibrated."""
+    method: str
+    """The method of `calibration_test`."""
+    n: int
+    """Rows of positive weight; a row of weight 2 counts as two if all weights are whole numbers."""
+    assumptions: str
+    """The assumptions behind the p-value, and the defaults that were used."""
+
+    def __str__(self) -> str:
+        p = f"{self.pvalue:.2g}" if self.pvalue < 0.1 else f"{self.pvalue:.3f}"
+        outcome = f"statistic {self.statistic:.4g}, p = {p} (n = {self.n:,})"
+        return f"{self.method} test of calibration: {outcome}. {self.assumptions}"
