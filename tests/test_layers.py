@@ -12,26 +12,30 @@ SOURCE = Path(__file__).parents[1] / "src" / "trueness"
 FOUNDATION = {"errors", "typing", "_lazy", "_progress"}
 
 MAY_IMPORT = {
+    "_text": set(),
     "_input": set(),
     "_kernels": set(),
     "_numerics": {"_kernels"},
     "_tally": {"_input", "_numerics", "_kernels"},
-    "results": set(),
+    "results": {"_text"},
     "measure": {"_tally", "_input", "_numerics", "results"},
     "infer": {"_tally", "_input", "_numerics", "results", "measure"},
     "recalibrate": {"_tally", "_input", "_numerics", "results", "measure"},
     "simulate": {"_numerics", "results"},
     "sources": {"_tally", "_input"},
-    "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input"},
+    "plot": {"results", "measure", "infer", "recalibrate", "_tally", "_input", "_text"},
     "torch": {"_tally", "measure"},
-    "_report": {"_tally", "_input", "_numerics", "results", "measure", "infer", "recalibrate", "plot", "simulate"},
+    "_report": {
+        *("measure", "infer", "recalibrate", "simulate", "results", "plot"),
+        *("_tally", "_input", "_numerics", "_text"),
+    },
     "reproduce": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
         *("_tally", "_input", "_numerics"),
     },
     "cli": {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report", "reproduce"),
-        *("_tally", "_input", "_numerics", "sources"),
+        *("_tally", "_input", "_numerics", "sources", "_text"),
     },
 }
 # Files that belong to no package: the front door, its key, and what is installed.
@@ -44,7 +48,7 @@ LIBRARIES = {
     "narwhals": {"_input", "results", "sources", "cli"},
     "matplotlib": {"plot", "reproduce"},
     "click": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "_text"},
     "zstandard": {"cli"},
     "compression": {"cli"},  # in Python itself from 3.14 on
     "jinja2": {"_report"},

@@ -1,0 +1,1 @@
+"""How numbers, names and tables are written, in every form of output."""

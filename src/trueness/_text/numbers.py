@@ -1,0 +1,149 @@
+"""Numbers as text: decimals, percentages, p-values, counts and confidence sets."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+__all__ = [
+    "brief",
+    "common_decimals",
+    "confidence_set",
+    "count",
+    "number",
+    "p_value",
+    "percent",
+    "percentage",
+    "signed",
+    "span",
+]
+
+MISSING = "–"
+_ROUNDING = 1e-12  # left over when equal numbers are subtracted
+_MOST_DECIMALS = 12
+_MOST_COMMON_DECIMALS = 6
+
+
+def number(value: float | None, decimals: int = 4) -> str:
+    """A number with `decimals` decimals, or as many as show two digits of a small one.
+
+    Examples
+    --------
+    >>> number(0.04919), number(0.0000123), number(0.0), number(float("nan")), number(-1234.5, 1)
+    ('0.0492', '0.000012', '0.0000', '–', '−1,234.5')
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if abs(value) <= _ROUNDING:
+        value = 0.0
+    elif abs(value) < 10.0 ** (1 - decimals):
+        decimals = min(_MOST_DECIMALS, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def signed(value: float | None, decimals: int = 4) -> str:
+    """A number with its sign, also when it is positive."""
+    text = number(value, decimals)
+    return f"+{text}" if value is not None and value > 0 else text
+
+
+def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
+    """A range in words: ``0.0100 to 0.0400``."""
+    return f"{form(low)} to {form(high)}"
+
+
+def brief(value: float) -> str:
+    """Three or four digits, for pictures.
+
+    Examples
+    --------
+    >>> brief(0.21234), brief(0.0123), brief(0.00001234), brief(0.0)
+    ('0.212', '0.0123', '1.2e-05', '0')
+    """
+    if math.isnan(value):
+        return MISSING
+    if abs(value) <= _ROUNDING:
+        return "0"
+    if abs(value) < 0.00095:
+        return f"{value:.2g}"
+    return f"{value:.4f}" if abs(value) < 0.0995 else f"{value:.3f}"
+
+
+def common_decimals(values: Sequence[float]) -> int:
+    """Decimals for numbers that are compared: four, or up to six so that the smallest shows three digits."""
+    sizes = [abs(v) for v in values if math.isfinite(v) and v != 0]
+    return 4 if not sizes else min(max(4, 2 - math.floor(math.log10(min(sizes)))), _MOST_COMMON_DECIMALS)
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """A fraction as a percentage; whole ones without decimals, small ones with two digits.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.2038), percent(0.00112)
+    ('95 %', '20.4 %', '0.11 %')
+    """
+    if math.isnan(value):
+        return MISSING
+    hundred = round(100 * value, 9)
+    if hundred == round(hundred):
+        return f"{hundred:.0f} %"
+    if 0 < abs(hundred) < 1:
+        decimals = 1 - math.floor(math.log10(abs(hundred)))
+    return f"{hundred:.{decimals}f} %"
+
+
+def percentage(value: float | None) -> str:
+    """A number that is a percentage already, such as the TCE."""
+    return MISSING if value is None or math.isnan(value) else f"{value:.1f} %"
+
+
+def p_value(p: float | None, *, named: bool = True) -> str:
+    """A p-value with two digits, never shown as 0; `named` puts ``p =`` in front.
+
+    Examples
+    --------
+    >>> p_value(0.5), p_value(0.01234), p_value(1e-9), p_value(1e-9, named=False)
+    ('p = 0.50', 'p = 0.012', 'p < 0.0001', '< 0.0001')
+    """
+    if p is None or math.isnan(p):
+        return MISSING
+    if p < 1e-4:
+        return "p < 0.0001" if named else "< 0.0001"
+    digits = f"{p:.2f}" if p >= 0.095 else f"{p:.2g}"
+    return f"p = {digits}" if named else digits
+
+
+def count(n: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(10_000, "row")
+    ('1 row', '10,000 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+class _ConfidenceSet(Protocol):
+    """An interval, with or without the point zero."""
+
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def low_closed(self) -> bool: ...
+    @property
+    def is_interval(self) -> bool: ...
+
+
+def confidence_set(found: _ConfidenceSet | None, form: Callable[[float], str] = number) -> str:
+    """A confidence set in brackets, such as ``{0} ∪ [0.0100, 0.0400]``."""
+    if found is None:
+        return MISSING
+    if found.high == 0:
+        return "{0}"
+    part = f"{'[' if found.low_closed else '('}{form(found.low)}, {form(found.high)}]"
+    return part if found.is_interval else f"{{0}} ∪ {part}"

@@ -1,0 +1,232 @@
+"""One table, and how it is written for a terminal, in Markdown, CSV, HTML and JSON."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
+from trueness._text.strings import align, display_width, json_ready, markdown_text, shorten, visible, wrap
+
+__all__ = ["Cell", "Column", "Kind", "Table"]
+
+Kind: TypeAlias = Literal["text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"]
+"""How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the same decimals in
+all rows; 'percent' is a percentage already, 'share' a fraction written as one."""
+
+_LONGEST_NAME = 32
+_LONG_CELL = 24  # HTML repeats longer ones as a tooltip, since the style may cut them
+_CLASS_NUM = ' class="num"'
+# A terminal's numbers can be pasted and searched for.
+_PLAIN_NUMBERS = str.maketrans({"−": "-", "–": "-", "∞": "inf"})
+
+
+class Column(NamedTuple):
+    """A column: its key in CSV and JSON, its title in a table, how its values are written."""
+
+    key: str
+    title: str
+    kind: Kind = "text"
+    forms: Literal["all", "table", "data"] = "all"
+    """Where it appears: 'table' is terminal, Markdown and HTML, 'data' is CSV and JSON."""
+    optional: bool = False
+    """Whether a terminal too narrow for the table goes without it."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are flush right."""
+        return self.kind not in ("text", "name")
+
+
+class Cell(NamedTuple):
+    """A value with its own text, or one that deserves notice."""
+
+    value: Any
+    text: str | None = None
+    """What a table shows in place of the formatted value."""
+    mark: Literal["", "flag", "good"] = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values by the keys of the columns, and notes below."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Any]]
+    """Values or cells; a key may be missing."""
+    notes: Sequence[str] = ()
+    name: str = ""
+    """The class of the HTML table."""
+    sortable: bool = True
+    """Whether the page sorts it by a click on a title."""
+
+    @classmethod
+    def from_lines(cls, columns: Sequence[Column], lines: Iterable[Sequence[Any]], **fields: Any) -> "Table":
+        """A table of lines, each with one value per column."""
+        keys = [column.key for column in columns]
+        return cls(columns, [dict(zip(keys, line, strict=True)) for line in lines], **fields)
+
+    def cell(self, row: Mapping[str, Any], key: str) -> Cell:
+        """What stands in one place."""
+        value = row.get(key)
+        cell = value if isinstance(value, Cell) else Cell(value)
+        return cell._replace(value=cell.value.item()) if isinstance(cell.value, np.generic) else cell
+
+    def texts(self, column: Column) -> list[str]:
+        """The cells of a column as text."""
+        cells = [self.cell(row, column.key) for row in self.rows]
+        numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
+        decimals = common_decimals(numbers) if column.kind == "fraction" else 4
+        return [visible(_format(cell, column.kind, decimals)) for cell in cells]
+
+    def shown(self) -> list[Column]:
+        """The columns of a table: those with a value in some row."""
+        return [
+            column
+            for column in self.columns
+            if column.forms != "data"
+            and (not self.rows or any(self.cell(row, column.key) != Cell(None) for row in self.rows))
+        ]
+
+    def to_text(self, width: int = 80) -> str:
+        """Aligned columns for a terminal, without colour; notes below are wrapped to `width`."""
+        columns, lines = self._fitted(width)
+        text = align([[column.title for column in columns], *lines], [column.is_number for column in columns])
+        return (
+            "\n\n".join([text, *(["\n".join(wrap(note, width) for note in self.notes)] if self.notes else [])]) + "\n"
+        )
+
+    def to_rich(self, width: int) -> Any:
+        """The table, without its notes, for rich to draw; None if rich is not installed or the table too wide."""
+        try:
+            from rich.box import SIMPLE_HEAD
+            from rich.table import Table as RichTable
+            from rich.text import Text
+        except ImportError:
+            return None
+        columns, lines = self._fitted(width - 2)
+        if _total_width([[column.title for column in columns], *lines]) + 2 > width:
+            return None
+        table = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for column in columns:
+            # Text, not str: rich reads "[bold]" in a str as markup.
+            justify: Literal["left", "right"] = "right" if column.is_number else "left"
+            style = "dim" if column.optional else None
+            table.add_column(Text(column.title), justify=justify, style=style, no_wrap=True)
+        for line in lines:
+            table.add_row(*map(Text, line))
+        return table
+
+    def _fitted(self, width: int) -> tuple[list[Column], list[list[str]]]:
+        """Columns and lines for a terminal, without the optional columns if there is no room for them."""
+        columns = self.shown()
+        lines = self._terminal_lines(columns)
+        if _total_width([[column.title for column in columns], *lines]) > width:
+            columns = [column for column in columns if not column.optional]
+            lines = self._terminal_lines(columns)
+        return columns, lines
+
+    def _terminal_lines(self, columns: Sequence[Column]) -> list[list[str]]:
+        texts = [[_for_terminal(text, column.kind) for text in self.texts(column)] for column in columns]
+        return [list(line) for line in zip(*texts, strict=True)]
+
+    def to_markdown(self) -> str:
+        """A Markdown table, with marked cells in bold, and a paragraph per note."""
+        columns = self.shown()
+        lines = [[markdown_text(column.title) for column in columns]]
+        lines.append(["---:" if column.is_number else ":---" for column in columns])
+        texts = [self.texts(column) for column in columns]
+        for i, row in enumerate(self.rows):
+            marks = [self.cell(row, column.key).mark for column in columns]
+            cells = [markdown_text(column[i]) for column in texts]
+            lines.append([f"**{text}**" if mark and text else text for text, mark in zip(cells, marks, strict=True)])
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return "\n\n".join([table, *map(markdown_text, self.notes)]) + "\n"
+
+    def to_csv(self) -> str:
+        """Every value with every digit, by key; nothing for nan."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        keys = [column.key for column in self.columns if column.forms != "table"]
+        writer.writerow(map(visible, keys))
+        writer.writerows([_csv_text(self.cell(row, key).value) for key in keys] for row in self.rows)
+        return out.getvalue()
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """One dict per row, ready for JSON."""
+        keys = [column.key for column in self.columns if column.forms != "table"]
+        return [{key: json_ready(self.cell(row, key).value) for key in keys} for row in self.rows]
+
+    def to_html(self, caption: str = "") -> str:
+        """An escaped HTML table in a box that scrolls, and a paragraph per note."""
+        columns = self.shown()
+        texts = [self.texts(column) for column in columns]
+        head = "".join(
+            f'<th scope="col"{_CLASS_NUM if column.is_number else ""}>{escape(visible(column.title))}</th>'
+            for column in columns
+        )
+        body = "\n".join(
+            "<tr>"
+            + "".join(
+                self._html_cell(column, self.cell(row, column.key), text[i])
+                for column, text in zip(columns, texts, strict=True)
+            )
+            + "</tr>"
+            for i, row in enumerate(self.rows)
+        )
+        title = escape(visible(caption))
+        return (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
+            f'<table class="{escape(self.name)}"{" data-sortable" if self.sortable else ""}>\n'
+            f"<caption>{title}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
+            + "".join(f'\n<p class="note">{escape(visible(note))}</p>' for note in self.notes)
+        )
+
+    def _html_cell(self, column: Column, cell: Cell, text: str) -> str:
+        classes = " ".join(filter(None, ["num" if column.is_number else "", cell.mark]))
+        value = cell.value if isinstance(cell.value, int | float) else math.nan
+        attributes = (f' class="{classes}"' if classes else "") + (f' data-sort="{value}"' if column.is_number else "")
+        tooltip = f' title="{escape(text)}"' if len(text) > _LONG_CELL and self.sortable else ""
+        return f"<td{attributes}><bdi{tooltip}>{escape(text)}</bdi></td>"
+
+
+def _format(cell: Cell, kind: Kind, decimals: int) -> str:
+    value = cell.value
+    if cell.text is not None:
+        return cell.text
+    if value is None:
+        return ""
+    if kind in ("text", "name"):
+        return str(value)
+    if kind == "count":
+        return number(value) if math.isnan(value) else f"{value:,.0f}"
+    if kind == "percent":
+        return percentage(value)
+    if kind == "share":
+        return percent(value)
+    if kind == "p":
+        return p_value(value, named=False)
+    return signed(value) if kind == "signed" else number(value, decimals)
+
+
+def _for_terminal(text: str, kind: Kind) -> str:
+    if kind == "name":
+        return shorten(text, _LONGEST_NAME)
+    return text if kind == "text" else text.translate(_PLAIN_NUMBERS)
+
+
+def _total_width(lines: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(display_width, column)) + 2 for column in zip(*lines, strict=True)) - 2
+
+
+def _csv_text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, int | float) else visible(str(value))
