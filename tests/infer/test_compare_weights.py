@@ -77,7 +77,7 @@ def test_fractional_weights_need_to_be_told_what_they_are():
         tn.compare(y, models, sample_weight=w)
     with pytest.raises(InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."):
         tn.compare(y, models, weight_type="other")
-    with pytest.raises(InputError, match=r"`weight_type='importance'` needs method='influence'"):
+    with pytest.raises(InputError, match=r"`weight_type='importance'` needs `method='influence'`"):
         tn.compare(y, models, sample_weight=w, weight_type="importance", method="bootstrap")
 
 

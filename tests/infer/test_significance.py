@@ -315,7 +315,7 @@ def test_other_weights_have_the_variance_of_their_squares(method):
 
 @pytest.mark.parametrize("method", ["exact", "analytic", "t-cal", "adaptive-t-cal"])
 def test_methods_that_count_rows_refuse_other_weights(method):
-    with pytest.raises(tn.InputError, match=r"`sample_weight` must be whole numbers .* method='ks'"):
+    with pytest.raises(tn.InputError, match=r"`sample_weight` must be whole numbers .* `method='ks'`"):
         calibration_test([0, 1], [0.2, 0.7], method=method, sample_weight=[0.5, 1])
 
 

@@ -17,13 +17,13 @@ __all__ = ["analytic"]
 
 def analytic(cells: Cells, ask: Ask) -> Finding:
     """The z of T, upper tail."""
-    n = int(whole(cells, "method='analytic'").weight.sum())
+    n = int(whole(cells, "`method='analytic'`").weight.sum())
     rule = ask.rule or EqualWidth(max(2, round(n**0.4)))
     if not isinstance(rule, EqualWidth):
         raise InputError(
             "bins",
-            "must be of equal width for method='analytic', whose null deviation assumes it",
-            f"got {rule!r}. method='exact' takes any bins that do not look at labels",
+            "must be of equal width for `method='analytic'`, whose null deviation assumes it",
+            f"got {rule!r}. `method='exact'` takes any bins that do not look at labels",
         )
     scores = of_cells(cells, rule, None)
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic

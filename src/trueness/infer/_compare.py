@@ -153,7 +153,7 @@ def compare(
     kind: Kind = "confidence" if asked == "squared_ece" else "classwise"
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if importance and method != "influence":
-        raise InputError("`weight_type='importance'` needs method='influence': rows of other weights are not drawn.")
+        raise InputError("`weight_type='importance'` needs `method='influence'`: rows of other weights are not drawn.")
     paired = paired_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
     if paired.n < 2:
         raise InputError("y_true", "must have at least 2 rows to tell how sure a difference is", f"got {paired.n}")

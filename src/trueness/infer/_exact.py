@@ -29,7 +29,7 @@ def draws_for(alpha: float) -> int:
 
 def exact(cells: Cells, ask: Ask) -> Finding:
     """T with its Monte-Carlo p-value."""
-    n = int(whole(cells, "method='exact'").weight.sum())
+    n = int(whole(cells, "`method='exact'`").weight.sum())
     rule = ask.rule or EqualMass(max(5, round(n**0.4)))
     resamples = ask.resamples or 999
     scores = of_cells(cells, rule, None)

@@ -59,7 +59,7 @@ def whole(cells: Cells, what: str) -> Cells:
             "sample_weight",
             f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",
             remedy=(
-                "Other weights are taken by method='ks', 'kuiper', 'spiegelhalter', 'cox' and "
+                "Other weights are taken by `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' and "
                 "'hosmer-lemeshow' without `resamples`."
             ),
         )
