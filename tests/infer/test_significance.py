@@ -360,7 +360,7 @@ def test_other_kinds_are_refused(kind):
         ({"seed": -1}, "`seed` must be"),
         ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
         ({"method": "hosmer-lemeshow", "bins": tn.BlockIsotonic()}, "`bins` must not look at the labels"),
-        ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .*'exact' takes any"),
+        ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .*'exact'` takes any"),
     ],
 )
 def test_what_cannot_be_used_is_refused(how, message):
