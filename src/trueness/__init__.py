@@ -122,8 +122,8 @@ __all__ = [
 if TYPE_CHECKING:
     from trueness import infer, measure, plot, recalibrate, results, simulate, sources
     from trueness._report.report import Report, report
-    from trueness._tally.accept import binned, sketch, tally
     from trueness._tally.accumulator import Accumulator
+    from trueness._tally.rows_or_sums import binned, sketch, tally
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.sketch import Sketch
     from trueness._tally.tally import Binned, Tally
@@ -242,7 +242,7 @@ __getattr__, __dir__ = lazily(
             "estimation_error",
         ),
         "measure._tce": ("tce",),
-        "_tally.accept": (
+        "_tally.rows_or_sums": (
             "binned",
             "sketch",
             "tally",

@@ -11,8 +11,8 @@ from strategies import arrays, rows
 
 import trueness as tn
 from trueness._input.sample import accept
+from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness._tally.bins import Bins
-from trueness._tally.top_k import of_cells, of_matrix
 from trueness.infer._bootstrap import (
     basic_bootstrap,
     basic_interval,

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness._tally.top_k import of_cells
+from trueness._tally.binned_scores import of_cells
 from trueness.infer._hulc import adaptive_hulc, hulc, number_of_splits, split_counts
 from trueness.infer._outcomes import Outcomes
 from trueness.infer._subsampling import subsamples

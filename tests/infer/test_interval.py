@@ -14,7 +14,7 @@ import trueness as tn
 from trueness import simulate
 from trueness._numerics.null_spread import null_variance
 from trueness._numerics.pairs import null_moments, pair_sums
-from trueness._tally.top_k import of_cells, of_matrix
+from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, upper_quantile, zero_threshold
 from trueness.infer._exact import _log_chance, draws_for, null_statistics, zero_pvalue, zero_refuted

@@ -5,7 +5,7 @@ import pytest
 
 import trueness as tn
 from trueness import simulate
-from trueness._tally.top_k import of_cells
+from trueness._tally.binned_scores import of_cells
 from trueness.infer._outcomes import Outcomes
 from trueness.infer._resampled import BOOTSTRAPS, RESAMPLED
 
@@ -101,7 +101,7 @@ def test_fixed_bins_of_many_rows_are_not_sorted(monkeypatch):
     def refuse(*_args, **_options):
         raise AssertionError("sorted")
 
-    monkeypatch.setattr("trueness._tally.accept.cells_of_rows", refuse)
+    monkeypatch.setattr("trueness._tally.rows_or_sums.cells_of_rows", refuse)
     tn.ece_interval(d.y_true, d.y_prob, method="bootstrap", seed=0)
     with pytest.raises(AssertionError, match="sorted"):
         tn.ece_interval(d.y_true[:2_000], d.y_prob[:2_000], method="bootstrap", seed=0)

@@ -12,7 +12,7 @@ from scipy import stats
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
-from trueness._tally.top_k import of_cells
+from trueness._tally.binned_scores import of_cells
 from trueness.infer import calibration_test
 from trueness.infer._exact import zero_pvalue
 from trueness.infer._pair_statistic import NestedPairs

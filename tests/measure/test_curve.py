@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import arrays, matrices, rows, weighted_rows
 
 import trueness as tn
-from trueness._tally.pooled import pooled_cells
+from trueness._tally.rules import pooled_cells
 from trueness.measure import reliability_curve
 
 METHODS = ["binned", "isotonic", "smooth"]

@@ -30,7 +30,7 @@ from trueness._report.rows import ReportRows, main_view, weight_type
 from trueness._report.segments import SegmentColumn, segments
 from trueness._report.verdict import overall, verdict_of
 from trueness._report.words import percent
-from trueness._tally.accept import tally_of
+from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
 from trueness.errors import InputError

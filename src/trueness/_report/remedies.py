@@ -14,7 +14,7 @@ from trueness._report.budget import Notes, confidence_set, heard
 from trueness._report.records import Guarantee, Remedies, Remedy
 from trueness._report.rows import fractional, main_view, weight_type
 from trueness._report.words import counted
-from trueness._tally.accept import tally_of
+from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.infer import compare

@@ -18,8 +18,8 @@ from trueness._report.records import Contents, as_json
 from trueness._report.rows import read
 from trueness._report.segments import read_by
 from trueness._report.terminal import text
-from trueness._tally.accept import takes_rows
 from trueness._tally.atomic import replace_file
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, RowOptions

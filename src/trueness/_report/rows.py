@@ -12,11 +12,11 @@ from trueness._input.columns import Column, column, refuse_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._input.weights import row_weights
 from trueness._report.records import RowCounts
-from trueness._tally import accept
-from trueness._tally.rows import bins_of_rows
+from trueness._tally import rows_or_sums
+from trueness._tally.multiclass import parts_of
+from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import EqualWidth
 from trueness._tally.tally import Parts
-from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError
 from trueness.infer._clusters import cluster_codes, cluster_column
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
@@ -108,7 +108,7 @@ def _samples(y_true: Any, models: Mapping[str, Any], options: dict[str, Any]) ->
     for name, scores in models.items():
         with about(name, len(models) > 1), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
-            found[name], _ = accept.sample_and_kind(y_true, scores, options)  # type: ignore[arg-type]  # checked there
+            found[name], _ = rows_or_sums.sample_and_kind(y_true, scores, options)  # type: ignore[arg-type]  # checked there
     return found
 
 

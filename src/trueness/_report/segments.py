@@ -12,7 +12,7 @@ from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._report.budget import FLOOR_DRAWS, Clustered, Notes, heard, tested, tests_by_drawing
 from trueness._report.clusters import FEW_CLUSTERS, effective
 from trueness._report.records import Segment, Segments
-from trueness._tally.accept import tally_of
+from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
 from trueness.errors import InputError

@@ -14,13 +14,13 @@ from trueness._input.labels import checked_order
 from trueness._input.sample import Sample, accept
 from trueness._input.weights import check_weights
 from trueness._tally import accumulator_wire
-from trueness._tally.accept import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.atomic import Stamp, naming, read_file, replace_file
-from trueness._tally.groups import Group, is_one_group, plain_group, refuse_other_type, rows_by_group
+from trueness._tally.group_keys import Group, is_one_group, plain_group, refuse_other_type, rows_by_group
+from trueness._tally.multiclass import check_kind
+from trueness._tally.rows_or_sums import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, named_classes
-from trueness._tally.views import check_kind
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Ints, Kind, Missing
 

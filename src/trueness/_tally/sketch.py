@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from trueness._tally.bins import Bins
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Distinct, as_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of
 from trueness.errors import InputError

@@ -16,10 +16,10 @@ import numpy as np
 from trueness._kernels.fixed import parts as score_parts
 from trueness._kernels.fixed import square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
-from trueness._tally.grid_cells import MOST_IN_A_CELL, GridCells
+from trueness._tally.grid import MOST_IN_A_CELL, GridCells
+from trueness._tally.multiclass import View
 from trueness._tally.tally import written_classes
 from trueness._tally.varint import packed, unpacked
-from trueness._tally.views import View
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
+from trueness._tally.multiclass import View
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
-from trueness._tally.views import View
 from trueness.errors import InputError
 from trueness.typing import Floats
 

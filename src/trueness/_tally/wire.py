@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from trueness._tally.atomic import replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.multiclass import View
 from trueness._tally.tally import written_classes
-from trueness._tally.views import View
 from trueness.errors import InputError
 
 __all__ = ["SCHEMA", "from_dict", "from_json", "from_npz", "to_dict", "to_json", "to_npz"]

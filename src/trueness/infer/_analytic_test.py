@@ -6,9 +6,9 @@ from scipy.special import ndtr
 
 from trueness._numerics.null_spread import null_variance
 from trueness._numerics.pairs import pair_sums
+from trueness._tally.binned_scores import of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualWidth
-from trueness._tally.top_k import of_cells
 from trueness.errors import InputError
 from trueness.infer._finding import Ask, Finding, whole
 

@@ -8,9 +8,9 @@ import numpy as np
 from trueness._input.arguments import checked_fraction
 from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError

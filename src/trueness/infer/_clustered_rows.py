@@ -7,9 +7,9 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.sample import Sample
-from trueness._tally import accept
+from trueness._tally import rows_or_sums
 from trueness._tally.cells import Cells
-from trueness._tally.rows import cells_of_rows
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
 from trueness.errors import FewClustersWarning, FewRowsWarning, InputError, warn
@@ -102,7 +102,7 @@ def clustered_rows(
             remedy="For one class against the rest pass its column as a vector.",
         )
     assert paired.cluster is not None
-    accept.warn_one_class(sample)
+    rows_or_sums.warn_one_class(sample)
     top = top_scores(sample)
     cells_of_rows(top)  # looks at every value
     codes = _by_content(top, paired.cluster)

@@ -13,9 +13,9 @@ from scipy.special import stdtr, stdtrit
 from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
 from trueness._input.sample import Sample
 from trueness._progress import Progress, reporter
-from trueness._tally import accept
-from trueness._tally.accept import takes_rows
-from trueness._tally.rows import bins_of_rows
+from trueness._tally import rows_or_sums
+from trueness._tally.row_sums import bins_of_rows
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer._clusters import error_of_mean
@@ -157,7 +157,7 @@ def compare(
     paired = paired_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
     if paired.n < 2:
         raise InputError("y_true", "must have at least 2 rows to tell how sure a difference is", f"got {paired.n}")
-    accept.warn_one_class(next(iter(paired.samples.values())))
+    rows_or_sums.warn_one_class(next(iter(paired.samples.values())))
     words = ""
     if asked == "squared_ece":
         rule = blind_to_labels(as_rule(bins)) if bins is not None else equal_mass_by_size(paired.n)

@@ -8,8 +8,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
 from trueness._numerics.smooth import KernelMeans
 from trueness._tally.cells import Cells
-from trueness._tally.pooled import pooled_cells
-from trueness._tally.rules import Isotonic
+from trueness._tally.rules import Isotonic, pooled_cells
 from trueness.results import CurveBand
 from trueness.typing import Floats, Numbers
 

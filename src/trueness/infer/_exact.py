@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass
-from trueness._tally.top_k import BinnedScores, near_ties, of_cells
 from trueness.infer._finding import Ask, Finding, whole
 from trueness.infer._null_draws import drawn_pvalue, redrawn
 from trueness.infer._pair_statistic import PairStatistic

@@ -9,11 +9,7 @@ import numpy as np
 from trueness._input.arguments import checked_whole, checked_word, generator
 from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import PairSums, pair_sums
-from trueness._tally.accept import as_binned, as_sample, as_sums, as_tally, takes_rows
-from trueness._tally.bins import Bins
-from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWidth, as_rule, blind_to_labels
-from trueness._tally.tally import Binned, Tally
-from trueness._tally.top_k import (
+from trueness._tally.binned_scores import (
     BinnedScores,
     bins_in_words,
     cells_per_axis,
@@ -22,6 +18,10 @@ from trueness._tally.top_k import (
     of_cells,
     of_matrix,
 )
+from trueness._tally.bins import Bins
+from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold
 from trueness.infer._clustered_rows import clustered_rows

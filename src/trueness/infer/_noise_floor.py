@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
 from trueness._progress import Progress, reporter
-from trueness._tally.accept import takes_rows
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
 from trueness.infer._redraw import Redraw, WeightType, redraw_of_rows, redraw_of_tally

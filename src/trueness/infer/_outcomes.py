@@ -3,7 +3,7 @@
 import numpy as np
 
 from trueness._numerics.pairs import pair_mean
-from trueness._tally.top_k import BinnedScores
+from trueness._tally.binned_scores import BinnedScores
 from trueness.typing import Floats, Ints
 
 __all__ = ["Outcomes"]

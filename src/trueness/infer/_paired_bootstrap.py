@@ -9,9 +9,9 @@ import numpy as np
 
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
-from trueness._tally.rows import cells_of_rows
+from trueness._tally.multiclass import parts_of
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
-from trueness._tally.views import parts_of
 from trueness.errors import InputError, NoEstimateWarning, TruenessWarning, warn
 from trueness.infer._bootstrap import centred_interval
 from trueness.typing import Floats, Ints, Kind

@@ -12,11 +12,11 @@ from trueness._input.columns import column
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._input.weights import row_weights
-from trueness._tally import accept
-from trueness._tally.rows import cells_of_rows
+from trueness._tally import rows_or_sums
+from trueness._tally.multiclass import parts_of
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
-from trueness._tally.views import parts_of
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.infer._clusters import cluster_codes, cluster_column
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
@@ -101,7 +101,7 @@ def read_rows(
     for name, scores in models.items():
         with about(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)
-            samples[name], kind = accept.sample_and_kind(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
+            samples[name], kind = rows_or_sums.sample_and_kind(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
     if not kept.all():
         where = " in some model" if len(models) > 1 else ""
         warn(f"{n - int(kept.sum()):,} of {n:,} rows miss a value{where} and were dropped.", DroppedRowsWarning)
@@ -150,7 +150,7 @@ def _complete(y_true: Any, models: Mapping[str, Any], options: dict[str, Any], n
         with about(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)
             # The number of a row in the place of its weight: so one sees which rows were left.
-            sample, _ = accept.sample_and_kind(y_true, scores, options | {"sample_weight": numbers})  # type: ignore[arg-type]
+            sample, _ = rows_or_sums.sample_and_kind(y_true, scores, options | {"sample_weight": numbers})  # type: ignore[arg-type]
         assert sample.w is not None
         left = np.zeros(n, dtype=bool)
         left[sample.w.astype(np.int64) - 1] = True

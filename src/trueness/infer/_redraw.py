@@ -9,11 +9,11 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.sample import Sample
-from trueness._tally import accept
+from trueness._tally import rows_or_sums
 from trueness._tally.cells import Cells
-from trueness._tally.rows import cells_of_rows
+from trueness._tally.multiclass import View, parts_of
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
-from trueness._tally.views import View, parts_of
 from trueness.errors import InputError, OneClassWarning
 from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
@@ -58,11 +58,11 @@ def redraw_of_rows(
 ) -> tuple[Redraw, Tally | None]:
     """From rows; and, with labels, the tally that is to be measured."""
     labels = _any_labels(y_prob, rows) if y_true is None else y_true
-    sample, kind = accept.sample_and_kind(labels, y_prob, rows)
+    sample, kind = rows_or_sums.sample_and_kind(labels, y_prob, rows)
     with warnings.catch_warnings():
         if y_true is None:
             warnings.simplefilter("ignore", OneClassWarning)
-        tally = accept.tally_of(sample, kind)
+        tally = rows_or_sums.tally_of(sample, kind)
     if weight_type == "frequency":
         tally = _counted(tally)
     labelled = None if y_true is None else tally

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from trueness._numerics.pairs import PairSums, null_moments
-from trueness._tally.top_k import BinnedScores
+from trueness._tally.binned_scores import BinnedScores
 from trueness.infer._analytic import upper_quantile
 from trueness.infer._exact import zero_refuted
 from trueness.infer._region import Region

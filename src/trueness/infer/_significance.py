@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_whole, generator
-from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError

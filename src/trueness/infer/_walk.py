@@ -9,8 +9,8 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction
 from trueness._numerics.brownian import largest_distance_sf
-from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._cumulative import Path, ks_and_kuiper

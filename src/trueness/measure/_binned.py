@@ -4,7 +4,7 @@ from typing import Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_binned, takes_rows
+from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike, EqualMass
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch
 from trueness.errors import InputError

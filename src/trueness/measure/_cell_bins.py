@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, EqualMass
 from trueness.measure._cuts import Range, spread_of
 from trueness.measure._mass_cuts import doubt_of, mass_cuts

@@ -5,9 +5,9 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, score_sums, segment_sums
+from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError

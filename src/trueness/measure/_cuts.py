@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import EqualMass
 from trueness.measure._below import Moments, share_below
 from trueness.typing import Bools, Floats, Ints

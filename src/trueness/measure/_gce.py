@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias, Unpack
 import numpy as np
 
 from trueness._numerics.means import power_mean
-from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, Isotonic
 from trueness.measure import _chain_bounds, _chain_tests
 from trueness.measure._bin_bounds import Ends, root_mean

@@ -6,8 +6,8 @@ from typing import Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, MovedScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions

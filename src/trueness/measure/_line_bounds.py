@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness.measure._bin_bounds import Ends
 from trueness.measure._cuts import Range, spread_of
 from trueness.measure._line import logits

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import EqualMass
 from trueness.measure._cuts import Cuts, Range, Spread, _lowest, _stacked, _sums_below, cells_cut, spread_of
 from trueness.typing import Bools, Floats, Ints

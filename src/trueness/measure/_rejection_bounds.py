@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule
 from trueness.measure._bin_bounds import Ends, bins_between, root_mean
 from trueness.measure._cuts import Cuts

@@ -4,9 +4,9 @@ from typing import Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_binned, as_tally, takes_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.tally import Binned, Tally
 from trueness.typing import ArrayLike, Floats, RowOptions
 

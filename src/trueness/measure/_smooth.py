@@ -2,8 +2,8 @@
 
 from typing import Unpack
 
-from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.typing import ArrayLike, RowOptions
 

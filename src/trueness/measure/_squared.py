@@ -6,12 +6,12 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from trueness._numerics.pairs import pair_sums
-from trueness._tally.accept import as_binned, as_sample, as_tally, takes_rows
+from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
-from trueness._tally.top_k import cells_per_axis, checked_k, of_matrix
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 

@@ -5,8 +5,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_binned, takes_rows
 from trueness._tally.bins import Bins
+from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError

@@ -4,8 +4,8 @@ from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import as_tally, takes_rows
 from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule
 from trueness.measure._bin_bounds import Ends, bins_between
 from trueness.measure._cell_bins import Places, places

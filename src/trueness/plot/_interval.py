@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._input.columns import column, is_missing
 from trueness._input.sample import refuse_shuffled_index
-from trueness._tally.accept import sample_and_kind, takes_rows
+from trueness._tally.rows_or_sums import sample_and_kind, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, short, style_of

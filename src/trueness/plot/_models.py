@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._tally.accept import as_tally
 from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError

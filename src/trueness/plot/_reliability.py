@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 
 import numpy as np
 
-from trueness._tally.accept import takes_rows
-from trueness._tally.pooled import pooled_cells
-from trueness._tally.rules import BinRule, BinsLike, EqualMass, EqualWidth, Isotonic, as_rule
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rules import BinRule, BinsLike, EqualMass, EqualWidth, Isotonic, as_rule, pooled_cells
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._models import Problem, problems, scores_of, tallies

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import takes_rows
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError

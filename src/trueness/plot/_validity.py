@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from trueness._tally.accept import takes_rows
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness.errors import InputError
 from trueness.plot._canvas import GREY, axes_for, figure_of, legend_height, legend_of, short, style_of

@@ -10,7 +10,7 @@ from trueness._input.columns import are, column, refuse_missing
 from trueness._input.sample import Sample, accept, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
 from trueness._tally.cells import Cells
-from trueness._tally.rows import cells_of_rows, events_of_rows
+from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, warn
 from trueness.typing import ArrayLike, Floats, Ints
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._input.arguments import check_seed, checked_whole, checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.steps import ranks, steps
-from trueness._tally.rows import bins_of_rows, cells_of_rows
+from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
 from trueness.recalibrate._boundaries import rank_cuts, split_cuts

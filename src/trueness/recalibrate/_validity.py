@@ -10,8 +10,8 @@ from scipy.special import gammaln, xlog1py, xlogy
 from trueness._input.arguments import checked_fraction, checked_whole, generator
 from trueness._numerics.proportions import clopper_pearson
 from trueness._progress import Progress, reporter
-from trueness._tally.accept import as_binned, takes_rows
 from trueness._tally.bins import Bins
+from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from trueness._numerics.pairs import pair_sums
-from trueness._tally.accept import as_sample
-from trueness._tally.top_k import of_matrix
+from trueness._tally.binned_scores import of_matrix
+from trueness._tally.rows_or_sums import as_sample
 from trueness.infer._pair_statistic import PairStatistic
 from trueness.reproduce._experiment import Experiment, Outcome, Piece, Size
 from trueness.reproduce._paper import SUN

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.top_k import default_cells
+from trueness._tally.binned_scores import default_cells
 from trueness.errors import TruenessWarning
 from trueness.infer import ece_interval
 from trueness.reproduce._experiment import Experiment, Outcome, Picture, Piece, Size

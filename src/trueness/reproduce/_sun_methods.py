@@ -7,8 +7,8 @@ import numpy as np
 
 from trueness._numerics.null_spread import Support
 from trueness._numerics.pairs import pair_sums
-from trueness._tally.accept import as_sample
-from trueness._tally.top_k import BinnedScores, of_matrix
+from trueness._tally.binned_scores import BinnedScores, of_matrix
+from trueness._tally.rows_or_sums import as_sample
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, zero_threshold
 from trueness.infer._bootstrap import bootstrap_squared_ece, centred_interval, percentile_interval

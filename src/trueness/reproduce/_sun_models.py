@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._numerics.pairs import PairSums
-from trueness._tally.accept import as_binned
+from trueness._tally.binned_scores import default_cells
+from trueness._tally.rows_or_sums import as_binned
 from trueness._tally.rules import EqualWidth
-from trueness._tally.top_k import default_cells
 from trueness.errors import TruenessWarning
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold

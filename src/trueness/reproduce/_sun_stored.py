@@ -8,8 +8,8 @@ import numpy as np
 
 from trueness._numerics.pairs import pair_sums
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.accept import as_sample
-from trueness._tally.top_k import of_matrix
+from trueness._tally.binned_scores import of_matrix
+from trueness._tally.rows_or_sums import as_sample
 from trueness.infer._analytic import analytic_region, zero_threshold
 from trueness.infer._outcomes import Outcomes
 from trueness.infer._subsampling import subsamples

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._numerics.null_spread import null_variance
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.accept import as_binned
+from trueness._tally.rows_or_sums import as_binned
 from trueness._tally.rules import EqualWidth
 from trueness.errors import TruenessWarning
 from trueness.infer import calibration_test

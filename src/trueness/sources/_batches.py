@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.grid_rows import GridSums
-from trueness._tally.rows import bins_of_rows
+from trueness._tally.grid import GridSums
+from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned

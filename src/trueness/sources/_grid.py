@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._tally.grid_cells import GridCells, refuse_full_cells
-from trueness._tally.grid_rows import LAST_CELL
+from trueness._tally.grid import LAST_CELL, GridCells, refuse_full_cells
 from trueness.sources._cells import Ends, binned_query, weighted_query, whole_parts
 from trueness.sources._gather import MOST_WHOLE, Columns, good_of, value_of
 from trueness.sources._rows import Rows

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._input.scores import row_sum_tolerance
+from trueness._tally.multiclass import View, check_kind
 from trueness._tally.rules import BinRule
-from trueness._tally.views import View, check_kind
 from trueness.errors import InputError
 from trueness.typing import Kind, Missing
 

@@ -5,10 +5,10 @@ from typing import Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
 
-from trueness._tally.accept import binned, sketch, tally
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid_cells import GridCells
+from trueness._tally.grid import GridCells
+from trueness._tally.rows_or_sums import binned, sketch, tally
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally

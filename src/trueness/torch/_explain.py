@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from trueness._tally.accept import binned as binned_rows
+from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import Edges
 from trueness.errors import InputError
 from trueness.torch._edges import Ruler

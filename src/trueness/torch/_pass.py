@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from trueness._tally.accept import binned as binned_rows
 from trueness._tally.bins import Bins
+from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.tally import Binned
 from trueness.errors import InputError

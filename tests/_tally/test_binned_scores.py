@@ -11,7 +11,7 @@ from strategies import matrices
 
 import trueness as tn
 from trueness._input.sample import accept
-from trueness._tally.top_k import default_cells, near_ties, of_cells, of_matrix
+from trueness._tally.binned_scores import default_cells, near_ties, of_cells, of_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

@@ -14,7 +14,7 @@ from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth,
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-__all__ = ["bins_of_rows", "cells_of_rows", "events_of_rows", "tables_of_groups"]
+__all__ = ["as_float", "bins_of_rows", "blocks", "cells_of_rows", "events_of_rows", "tables_of_groups"]
 
 _CHUNK = 1 << 16
 _SCORES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -162,3 +162,28 @@ def _refuse(sample: Sample, status: int, edges: Floats | None = None) -> None:
         bad = bad[(bad < edges[0]) | (bad > edges[-1])]
         refuse_uncovered(edges, float(bad[0]))
     sample.explain()
+
+
+_ENTRIES = 1 << 16
+
+
+def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """All rows at once if they are ready, else some at a time, converted; at least one block, if only of no rows."""
+    if _is_ready(p):
+        yield slice(0, p.shape[0]), p
+        return
+    step = max(1, _ENTRIES // p.shape[1])
+    for i in range(0, max(1, p.shape[0]), step):
+        yield slice(i, i + step), as_float(p[i : i + step])
+
+
+def as_float(p: NDArray[Any]) -> NDArray[Any]:
+    """Contiguous float32 or float64, which hold the same numbers."""
+    if _is_ready(p):
+        return p
+    wanted = np.float32 if p.dtype.kind == "f" and p.dtype.itemsize <= 4 else np.float64
+    return np.require(p, dtype=wanted, requirements=["C", "A"])
+
+
+def _is_ready(p: NDArray[Any]) -> bool:
+    return p.dtype in (np.float32, np.float64) and p.flags.c_contiguous and p.flags.aligned

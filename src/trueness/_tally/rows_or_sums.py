@@ -11,13 +11,12 @@ from trueness._input.sample import Sample
 from trueness._input.sample import accept as accept_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid_cells import GridCells
-from trueness._tally.logits import with_probabilities
-from trueness._tally.rows import bins_of_rows, cells_of_rows
+from trueness._tally.grid import GridCells
+from trueness._tally.multiclass import check_kind, class_bins, parts_of, with_probabilities
+from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
 from trueness._tally.sketch import Sketch, served
 from trueness._tally.tally import Binned, Tally
-from trueness._tally.views import check_kind, class_bins, parts_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -345,7 +344,7 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
 
 def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
     """Sum the rows of each cell of the grid, one part per problem that `kind` makes of them; `piece` as above."""
-    from trueness._tally.grid_rows import grid_of_rows
+    from trueness._tally.grid import grid_of_rows
 
     if sample.p.ndim == 1:
         return Sketch("binary", (grid_of_rows(sample),))

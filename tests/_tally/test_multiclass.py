@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import trueness as tn
 from trueness._input.sample import accept
-from trueness._tally.logits import with_probabilities
+from trueness._tally.multiclass import with_probabilities
 
 KINDS = ["classwise", "confidence", "top-label"]
 N, K = 300, 7
