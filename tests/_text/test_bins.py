@@ -23,7 +23,7 @@ def test_bins_have_digits_enough_to_tell_their_edges_apart():
         (tn.Edges([i / 20 for i in range(21)]), "20 bins between given edges"),
         (tn.Distinct(), "one bin per distinct score"),
         (tn.Isotonic(), "isotonic bins"),
-        (tn.BlockIsotonic(), "isotonic blocks of 5 to 20 % of the rows"),
+        (tn.BlockIsotonic(), "isotonic blocks (PAVA-BC)"),
     ],
 )
 def test_a_rule_is_named_in_words(rule, words):

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from trueness._text.numbers import (
-    brief,
     common_decimals,
     confidence_set,
     number,
     p_value,
     percent,
     percentage,
+    short_number,
     signed,
     span,
 )
@@ -57,7 +57,7 @@ def test_a_p_value_is_never_zero():
 
 
 def test_less_than_rounding_is_nothing_in_a_picture():
-    assert [brief(value) for value in (4.7e-17, -4.7e-17, 2e-12)] == ["0", "0", "2e-12"]
+    assert [short_number(value) for value in (4.7e-17, -4.7e-17, 2e-12)] == ["0", "0", "2e-12"]
 
 
 def test_compared_numbers_share_their_decimals():

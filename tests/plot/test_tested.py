@@ -19,7 +19,7 @@ def test_the_pieces_show_the_bins():
     np.testing.assert_array_equal(heights[1], record.rejected)
     assert len(drawn.violins_) == len(table)
     assert drawn.ax_.get_title(loc="left").startswith(
-        f"model\nTCE {tn.tce(y, p):.1f} %  (PAVA-BC bins, binomial test at 0.05)"
+        f"model\nTCE {tn.tce(y, p):.1f} %  (isotonic blocks (PAVA-BC), binomial test at 0.05)"
     )
     (bars,) = drawn.histogram_ax_.patches
     assert bars.get_data().values.sum() == 2000

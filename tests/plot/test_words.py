@@ -2,7 +2,7 @@
 
 import pytest
 
-from trueness.plot._words import bin_in_words, number, probability
+from trueness.plot._words import probability
 
 
 @pytest.mark.parametrize(
@@ -14,14 +14,3 @@ from trueness.plot._words import bin_in_words, number, probability
 )
 def test_probabilities_near_one_differ_from_one(value, text):
     assert probability(value) == text
-
-
-def test_bins_have_digits_enough_to_tell_their_edges_apart():
-    assert bin_in_words(0.25, 0.5, last=False) == "[0.25, 0.5)"
-    assert bin_in_words(0.99991, 0.99993, last=False) == "[0.99991, 0.99993)"
-    assert bin_in_words(0.99999, 1.0, last=True) == "[0.99999, 1]"
-    assert bin_in_words(1.0, 1.0, last=True) == "[1, 1]"
-
-
-def test_less_than_rounding_is_nothing():
-    assert [number(value) for value in (4.7e-17, -4.7e-17, 2e-12)] == ["0", "0", "2e-12"]

@@ -39,7 +39,7 @@ def rule_in_words(rule: Any) -> str:
         return _edges_in_words(rule)
     words = {
         "Isotonic": "isotonic bins",
-        "BlockIsotonic": "isotonic blocks of 5 to 20 % of the rows",
+        "BlockIsotonic": "isotonic blocks (PAVA-BC)",
         "Distinct": "one bin per distinct score",
     }
     return words.get(name, name)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 __all__ = [
-    "brief",
     "common_decimals",
     "confidence_set",
     "count",
@@ -13,6 +12,7 @@ __all__ = [
     "p_value",
     "percent",
     "percentage",
+    "short_number",
     "signed",
     "span",
 ]
@@ -53,12 +53,12 @@ def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
     return f"{form(low)} to {form(high)}"
 
 
-def brief(value: float) -> str:
+def short_number(value: float) -> str:
     """Three or four digits, for pictures.
 
     Examples
     --------
-    >>> brief(0.21234), brief(0.0123), brief(0.00001234), brief(0.0)
+    >>> short_number(0.21234), short_number(0.0123), short_number(0.00001234), short_number(0.0)
     ('0.212', '0.0123', '1.2e-05', '0')
     """
     if math.isnan(value):

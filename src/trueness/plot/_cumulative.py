@@ -10,6 +10,7 @@ import numpy as np
 
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
+from trueness._text.numbers import short_number
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import (
     GREY,
@@ -22,7 +23,7 @@ from trueness.plot._canvas import (
     write_in_corner,
 )
 from trueness.plot._models import one_problem, scores_of, tallies
-from trueness.plot._words import number, probability
+from trueness.plot._words import probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -225,4 +226,4 @@ def _legend_text(name: str, walk: Walk) -> str:
 
 def _said(found: Significance) -> str:
     p = f"p = {found.pvalue:.2g}" if found.pvalue >= 1e-4 else "p < 0.0001"
-    return f"{number(found.statistic)}, {p}"
+    return f"{short_number(found.statistic)}, {p}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from trueness._text.numbers import short_number
 from trueness.errors import InputError
 from trueness.plot._canvas import GREY, axes_for, style_of
-from trueness.plot._words import number
 from trueness.results import GuaranteePlan
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class GuaranteeDisplay:
             style, mark = style_of(i), plan.chosen_epsilon(i)
             label = f"n = {n:,}"
             if np.isfinite(mark):
-                label += f": B = {plan.chosen[i]}, ε = {number(mark)}"
+                label += f": B = {plan.chosen[i]}, ε = {short_number(mark)}"
             (line,) = panel.plot(plan.n_bins, plan.epsilon[i], color=style.colour, linestyle=style.dashes, label=label)
             self.lines_.append(line)
             if np.isfinite(mark):

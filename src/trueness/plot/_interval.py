@@ -12,10 +12,10 @@ from trueness._input.columns import column, is_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._tally.rows_or_sums import sample_and_kind, takes_rows
 from trueness._tally.tally import Tally
+from trueness._text.numbers import short_number
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, short, style_of
 from trueness.plot._models import problems, scores_of, tallies
-from trueness.plot._words import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,10 +179,10 @@ class IntervalDisplay:
 
     def _numbers(self, ax: Axes, found: list[Interval]) -> None:
         for i, interval in enumerate(found):
-            ends = f"{'[' if interval.low_closed else '('}{number(interval.low)}, {number(interval.high)}]"
+            ends = f"{'[' if interval.low_closed else '('}{short_number(interval.low)}, {short_number(interval.high)}]"
             said = "{0}" if interval.high == 0 else ends if interval.is_interval else f"{{0}} ∪ {ends}"
             ax.annotate(
-                f"{number(interval.estimate)}  {said}",
+                f"{short_number(interval.estimate)}  {said}",
                 (1.02, i),
                 xycoords=("axes fraction", "data"),
                 va="center",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueness._text.numbers import short_number
 from trueness.plot._canvas import (
     GREY,
     Margins,
@@ -20,7 +21,7 @@ from trueness.plot._canvas import (
     style_of,
     write_in_corner,
 )
-from trueness.plot._words import axis_names, number, number_lines, panel_title
+from trueness.plot._words import axis_names, number_lines, panel_title
 from trueness.results import CurveBand
 
 if TYPE_CHECKING:
@@ -379,11 +380,11 @@ def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *
         style, record = style_of(i), first[name]
         text = short(name, 60 if own else 34)
         if numbers and len(names) > 1:
-            floor = f" (floor {number(record.floor.mean)})" if record.floor is not None else ""
+            floor = f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
             text += (
-                f"\n{record.measure} {number(record.value)}{floor}"
+                f"\n{record.measure} {short_number(record.value)}{floor}"
                 if len(text) > 28
-                else f": {record.measure} {number(record.value)}{floor}"
+                else f": {record.measure} {short_number(record.value)}{floor}"
             )
         marker = style.marker if record.curve.method == "binned" else ""
         handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))

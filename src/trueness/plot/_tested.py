@@ -9,11 +9,12 @@ import numpy as np
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
+from trueness._text.bins import bin_name, rule_in_words
 from trueness.errors import InputError
 from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, scaled, short, style_of
 from trueness.plot._models import one_model, one_problem, scores_of, tallies
 from trueness.plot._scale import edges_of, histogram_of, scale_of
-from trueness.plot._words import axis_names, bin_in_words, bins_in_words
+from trueness.plot._words import axis_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,7 +207,7 @@ class TestReliabilityDisplay:
 
     def _title(self) -> str:
         record = self.record
-        how = f"{bins_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
+        how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
         head = f"{short(self.name, 60, 2)}\n" if self.name else ""
         return f"{head}TCE {record.tce:.1f} %  ({how})"
 
@@ -239,7 +240,7 @@ class TestReliabilityDisplay:
 
     def _edges(self, i: int) -> str:
         record = self.record
-        return bin_in_words(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
+        return bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
 
     def _draw_histogram(self, ax: Axes) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator

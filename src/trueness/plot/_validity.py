@@ -9,10 +9,10 @@ import numpy as np
 
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
+from trueness._text.numbers import short_number
 from trueness.errors import InputError
 from trueness.plot._canvas import GREY, axes_for, figure_of, legend_height, legend_of, short, style_of
 from trueness.plot._models import scores_of
-from trueness.plot._words import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -207,7 +207,7 @@ class ValidityDisplay:
             return [short(name, 44) for name in self.curves]
         at = f" at {100 * self.level:g} %"
         return [
-            f"{short(name, 44)}: ε = {number(_read(curve.jumps, _values(curve), self.level))}{at}"
+            f"{short(name, 44)}: ε = {short_number(_read(curve.jumps, _values(curve), self.level))}{at}"
             for name, curve in self.curves.items()
         ]
 
@@ -274,7 +274,7 @@ class ValidityDisplay:
     def _said(self, ax: Axes, read: float) -> None:
         if not np.isfinite(read):
             return
-        text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {number(read)}"
+        text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {short_number(read)}"
         low, high = ax.get_xlim()
         right = read > (low + high) / 2
         ax.annotate(

@@ -2,9 +2,12 @@
 
 import math
 
+from trueness._text.bins import rule_in_words
+from trueness._text.numbers import confidence_set, percent
+from trueness._text.numbers import short_number as number
 from trueness.results import NoiseFloor, Reliability
 
-__all__ = ["axis_names", "bin_in_words", "bins_in_words", "number", "number_lines", "panel_title", "probability"]
+__all__ = ["axis_names", "number_lines", "panel_title", "probability"]
 
 _AXES = {
     "binary": ("predicted probability", "event rate"),
@@ -19,17 +22,6 @@ def axis_names(kind: str) -> tuple[str, str]:
     return _AXES[kind]
 
 
-def number(value: float) -> str:
-    """Three digits, or as many zeros as say that there is nothing."""
-    if math.isnan(value):
-        return "–"
-    if abs(value) < 1e-12:  # the rounding of sums, which is no miscalibration
-        return "0"
-    if abs(value) < 0.00095:
-        return f"{value:.2g}"
-    return f"{value:.4f}" if abs(value) < 0.0995 else f"{value:.3f}"
-
-
 def probability(value: float) -> str:
     """A place on an axis in few signs, near 1 by its distance from 1: 1e-05, 0.25, 0.999, 1−2e-5."""
     rest = 1 - value
@@ -39,18 +31,6 @@ def probability(value: float) -> str:
     if 0 < rest < 0.095:
         return f"{value:.{math.ceil(-math.log10(rest) - 0.02)}f}"
     return f"{value:.2g}"
-
-
-def bin_in_words(low: float, high: float, *, last: bool) -> str:
-    """A bin by its edges, with as many digits as tell them apart from each other and from 1."""
-    texts = [f"{low:.3g}", f"{high:.3g}"]
-    for digits in range(4, 18):
-        if (texts[0] != texts[1] or low == high) and all(
-            text != "1" or edge == 1 for text, edge in zip(texts, (low, high), strict=True)
-        ):
-            break
-        texts = [f"{low:.{digits}g}", f"{high:.{digits}g}"]
-    return f"[{texts[0]}, {texts[1]}{']' if last else ')'}"
 
 
 def panel_title(record: Reliability) -> str:
@@ -66,27 +46,18 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
         return ["no rows"]
     floor = record.floor
     if brief:
-        return [f"{record.measure} {number(record.value)}", *([f"floor {number(floor.mean)}"] if floor else [])]
+        return [
+            f"{record.measure} {number(record.value)}",
+            *([f"floor {number(floor.mean)}"] if floor else []),
+        ]
     lines = _first(record)
     of = "" if record.decomposition is None else f" of {record.measure}"
     if floor is not None:
         lines.append(f"noise floor{of} {number(floor.mean)}, {_p(floor)}")
     if record.interval is not None:
         found = record.interval
-        parts = f"{'[' if found.low_closed else '('}{number(found.low)}, {number(found.high)}]"
-        joined = "{0}" if found.high == 0 else parts if found.is_interval else f"{{0}} ∪ {parts}"
-        lines.append(f"l2 error {number(found.estimate)}, {100 * found.level:g} % {joined}")
+        lines.append(f"l2 error {number(found.estimate)}, {percent(found.level)} {confidence_set(found, number)}")
     return [*lines, f"n = {record.n:,}"]
-
-
-def bins_in_words(bins: str) -> str:
-    """'10 bins of equal width' for ``EqualWidth(n=10)``; other rules by their names."""
-    rule, _, rest = bins.partition("(")
-    count = rest.removeprefix("n=").removesuffix(")")
-    words = {"EqualWidth": "equal width", "EqualMass": "equal mass"}
-    if rule in words:
-        return f"{count} bin{'' if count == '1' else 's'} of {words[rule]}"
-    return {"Edges": "given edges", "Isotonic": "isotonic bins", "BlockIsotonic": "PAVA-BC bins"}.get(rule, rule)
 
 
 def _first(record: Reliability) -> list[str]:
@@ -95,7 +66,7 @@ def _first(record: Reliability) -> list[str]:
         parts = f"MCB {number(d.miscalibration)} − DSC {number(d.discrimination)} + UNC {number(d.uncertainty)}"
         return [f"Brier score {number(d.score)} =", parts]
     line = f"{record.measure} {number(record.value)}"
-    return [f"{line}  ({bins_in_words(record.curve.bins)})" if record.curve.bins else line]
+    return [f"{line}  ({rule_in_words(record.curve.bins)})" if record.curve.bins else line]
 
 
 def _p(floor: NoiseFloor) -> str:

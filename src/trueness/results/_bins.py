@@ -5,6 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from trueness._text.bins import bin_name
+from trueness._text.numbers import percent
+from trueness._text.strings import align
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints, Numbers
@@ -38,7 +41,7 @@ class Bin(Record):
     """The weight of each distinct score."""
 
     def __str__(self) -> str:
-        edges = _edges(self.low_edge, self.high_edge, closed=self.high_edge == 1)
+        edges = bin_name(self.low_edge, self.high_edge, last=self.high_edge == 1)
         return f"bin {edges}: score {self.score:.4f}, rate {self.rate:.4f} (n = {self.n:,})"
 
 
@@ -111,33 +114,22 @@ class BinTable(Record):
         return nw.from_dict(self.columns(), backend=library).to_native()
 
     def __str__(self) -> str:
-        head = ["bin", "n", "score", "rate", f"{100 * self.level:g} % interval", "gap"]
+        head = ["bin", "n", "score", "rate", f"{percent(self.level)} interval", "gap"]
         lines = [[self._bin(i), f"{self.n[i]:,}", *self._numbers(i)] for i in range(len(self))]
         if self.label is not None:
             head.insert(0, "class")
             lines = [[str(name), *line] for name, line in zip(self.label, lines, strict=True)]
-        widths = [max(len(row[i]) for row in [head, *lines]) for i in range(len(head))]
-        left = len(head) - 5  # classes and bins are aligned on the left, numbers on the right
-
-        def line(row: list[str]) -> str:
-            cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-            return "  ".join(cells).rstrip()
-
-        return "\n".join([line(head), *(line(row) for row in lines)])
+        return align([head, *lines], [i >= len(head) - 5 for i in range(len(head))])
 
     def _bin(self, i: int) -> str:
         last = i == len(self) - 1 or self.low_edge[i + 1] < self.high_edge[i]
-        return _edges(self.low_edge[i], self.high_edge[i], closed=last)
+        return bin_name(self.low_edge[i], self.high_edge[i], last=last)
 
     def _numbers(self, i: int) -> list[str]:
         if self.n[i] == 0:
             return ["", "", "", ""]
         interval = "" if np.isnan(self.low[i]) else f"{self.low[i]:.4f} to {self.high[i]:.4f}"
         return [f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"]
-
-
-def _edges(low: float, high: float, *, closed: bool) -> str:
-    return f"[{low:.4g}, {high:.4g}{']' if closed else ')'}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any
 
+from trueness._text.numbers import p_value, percent
+from trueness._text.strings import align
 from trueness.errors import InputError
 from trueness.results._record import Record
 
@@ -52,7 +54,7 @@ class Difference(Record):
         digits = _digits([self])
         return (
             f"{self.first} − {self.second}: {self.difference:+.{digits}f}, "
-            f"interval {_span(self.low, self.high, digits)}, p = {_p(self.pvalue)}"
+            f"interval {_span(self.low, self.high, digits)}, {p_value(self.pvalue)}"
         )
 
 
@@ -136,12 +138,13 @@ class Comparison(Record):
         how += [self.bins] if self.bins else []
         digits = _digits(self.pairs)
         models = [["model", "estimate"], *([name, f"{value:.{digits}f}"] for name, value in self.estimates.items())]
-        lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", *_aligned(models)]
-        return "\n".join([*lines, *_aligned(self._table(digits)), self.multiplicity])
+        lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", align(models, [False, True])]
+        pairs = self._table(digits)
+        return "\n".join([*lines, align(pairs, [i > 0 for i in range(len(pairs[0]))]), self.multiplicity])
 
     def _table(self, digits: int) -> list[list[str]]:
         several = len(self.pairs) > 1
-        head = ["pair", "difference", f"{100 * self.level:g} % interval", "p"]
+        head = ["pair", "difference", f"{percent(self.level)} interval", "p"]
         table = [head + (["simultaneous", "adjusted p"] if several else [])]
         for pair in self.pairs:
             line = [
@@ -149,9 +152,12 @@ class Comparison(Record):
                 f"{pair.difference:+.{digits}f}",
                 _span(pair.low, pair.high, digits),
             ]
-            line.append(_p(pair.pvalue))
+            line.append(p_value(pair.pvalue, named=False))
             if several:
-                line += [_span(pair.simultaneous_low, pair.simultaneous_high, digits), _p(pair.adjusted_pvalue)]
+                line += [
+                    _span(pair.simultaneous_low, pair.simultaneous_high, digits),
+                    p_value(pair.adjusted_pvalue, named=False),
+                ]
             table.append(line)
         return table
 
@@ -164,16 +170,3 @@ def _digits(pairs: Iterable[Difference]) -> int:
 
 def _span(low: float, high: float, digits: int) -> str:
     return f"{low:+.{digits}f} to {high:+.{digits}f}"
-
-
-def _p(pvalue: float) -> str:
-    return f"{pvalue:.2g}" if pvalue < 0.1 else f"{pvalue:.2f}"
-
-
-def _aligned(table: list[list[str]]) -> list[str]:
-    """Names aligned on the left, numbers on the right."""
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    return [
-        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        for row in table
-    ]

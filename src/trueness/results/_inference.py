@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from trueness._text.numbers import confidence_set, p_value, percent
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -71,13 +72,8 @@ class Interval(Record):
     def __str__(self) -> str:
         what = "squared l2 calibration error" if self.squared else "l2 calibration error"
         how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
-        return f"{what} {_decimal(self.estimate)}, {100 * self.level:g} % confidence set {self._set()} ({how})"
-
-    def _set(self) -> str:
-        if self.high == 0:
-            return "{0}"
-        part = f"{'[' if self.low_closed else '('}{_decimal(self.low)}, {_decimal(self.high)}]"
-        return part if self.is_interval else f"{{0}} ∪ {part}"
+        span = f"{percent(self.level)} confidence set {confidence_set(self, _decimal)}"
+        return f"{what} {_decimal(self.estimate)}, {span} ({how})"
 
 
 def _decimal(value: float) -> str:
@@ -149,12 +145,10 @@ class NoiseFloor(Record):
     def __str__(self) -> str:
         floor = f"{self.mean:.4f} ± {self.std:.4f}"
         if self.observed is None:
-            span = f"{100 * self.level:g} % between {self.low:.4f} and {self.high:.4f}"
+            span = f"{percent(self.level)} between {self.low:.4f} and {self.high:.4f}"
             return f"{self.measure}: a calibrated model would show {floor} ({span})"
         assert self.pvalue is not None
-        # Two digits, but never so few that the smallest p-value reads as 0.
-        p = f"{self.pvalue:.2f}" if self.pvalue >= 0.095 else f"{self.pvalue:.2g}"
-        return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} (p = {p})"
+        return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} ({p_value(self.pvalue)})"
 
 
 @dataclass(frozen=True)
@@ -173,6 +167,5 @@ class Significance(Record):
     """The assumptions behind the p-value, and the defaults that were used."""
 
     def __str__(self) -> str:
-        p = f"{self.pvalue:.2g}" if self.pvalue < 0.1 else f"{self.pvalue:.3f}"
-        outcome = f"statistic {self.statistic:.4g}, p = {p} (n = {self.n:,})"
+        outcome = f"statistic {self.statistic:.4g}, {p_value(self.pvalue)} (n = {self.n:,})"
         return f"{self.method} test of calibration: {outcome}. {self.assumptions}"
