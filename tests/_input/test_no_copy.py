@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from trueness._input.sample import accept
+from trueness._input.sample import read_sample
 
 RNG = np.random.default_rng(5)
 N = 12
@@ -25,7 +25,7 @@ def shares(a, b):
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", ">f8", "i1", "i8", "u1", "bool"])
 def test_scores_of_any_dtype_are_passed_on(dtype):
     p = (P > 0.5).astype(dtype)
-    sample = accept(Y, p)
+    sample = read_sample(Y, p)
     assert shares(sample.p, p)
     assert sample.p.dtype == p.dtype
 
@@ -33,15 +33,15 @@ def test_scores_of_any_dtype_are_passed_on(dtype):
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "i1", "i4", ">i8", "u1", "u8", "bool"])
 def test_labels_of_any_dtype_are_passed_on(dtype):
     y = Y.astype(dtype)
-    assert shares(accept(y, P).y, y)
+    assert shares(read_sample(y, P).y, y)
 
 
 def test_weights_of_float64_are_passed_on():
-    assert shares(accept(Y, P, sample_weight=W).w, W)
+    assert shares(read_sample(Y, P, sample_weight=W).w, W)
 
 
 def test_class_codes_of_int64_are_passed_on():
-    assert shares(accept(Y3, P3).y, Y3)
+    assert shares(read_sample(Y3, P3).y, Y3)
 
 
 VIEWS = {
@@ -58,13 +58,13 @@ VIEWS = {
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_views_are_passed_on(view, matrix):
     p = view(P3 if matrix else P)
-    assert shares(accept(Y3 if matrix else Y, p).p, p)
+    assert shares(read_sample(Y3 if matrix else Y, p).p, p)
 
 
 def test_a_read_only_array_is_passed_on_and_stays_as_it_was():
     p = P.copy()
     p.flags.writeable = False
-    assert shares(accept(Y, p).p, p)
+    assert shares(read_sample(Y, p).p, p)
     assert np.array_equal(p, P)
 
 
@@ -81,14 +81,14 @@ SERIES = {
 @pytest.mark.parametrize("contain", SERIES.values(), ids=SERIES)
 def test_series_are_passed_on(contain):
     p, y = contain(P), contain(Y)
-    sample = accept(y, p)
+    sample = read_sample(y, p)
     assert shares(sample.p, p)
     assert shares(sample.y, y)
 
 
 def test_a_pandas_frame_of_one_type_is_passed_on():
     frame = pd.DataFrame(P3)
-    assert shares(accept(Y3, frame).p, frame.to_numpy())
+    assert shares(read_sample(Y3, frame).p, frame.to_numpy())
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
@@ -96,14 +96,14 @@ def test_tensors_are_passed_on(dtype):
     torch = pytest.importorskip("torch")
     p = torch.tensor(P3, requires_grad=True).to(getattr(torch, dtype))
     y = torch.tensor(Y3)
-    sample = accept(y, p)
+    sample = read_sample(y, p)
     assert shares(sample.p, p.detach())
     assert shares(sample.y, y)
 
 
 @pytest.mark.parametrize("options", [{"missing": "drop"}, {"clip_tolerance": 1e-6}, {"sum_tolerance": 1e-3}])
 def test_options_that_find_nothing_to_do_copy_nothing(options):
-    sample = accept(Y3, P3, **options)
+    sample = read_sample(Y3, P3, **options)
     assert shares(sample.p, P3)
     assert shares(sample.y, Y3)
 
@@ -112,6 +112,6 @@ def test_options_that_find_nothing_to_do_copy_nothing(options):
 def test_what_has_to_change_is_copied_first(options):
     p = np.array([1 + 1e-7, 0.5, np.nan if "missing" in options else 0.25])
     before = p.copy()
-    sample = accept([0, 1, 1], p, **options)
+    sample = read_sample([0, 1, 1], p, **options)
     assert not shares(sample.p, p)
     assert np.array_equal(p, before, equal_nan=True)

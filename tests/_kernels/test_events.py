@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from trueness._kernels.status import BAD_LABEL, BAD_SCORE
+from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64])

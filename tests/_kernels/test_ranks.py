@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
 
-from trueness._kernels.status import BAD_SCORE
+from trueness._kernels.library import BAD_SCORE
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import matrices
 
 import trueness as tn
-from trueness._input.sample import accept
+from trueness._input.sample import read_sample
 from trueness._tally.binned_scores import default_cells, near_ties, of_cells, of_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -27,11 +27,11 @@ def cells_of(found):
 
 
 def test_the_largest_scores_come_first_and_ties_go_to_the_smallest_class():
-    found = of_matrix(accept([2, 0, 1], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1)
+    found = of_matrix(read_sample([2, 0, 1], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1)
     assert found.z.tolist() == [[0.4, 0.3], [0.4, 0.4], [0.4, 0.4]]
     # Row 1 takes class 2, then 0 (not 1); row 2 takes 0, then 2; row 3 takes 1, then 2.
     assert found.hits.tolist() == [[1, 0], [1, 0], [1, 0]]
-    second = of_matrix(accept([0, 2, 2], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1)
+    second = of_matrix(read_sample([0, 2, 2], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1)
     assert second.hits.tolist() == [[0, 1]] * 3
 
 
@@ -39,7 +39,7 @@ def test_the_largest_scores_come_first_and_ties_go_to_the_smallest_class():
 def test_ranks_agree_with_a_stable_sort(data, more):
     y, P = data
     k = more.draw(st.integers(1, P.shape[1] - 1))
-    found = of_matrix(accept(y, P), k, 1)
+    found = of_matrix(read_sample(y, P), k, 1)
     order = np.array([sorted(range(P.shape[1]), key=lambda j: (-row[j], j))[:k] for row in P])
     assert found.z.tolist() == np.take_along_axis(P, order, axis=1).tolist()
     assert found.hits.tolist() == (order == y[:, None]).astype(int).tolist()
@@ -49,7 +49,8 @@ def test_many_largest_scores_agree_with_few():
     rng = np.random.default_rng(0)
     P = rng.multinomial(30, np.ones(20) / 20, size=50) / 30
     few, many = (
-        of_matrix(accept(np.zeros(50, dtype=int), P, labels=list(range(20)), sum_tolerance=1e-6), k, 1) for k in (8, 12)
+        of_matrix(read_sample(np.zeros(50, dtype=int), P, labels=list(range(20)), sum_tolerance=1e-6), k, 1)
+        for k in (8, 12)
     )
     assert many.z[:, :8].tolist() == few.z.tolist()
     assert many.hits[:, :8].tolist() == few.hits.tolist()
@@ -59,7 +60,7 @@ def test_many_largest_scores_agree_with_few():
 def test_cubes_are_the_bins_of_each_axis_together(data, m, more):
     y, P = data
     k = more.draw(st.integers(1, P.shape[1] - 1))
-    found = of_matrix(accept(y, P), k, m)
+    found = of_matrix(read_sample(y, P), k, m)
 
     def cell(row):
         return tuple(max(b for b in range(m) if b / m <= value) for value in row)
@@ -70,14 +71,14 @@ def test_cubes_are_the_bins_of_each_axis_together(data, m, more):
 
 
 def test_a_score_of_one_is_in_the_last_cell():
-    found = of_matrix(accept([0, 0], matrix([[1, 0, 0], [0.95, 0.03, 0.02]])), 2, 10)
+    found = of_matrix(read_sample([0, 0], matrix([[1, 0, 0], [0.95, 0.03, 0.02]])), 2, 10)
     assert found.first.tolist() == [0]
 
 
 @given(matrices(), st.integers(1, 5))
 def test_simplices_are_told_by_parts_and_by_the_order_of_what_is_left(data, m):
     y, P = data
-    found = of_matrix(accept(y, P), P.shape[1], m)
+    found = of_matrix(read_sample(y, P), P.shape[1], m)
 
     def cell(row):
         a, f, x = [], [], 0.0
@@ -97,7 +98,7 @@ def test_simplices_are_told_by_parts_and_by_the_order_of_what_is_left(data, m):
 def test_simplices_have_equal_volumes(K, m):
     n = 60_000
     P = np.random.default_rng(1).dirichlet(np.ones(K), n)
-    found = of_matrix(accept(np.zeros(n, dtype=int), P, labels=list(range(K))), K, m)
+    found = of_matrix(read_sample(np.zeros(n, dtype=int), P, labels=list(range(K))), K, m)
     size = np.diff(np.append(found.first, n))
     cells = m ** (K - 1)
     assert size.size == cells
@@ -107,9 +108,9 @@ def test_simplices_have_equal_volumes(K, m):
 
 def test_cells_are_never_more_than_rows():
     P = np.random.default_rng(2).dirichlet(np.ones(40), 200)
-    found = of_matrix(accept(np.zeros(200, dtype=int), P, labels=list(range(40))), 30, 1000)
+    found = of_matrix(read_sample(np.zeros(200, dtype=int), P, labels=list(range(40))), 30, 1000)
     assert found.first.size == 200
-    whole = of_matrix(accept(np.zeros(200, dtype=int), P, labels=list(range(40))), 40, 50)
+    whole = of_matrix(read_sample(np.zeros(200, dtype=int), P, labels=list(range(40))), 40, 50)
     assert whole.first.size == 200
 
 

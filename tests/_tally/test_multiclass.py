@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness._input.sample import accept
+from trueness._input.sample import read_sample
 from trueness._tally.multiclass import with_probabilities
 
 KINDS = ["classwise", "confidence", "top-label"]
@@ -25,7 +25,7 @@ def some_rows(n=N, k=K, dtype=np.float64, seed=0):
 
 def probabilities(y, Z):
     """The matrix that is never made."""
-    return with_probabilities(accept(y, Z, from_logits=True)).p
+    return with_probabilities(read_sample(y, Z, from_logits=True)).p
 
 
 SUMS = {

@@ -10,7 +10,7 @@ from scipy.stats import chisquare, ks_2samp
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness._input.sample import accept
+from trueness._input.sample import read_sample
 from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness._tally.bins import Bins
 from trueness.infer._bootstrap import (
@@ -219,7 +219,7 @@ def classes(n, K, seed=0):
 
 
 def several(n=120, K=4, k=2, bins=3, **options):
-    return Outcomes(of_matrix(accept(*classes(n, K), **options), k, bins))
+    return Outcomes(of_matrix(read_sample(*classes(n, K), **options), k, bins))
 
 
 def by_pairs(u, place):
@@ -247,7 +247,7 @@ def test_one_score_of_a_matrix_is_a_vector_of_scores():
     """Rows of a matrix, k = 1, and the tally of their largest scores: the same kinds of rows, in another order."""
     y, P = classes(150, 3)
     P = np.round(P, 2) + (1 - np.round(P, 2).sum(axis=1, keepdims=True)) / 3
-    general = Outcomes(of_matrix(accept(y, P), 1, 6))
+    general = Outcomes(of_matrix(read_sample(y, P), 1, 6))
     cells = tn.tally(y, P, kind="confidence").parts[0]
     binary = Outcomes(of_cells(cells, tn.EqualWidth(6), 3))
     assert general.estimate == pytest.approx(binary.estimate, abs=1e-12)
@@ -261,8 +261,8 @@ def test_one_score_of_a_matrix_is_a_vector_of_scores():
 def test_weight_2_is_the_row_twice_for_several_scores(method):
     y, P = classes(60, 3)
     w = np.random.default_rng(1).integers(0, 3, 60)
-    weighted = Outcomes(of_matrix(accept(y, P, sample_weight=w), 2, 3))
-    repeated = Outcomes(of_matrix(accept(np.repeat(y, w), np.repeat(P, w, axis=0)), 2, 3))
+    weighted = Outcomes(of_matrix(read_sample(y, P, sample_weight=w), 2, 3))
+    repeated = Outcomes(of_matrix(read_sample(np.repeat(y, w), np.repeat(P, w, axis=0)), 2, 3))
     assert weighted.n == repeated.n
     assert weighted.estimate == pytest.approx(repeated.estimate, abs=1e-12)
     low, high = method(weighted, level=0.9, resamples=50, rng=np.random.default_rng(3))

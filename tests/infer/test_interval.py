@@ -165,9 +165,9 @@ def small(k):
         p = np.array([0.1, 0.15, 0.3, 0.35, 0.5, 0.6, 0.8, 0.9])
         return of_cells(tn.tally([0, 1, 0, 1, 0, 1, 1, 0], p).parts[0], tn.Edges([0, 0.2, 0.4, 1]), None)
     P = np.array([[0.5, 0.3, 0.2], [0.55, 0.3, 0.15], [0.1, 0.8, 0.1], [0.1, 0.15, 0.75], [0.4, 0.35, 0.25], [1, 0, 0]])
-    from trueness._input.sample import accept
+    from trueness._input.sample import read_sample
 
-    return of_matrix(accept([0, 1, 2, 2, 0, 0], P), 2, 3)
+    return of_matrix(read_sample([0, 1, 2, 2, 0, 0], P), 2, 3)
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -216,10 +216,10 @@ def test_many_rows_are_drawn_with_the_right_variance(k):
         p = np.random.default_rng(1).random(n)
         scores = of_cells(tn.tally(np.arange(n) % 2, p).parts[0], tn.EqualMass(40), None)
     else:
-        from trueness._input.sample import accept
+        from trueness._input.sample import read_sample
 
         P = np.random.default_rng(1).dirichlet(np.ones(3), n)
-        scores = of_matrix(accept(np.arange(n) % 3, P), k, 6)
+        scores = of_matrix(read_sample(np.arange(n) % 3, P), k, 6)
     drawn = null_statistics(scores, 1000, np.random.default_rng(2))
     variance, _ = null_moments(scores.z, scores.count, scores.first, np.zeros((scores.first.size, k)))
     assert abs(drawn.mean()) < 5 * math.sqrt(variance / drawn.size)

@@ -16,11 +16,11 @@ from trueness.typing import Bools, Ints
 __all__ = [
     "DROP_MISSING",
     "Column",
-    "are",
     "by_row",
     "column",
     "first_place",
     "is_missing",
+    "is_or_are",
     "numbers_of",
     "refuse_missing",
 ]
@@ -249,8 +249,8 @@ def first_place(bad: Bools, rows: Ints | None = None) -> Place:
     return Place(int(row) if rows is None else int(rows[row]), *map(int, column))
 
 
-def are(count: int) -> str:
-    """The verb for so many."""
+def is_or_are(count: int) -> str:
+    """The verb that agrees with a count."""
     return "are" if count > 1 else "is"
 
 

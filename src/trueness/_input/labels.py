@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, are, column, first_place, is_missing, refuse_missing
-from trueness._input.scores import shown
+from trueness._input.columns import Column, column, first_place, is_missing, is_or_are, refuse_missing
+from trueness._input.scores import format_value
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Ints
 
@@ -198,7 +198,7 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
 
 def _first_bad_label(y: NDArray[Any], bad: Bools) -> str:
     count = int(bad.sum())
-    return f"{count:,} of {y.size:,} labels {are(count)} not, the first is {_plainly(y[np.argmax(bad)])}"
+    return f"{count:,} of {y.size:,} labels {is_or_are(count)} not, the first is {_plainly(y[np.argmax(bad)])}"
 
 
 def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
@@ -280,7 +280,7 @@ def _plainly(value: Any) -> str:
     """A label as its user would write it: 2, not np.int64(2)."""
     if isinstance(value, np.generic):
         value = value.item()
-    return shown(value) if isinstance(value, float) else reprlib.repr(value)
+    return format_value(value) if isinstance(value, float) else reprlib.repr(value)
 
 
 def _listed(found: Sequence[Any]) -> str:

@@ -21,7 +21,7 @@ from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
-__all__ = ["Sample", "accept"]
+__all__ = ["Sample", "plain_sample", "read_sample", "refuse_shuffled_index"]
 
 _ENTRIES = 1 << 20  # looked at in one step
 
@@ -83,7 +83,17 @@ class Sample:
         raise AssertionError("a pass refused rows in which no bad value can be found")
 
 
-def accept(
+def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
+    """The rows as they are, or None if anything has to be looked into."""
+    if type(y_true) is not np.ndarray or type(y_prob) is not np.ndarray or y_prob.ndim != 1:
+        return None
+    y, p = y_true.dtype, y_prob.dtype
+    if y.kind not in "biuf" or p.kind not in "biuf" or y.itemsize > 8 or p.itemsize > 8:
+        return None
+    return Sample(y_true, y_prob) if y_true.shape == y_prob.shape and y_true.size else None
+
+
+def read_sample(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,

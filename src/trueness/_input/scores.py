@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import DROP_MISSING, Column, are, first_place, numbers_of
+from trueness._input.columns import DROP_MISSING, Column, first_place, is_or_are, numbers_of
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
@@ -14,11 +14,11 @@ __all__ = [
     "explain_logits",
     "explain_scores",
     "explain_sums",
+    "format_value",
     "logistic",
     "numeric",
     "refuse_nan",
     "row_sum_tolerance",
-    "shown",
 ]
 
 _SHOWN = 6  # significant digits of a value in a message, unless it would round to 0 or 1
@@ -87,7 +87,7 @@ def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) ->
     bad = np.isposinf(logits)
     if bad.any():
         count = int(bad.sum())
-        got = f"{count:,} of {logits.size:,} {are(count)} not, the first"
+        got = f"{count:,} of {logits.size:,} {is_or_are(count)} not, the first"
         raise InputError(name, "as logits must be below +inf", got, place=first_place(bad, rows))
     none = np.isneginf(logits.max(axis=1))
     if none.any():
@@ -112,19 +112,18 @@ def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoR
     raise InputError(
         name,
         "must not have missing values",
-        f"{count:,} of {values.size:,} {are(count)} nan, the first",
+        f"{count:,} of {values.size:,} {is_or_are(count)} nan, the first",
         place=first_place(bad, rows),
         remedy=DROP_MISSING,
     )
 
 
 def _refuse_range(values: NDArray[Any], outside: Bools, name: str, rows: Ints | None) -> NoReturn:
-    first = values[np.unravel_index(int(np.argmax(outside)), values.shape)]
-    count = int(outside.sum())
+    count, first = int(outside.sum()), format_value(values[outside][0])
     raise InputError(
         name,
         "must lie in [0, 1]",
-        f"{count:,} of {values.size:,} values {('do' if count > 1 else 'does')} not, the first is {shown(first)}",
+        f"{count:,} of {values.size:,} values {('do' if count > 1 else 'does')} not, the first is {first}",
         place=first_place(outside, rows),
         remedy=_suggestion(values),
     )
@@ -167,7 +166,7 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
     bad = off > tolerance
     if not bad.any():  # the pass adds in another order, and this row is at the very limit
         bad = off == off.max()
-    count, largest = int(bad.sum()), float(off.max())
+    count, largest, first = int(bad.sum()), float(off.max()), format_value(total[bad][0])
     remedy = Remedy("divide-rows", "Divide each row by its sum if its entries are shares of the whole.")
     if largest <= 10 * _SLIP:
         enough = _round_up(max(largest, 1e-15))
@@ -176,13 +175,13 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
     raise InputError(
         "",
         f"Rows of `{name}` must sum to 1 within {tolerance:g}",
-        f"{count:,} of {bad.size:,} {'do' if count > 1 else 'does'} not, the first sums to {shown(total[bad][0])}",
+        f"{count:,} of {bad.size:,} {'do' if count > 1 else 'does'} not, the first sums to {first}",
         place=first_place(bad, rows),
         remedy=remedy,
     )
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A number as a message shows it: short, but never rounded onto the limit it breaks."""
     text = f"{float(value):.{_SHOWN}g}"
     return text if float(text) == float(value) or not 0 <= float(text) <= 1 else repr(float(value))

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.columns import Column, are, column, first_place
-from trueness._input.scores import numeric, refuse_nan, shown
+from trueness._input.columns import Column, column, first_place, is_or_are
+from trueness._input.scores import format_value, numeric, refuse_nan
 from trueness.errors import InputError, Remedy
 from trueness.typing import Floats, Ints
 
@@ -39,7 +39,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         raise InputError(
             NAME,
             "must be finite and at least 0",
-            f"{count:,} of {w.size:,} weights {are(count)} not, the first is {shown(w[np.argmax(bad)])}",
+            f"{count:,} of {w.size:,} weights {is_or_are(count)} not, the first is {format_value(w[np.argmax(bad)])}",
             place=first_place(bad, rows),
         )
     if high == 0 and allow_zeros:
@@ -49,7 +49,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     raise InputError(
         NAME,
         f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
-        f"it is {shown(high)}",
+        f"it is {format_value(high)}",
         place=first_place(w == high, rows),
         remedy=Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change."),
     )

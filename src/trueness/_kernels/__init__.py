@@ -8,7 +8,7 @@ environment variable ``TRUENESS_KERNELS=reference`` asks for the other.
 import os
 
 from trueness._kernels import library
-from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
+from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 
 if library.available() and os.environ.get("TRUENESS_KERNELS") != "reference":
     from trueness._kernels.compiled import (

@@ -1,4 +1,4 @@
-"""The shared library of compiled loops: how to call it, and how to share rows among threads.
+"""The shared library of compiled loops: how to call it, what it returns, and how to share rows among threads.
 
 The C functions take arrays as the structs of NumPy's array interface, then numbers. They release the GIL,
 so from a few million rows on several Python threads can work on rows of their own.
@@ -9,13 +9,42 @@ import os
 import sys
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from numpy.typing import NDArray
 
-__all__ = ["available", "bind", "call", "in_threads", "shares", "workers"]
+__all__ = [
+    "BAD_LABEL",
+    "BAD_SCORE",
+    "BAD_SUM",
+    "BAD_WEIGHT",
+    "OUTSIDE_EDGES",
+    "available",
+    "bind",
+    "call",
+    "in_threads",
+    "shares",
+    "workers",
+]
 
 T = TypeVar("T")
+
+# A pass over the rows returns a status: the bits of everything that is wrong with them.
+
+BAD_SCORE: Final = 1
+"""A score is nan or lies outside [0, 1]."""
+
+BAD_LABEL: Final = 2
+"""A label is neither 0 nor 1, or a class code is not one of 0 .. K-1."""
+
+OUTSIDE_EDGES: Final = 4
+"""A score in [0, 1] lies below the first or above the last edge."""
+
+BAD_WEIGHT: Final = 8
+"""A weight is negative, infinite or nan."""
+
+BAD_SUM: Final = 16
+"""A row of valid probabilities does not sum to one within the tolerance."""
 
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 

@@ -1,7 +1,7 @@
 """The kernels in NumPy: obvious, always there, and the definition of what the compiled ones must return.
 
 Callers hand over contiguous arrays of the right type and length; values are checked here, during the pass.
-Every function that looks at rows returns a status (see :mod:`trueness._kernels.status`), zero when all is
+Every function that looks at rows returns a status (see :mod:`trueness._kernels.library`), zero when all is
 well. When it is not zero, it names every kind of fault in the data and the other outputs mean nothing.
 """
 
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
-from trueness._kernels.reference_cells import cell_sums
-from trueness._kernels.reference_logits import logit_tops, softmax, softmax_sums
-from trueness._kernels.reference_maps import ranks, steps, venn_abers
-from trueness._kernels.reference_moments import grid_moments
-from trueness._kernels.reference_pava import block_pava, pava
-from trueness._kernels.status import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
+from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
+from trueness._kernels.reference_cells import cell_sums, grid_moments
+from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
+from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_sums
 
 __all__ = [
     "bin_sums",

@@ -11,7 +11,7 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.labels import checked_order
-from trueness._input.sample import Sample, accept
+from trueness._input.sample import Sample, read_sample
 from trueness._input.weights import check_weights
 from trueness._tally import accumulator_wire
 from trueness._tally.atomic import Stamp, naming, read_file, replace_file
@@ -432,7 +432,7 @@ class Accumulator:
 
 def _check_options(missing: Missing, clip_tolerance: float, sum_tolerance: float | None, from_logits: bool) -> None:
     """Say what is wrong with them now, not when the first rows come."""
-    accept(
+    read_sample(
         np.zeros(0),
         np.zeros(0),
         missing=missing,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import are, column, is_missing
+from trueness._input.columns import column, is_missing, is_or_are
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
@@ -81,7 +81,7 @@ def _refuse_missing(missing: Bools | None) -> None:
         raise InputError(
             "group",
             "must not have missing values",
-            f"{count:,} of {missing.size:,} {are(count)}, the first at row {int(np.argmax(missing))}",
+            f"{count:,} of {missing.size:,} {is_or_are(count)}, the first at row {int(np.argmax(missing))}",
             remedy="Leave such rows out, or give their group a name.",
         )
 

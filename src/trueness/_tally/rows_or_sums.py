@@ -6,9 +6,7 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from trueness._input.plain import plain_sample
-from trueness._input.sample import Sample
-from trueness._input.sample import accept as accept_rows
+from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
@@ -216,12 +214,12 @@ def sample_and_kind(
     if y_prob is None:
         raise InputError("y_prob", "is missing: pass labels and scores, or a Tally in place of both")
     if not options:
-        return plain_sample(y_true, y_prob) or accept_rows(y_true, y_prob, allow_empty=allow_empty), kind
+        return plain_sample(y_true, y_prob) or read_sample(y_true, y_prob, allow_empty=allow_empty), kind
     _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
     asked = check_kind(rest.pop("kind")) if "kind" in rest else None
     kind = asked or kind
-    sample = accept_rows(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
+    sample = read_sample(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         raise InputError(
             "",

@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import are, column, refuse_missing
-from trueness._input.sample import Sample, accept, refuse_shuffled_index
+from trueness._input.columns import column, is_or_are, refuse_missing
+from trueness._input.sample import Sample, read_sample, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
@@ -62,7 +62,7 @@ def accepted_rows(
         logits = _logits(y_prob)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         p = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
-    sample = accept(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
+    sample = read_sample(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)
@@ -159,7 +159,7 @@ def _refuse_large(values: NDArray[Any]) -> None:
         where = f"row {at[0]}" + (f", column {at[1]}" if len(at) == 2 else "")
         demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
         raise InputError(
-            f"`{NAME}` as logits must be {demand}; {count:,} of {values.size:,} {are(count)} not, the first is "
+            f"`{NAME}` as logits must be {demand}; {count:,} of {values.size:,} {is_or_are(count)} not, the first is "
             f"{values[at]:g} at {where}."
         )
 

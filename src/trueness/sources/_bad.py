@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from trueness._input.scores import shown
+from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._question import Question
 from trueness.sources._rows import MOST_WEIGHT, code_of, raw_rows, sum_of
@@ -152,8 +152,8 @@ def _refuse_missing(found: dict[str, Any], question: Question) -> None:
 def _refuse_range(found: dict[str, Any], question: Question) -> None:
     low, high, count = found["lowest"], found["highest"], found["outside"]
     which = f"column {question.scores[0]!r}" if question.binary else "columns"
-    ends = [f"the smallest is {shown(low)}"] if low < 0 else []
-    ends += [f"the largest is {shown(high)}"] if high > 1 else []
+    ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
+    ends += [f"the largest is {format_value(high)}"] if high > 1 else []
     hint = ""
     if low < -1e-3:
         hint = " If they are logits, turn them into probabilities first."

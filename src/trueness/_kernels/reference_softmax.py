@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels.status import BAD_LABEL, BAD_SCORE
+from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
 __all__ = ["logit_tops", "softmax", "softmax_sums"]
 
