@@ -41,13 +41,3 @@ def crowds(draw, most_cells=7, most_rows=25):
         )
     y, p = (np.concatenate(column) for column in zip(*pieces, strict=True))
     return (np.r_[y, 0, 1], np.r_[p, 0.01, 0.99]) if y.size < 3 else (y, p)
-
-
-@st.composite
-def block_rules(draw, n_rows):
-    """Sizes of blocks that such rows can have, the least difference between them included."""
-    import trueness as tn
-
-    n_min = draw(st.integers(1, max(1, min(n_rows - 1, n_rows // 3))))
-    n_max = draw(st.sampled_from([2 * n_min - 1, 2 * n_min, 4 * n_min, n_rows]).filter(lambda n: n >= 2 * n_min - 1))
-    return tn.BlockIsotonic(n_min, n_max)

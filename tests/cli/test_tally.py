@@ -76,20 +76,18 @@ def test_limits_hold_what_measure_says_of_the_rows(call, grouped, tmp_path):
         line["measure"]: line
         for line in csv.DictReader(io.StringIO(call("measure", "x.csv", "--format", "csv").stdout))
     }
-    seen = 0
-    for key in ("ece", "ece_l2", "ace", "mce", "smooth_ece", "brier", "log_loss", "brier_miscalibration", "slope"):
+    for key in ("ece", "ece_l2", "ace", "mce", "brier", "log_loss", "brier_miscalibration", "observed_expected"):
         exact = float(rows[key]["p"])
         assert float(found["", key]["low"]) <= exact <= float(found["", key]["high"])
-        seen += 1
-    assert seen == 9
 
 
-def test_limits_of_a_slope_without_a_value_are_shown(call, tmp_path):
-    """The cell of six scores may separate the classes, or not."""
-    write_columns(tmp_path / "x.csv", {"y": np.repeat([0, 1], 4), "p": SHARED})
+def test_values_without_limits_show_none(call, tmp_path):
+    write_columns(tmp_path / "x.csv", {"y": np.arange(8) % 2, "p": SHARED})
     assert call("tally", "x.csv", "-o", "x.tally").exit_code == 0
-    found = measured(call("measure", "x.tally", "--format", "csv"))["", "slope"]
-    assert (found["value"], found["low"], found["high"], found["note"]) == ("", "-inf", "inf", "")
+    found = measured(call("measure", "x.tally", "--format", "csv"))["", "smooth_ece"]
+    assert float(found["value"]) > 0
+    assert (found["low"], found["high"]) == ("", "")
+    assert found["note"] == "No limits known; largest error seen in experiments: 9e-5."
 
 
 def test_bins_say_what_they_cannot(call, grouped, tmp_path):
@@ -378,8 +376,8 @@ def test_each_file_in_every_form(call, days, tmp_path):
     assert [one["file"] for one in data["files"]] == ["mon.tally", "tue.tally"]
     in_blocks = [one for one in alone["measures"] if one["key"] == "tce"]
     assert len(in_blocks) == 1  # of all rows, not of each region
-    y, p = days["mon"]["y"], days["mon"]["p"]
-    assert in_blocks[0]["low"] <= tn.tce(y, p) <= in_blocks[0]["high"]
+    assert in_blocks[0]["low"] is in_blocks[0]["high"] is None
+    assert "percentage points" in in_blocks[0]["note"]
     assert data["files"][0]["measures"] == [one for one in alone["measures"] if one["key"] != "tce"]
     both = json.loads(call("measure", "mon.tally", "tue.tally", "--bins", "8", "--format", "json").stdout)
     assert data["measures"] == both["measures"]

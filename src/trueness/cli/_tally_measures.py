@@ -131,10 +131,9 @@ def _answer(asked: _Asked, sums: Any) -> Line:
     line |= {"value": value, "low": value, "high": value, "shown": f"{value:.6g}", "note": "exact"}
     if not isinstance(sums, tn.Sketch):
         return line
-    try:
-        found = tn.bounded(asked.limits, sums, **asked.options)
-    except InputError as reason:
-        return line | {"low": None, "high": None, "note": _first_sentence(reason)}
+    found = tn.bounded(asked.limits, sums, **asked.options)
+    if found.note:
+        return line | {"low": None, "high": None, "note": found.note}
     line |= {"value": found.value, "low": found.low, "high": found.high, "shown": f"{found.value:.6g}"}
     if found.error > 1e-9 * max(1, abs(found.value)):
         line |= {"note": "", "limits": f"{found.low:.6g} to {found.high:.6g}"}

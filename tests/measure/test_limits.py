@@ -1,0 +1,99 @@
+"""Limits of the sums of a sketch include the sums of the rows."""
+
+import numpy as np
+import pytest
+from crowded_cells import ORDERS, crowds, rows_of_cell
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trueness as tn
+from trueness._tally.rules import as_rule
+from trueness.measure._limits import _excess, _layout
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+RULES = [4, 10, [0, 0.4, 0.4501, 0.4502, 1], tn.EqualMass(2), tn.EqualMass(7)]
+
+
+def excess_below_edges(y, p, w, rule):
+    """Σw(y − p) of the rows below each edge, from the bins of the rows themselves."""
+    bins = tn.tally(y, p, sample_weight=w).coarsen(rule).parts[0]
+    return np.concatenate([[0.0], np.cumsum(bins.excess)])
+
+
+@pytest.mark.parametrize("bins", RULES, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@given(rows=crowds(), seed=st.integers(0, 99))
+def test_windows_include_the_sums_below_each_edge(bins, weighted, rows, seed):
+    y, p = rows
+    w = np.random.default_rng(seed).integers(1, 4, y.size) if weighted else None
+    rule = as_rule(bins)
+    part = tn.sketch(y, p, sample_weight=w).parts[0]
+    windows = _layout(part, rule).below_edges(*_excess(part))
+    exact = excess_below_edges(y, p, w, rule)
+    if isinstance(rule, tn.EqualMass):  # tied scores can make cuts of the rows coincide: those bins vanish
+        assert any_order_fits(windows, exact)
+    else:
+        assert (windows.low <= exact + 1e-9).all()
+        assert (exact <= windows.high + 1e-9).all()
+
+
+def any_order_fits(windows, exact):
+    """Whether every sum of the rows fits some window, in order."""
+    at = 0
+    for total in exact:
+        while at < windows.low.size and not windows.low[at] - 1e-9 <= total <= windows.high[at] + 1e-9:
+            at += 1
+        if at == windows.low.size:
+            return False
+    return True
+
+
+def test_a_cut_at_the_end_of_a_cell_may_lie_in_the_next_if_weights_only_add_up_nearly():
+    part = tn.sketch([0, 1, 0, 1], [0.2, 0.2001, 0.7, 0.7001], sample_weight=[0.1, 0.2, 0.1, 0.2]).parts[0]
+    layout = _layout(part, tn.EqualMass(2))
+    assert layout.first.tolist() == [0, 0]
+    assert layout.last.tolist() == [1, 1]
+
+
+def test_a_tie_is_never_split():
+    part = tn.sketch([0, 1, 0, 1], [0.2, 0.2, 0.2, 0.7]).parts[0]
+    layout = _layout(part, tn.EqualMass(2))
+    assert (layout.first.tolist(), layout.last.tolist()) == ([0, 1], [0, 1])
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**20))
+def test_every_arrangement_of_one_sketch_lies_within_its_limits(seed):
+    """0, 3, 5, 6 and 1, 2, 4, 7 have equal counts, sums and sums of squares: a sketch cannot tell which are events."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(8)
+    first = np.isin(place, [0, 3, 5, 6])
+    cells = np.sort(rng.choice(np.arange(8, 24), 7, replace=False))
+    times = rng.integers(1, 5, cells.size)
+    p = np.concatenate([np.repeat(c / 32 + (1 + place) * 2.0**-14, t) for c, t in zip(cells, times, strict=True)])
+
+    def arrangement():
+        return np.concatenate([np.repeat(first ^ (rng.random() < 0.5), t) for t in times]).astype(int)
+
+    sketch = tn.sketch(arrangement(), p)
+    edges = [0, *(cells / 32 + 4.5 * 2.0**-14), 1]
+    cases = [(measure, bins) for measure in (tn.ece, tn.mce, tn.squared_ece) for bins in (edges, tn.EqualMass(6))]
+    limits = [tn.bounded(measure, sketch, bins=bins) for measure, bins in cases]
+    for _ in range(20):
+        y = arrangement()
+        assert tn.sketch(y, p) == sketch
+        for (measure, bins), result in zip(cases, limits, strict=True):
+            assert result.low <= measure(y, p, bins=bins) <= result.high
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", [8, 60])
+@pytest.mark.parametrize("bins", [10, 7, tn.EqualMass(10)], ids=str)
+def test_an_order_that_all_cells_share_stays_within_the_limits(order, n, bins):
+    rng = np.random.default_rng(n)
+    pieces = [rows_of_cell(c, n, rng.binomial(n, (c - 3300) / 1000), order, c) for c in range(3320, 4300, 25)]
+    y, p = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    for measure, options in ((tn.ece, {}), (tn.ece, {"norm": "l2"}), (tn.mce, {}), (tn.squared_ece, {})):
+        result, exact = tn.bounded(measure, tn.sketch(y, p), bins=bins, **options), measure(y, p, bins=bins, **options)
+        assert result.low <= exact <= result.high
