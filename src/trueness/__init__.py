@@ -226,18 +226,18 @@ __getattr__, __dir__ = lazily(
         "measure._corp": ("corp",),
         "measure._curve": ("reliability_curve",),
         "measure._gce": ("gce",),
-        "measure._line": (
+        "measure._slope": (
             "calibration_intercept",
             "calibration_slope",
             "observed_expected",
         ),
-        "measure._scores": (
+        "measure._proper_scores": (
             "brier",
             "log_loss",
         ),
         "measure._smooth": ("smooth_ece",),
         "measure._squared": ("squared_ece",),
-        "measure._table": (
+        "measure._bin_table": (
             "bin_table",
             "estimation_error",
         ),

@@ -11,7 +11,7 @@ from trueness._report.records import Explorer
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth, Groups
-from trueness.measure._table import effective_counts
+from trueness.measure._bin_table import effective_counts
 from trueness.typing import Floats, Ints
 
 __all__ = ["OFFERED", "explorer", "offered"]

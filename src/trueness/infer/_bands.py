@@ -14,7 +14,7 @@ from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.measure._table import bin_columns, effective_counts
+from trueness.measure._bin_table import bin_columns, effective_counts
 from trueness.results import Bands
 from trueness.typing import ArrayLike, Floats, RowOptions
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.measure._bin_table import bin_table, estimation_error
     from trueness.measure._binned import ace, ece, mce
     from trueness.measure._bounded import bounded
     from trueness.measure._corp import corp
     from trueness.measure._curve import reliability_curve
     from trueness.measure._gce import gce
-    from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
-    from trueness.measure._scores import brier, log_loss
+    from trueness.measure._proper_scores import brier, log_loss
+    from trueness.measure._slope import calibration_intercept, calibration_slope, observed_expected
     from trueness.measure._smooth import smooth_ece
     from trueness.measure._squared import squared_ece
-    from trueness.measure._table import bin_table, estimation_error
     from trueness.measure._tce import tce
 
 __all__ = [
@@ -49,18 +49,18 @@ __getattr__, __dir__ = lazily(
         "_corp": ("corp",),
         "_curve": ("reliability_curve",),
         "_gce": ("gce",),
-        "_line": (
+        "_slope": (
             "calibration_intercept",
             "calibration_slope",
             "observed_expected",
         ),
-        "_scores": (
+        "_proper_scores": (
             "brier",
             "log_loss",
         ),
         "_smooth": ("smooth_ece",),
         "_squared": ("squared_ece",),
-        "_table": (
+        "_bin_table": (
             "bin_table",
             "estimation_error",
         ),

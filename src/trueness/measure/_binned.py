@@ -4,14 +4,15 @@ from typing import Unpack
 
 import numpy as np
 
+from trueness._numerics.means import exponent, power_mean
+from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike, EqualMass
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.measure._norm import checked_norm, norm_of_gaps
 from trueness.typing import ArrayLike, Norm, RowOptions
 
-__all__ = ["ace", "ece", "mce"]
+__all__ = ["ace", "checked_norm", "ece", "mce", "norm_of_gaps"]
 
 
 @takes_rows
@@ -185,3 +186,21 @@ def mce(
     0.25
     """
     return ece(y_true, y_prob, bins=bins, norm="max", **rows)
+
+
+def checked_norm(norm: Norm) -> float:
+    """The exponent of a norm."""
+    if isinstance(norm, str) and norm == "l1":
+        return 1.0
+    good = isinstance(norm, str | int | float | np.integer | np.floating) and not isinstance(norm, bool)
+    try:
+        return exponent(norm) if good else exponent("")
+    except ValueError:
+        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
+
+
+def norm_of_gaps(bins: Bins, p: float) -> float:
+    """The power mean of |rate − mean score| over bins by weight; empty bins weigh nothing."""
+    if p == 1.0:  # |Σwy − Σwp| needs no division, and so no care for empty bins
+        return float(np.add.reduce(np.abs(bins.excess))) / bins.totals.weight
+    return power_mean(bins.gap, bins.weight, p)

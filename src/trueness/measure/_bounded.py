@@ -9,13 +9,12 @@ from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, Iso
 from trueness._tally.sketch import Sketch
 from trueness.errors import InputError
 from trueness.measure import _limits
-from trueness.measure._binned import ace, ece, mce
+from trueness.measure._binned import ace, checked_norm, ece, mce
 from trueness.measure._corp import corp
 from trueness.measure._gce import gce
 from trueness.measure._limits import Limits
-from trueness.measure._line import calibration_intercept, calibration_slope, observed_expected
-from trueness.measure._norm import checked_norm
-from trueness.measure._scores import brier, log_loss
+from trueness.measure._proper_scores import brier, log_loss
+from trueness.measure._slope import calibration_intercept, calibration_slope, observed_expected
 from trueness.measure._smooth import smooth_ece
 from trueness.measure._squared import default_width, squared_ece
 from trueness.measure._tce import tce

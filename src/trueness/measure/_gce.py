@@ -13,7 +13,7 @@ from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.measure._norm import checked_norm
+from trueness.measure._binned import checked_norm
 from trueness.measure._tce import Test, checked_alpha, checked_test, rejections
 from trueness.results import Bin
 from trueness.typing import ArrayLike, Floats, Norm, RowOptions

@@ -262,9 +262,9 @@ class _Seen(NamedTuple):
 
 def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _Seen:
     """The curve and its number."""
+    from trueness.measure._binned import norm_of_gaps
     from trueness.measure._corp import corp_of_blocks
     from trueness.measure._curve import curve_of_bins, curve_of_cells, isotonic_curve, smooth_curve, smooth_fit
-    from trueness.measure._norm import norm_of_gaps
 
     if method == "binned":  # one pass over the scores serves both
         (bins,) = problem.tally.coarsen(rule).parts

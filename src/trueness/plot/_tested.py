@@ -129,7 +129,7 @@ class TestReliabilityDisplay:
         -------
         TestReliabilityDisplay
         """
-        from trueness.measure._tested_bins import bins_with_tests
+        from trueness.measure._tce import bins_with_tests
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)
         one_model(y_true, y_prob, cls.__name__)

@@ -11,7 +11,7 @@ from trueness._tally.rules import BinsLike, Edges, EqualWidth
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
-from trueness.measure._norm import checked_norm
+from trueness.measure._binned import checked_norm
 from trueness.torch._edges import ruler_of
 from trueness.torch._explain import explain, refuse_counts
 from trueness.torch._given import Rows, check_ignored, check_rows, check_tolerance

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness.measure._tested_bins import bins_with_tests
+from trueness.measure._tce import bins_with_tests
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
