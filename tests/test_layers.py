@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "trueness"
 
 # Everyone may import these: words, errors, the bar of a long run.
-FOUNDATION = {"errors", "typing", "_lazy", "_progress"}
+FOUNDATION = {"errors", "typing", "_lazy", "_progress", "_version"}
 
 MAY_IMPORT = {
     "_text": set(),
@@ -39,7 +39,7 @@ MAY_IMPORT = {
     },
 }
 # Files that belong to no package: the front door, its key, and what is installed.
-TOP = {"__init__", "__main__", "_lazy", "_progress", "_versions", "errors", "typing"}
+TOP = {"__init__", "__main__", "_lazy", "_progress", "_version", "errors", "typing"}
 
 # NumPy may be imported anywhere; these only where they have a home.
 LIBRARIES = {
@@ -94,7 +94,7 @@ def test_a_file_imports_only_what_its_layer_may(file):
         root, _, rest = module.partition(".")
         if root == "trueness":
             layer = rest.partition(".")[0]
-            if home in TOP or layer in FOUNDATION | {home, "__version__", ""}:
+            if home in TOP or layer in FOUNDATION | {home, ""}:
                 continue
             assert layer in MAY_IMPORT[home], f"{home} imports {layer}"
         elif root not in sys.stdlib_module_names and root != "numpy":

@@ -7,8 +7,7 @@ more than ``import numpy``.
 from typing import TYPE_CHECKING
 
 from trueness._lazy import lazily
-
-__version__ = "0.1.0"
+from trueness._version import __version__
 
 __all__ = [
     "Accumulator",
@@ -127,7 +126,7 @@ if TYPE_CHECKING:
     from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
     from trueness._tally.sketch import Sketch
     from trueness._tally.tally import Binned, Tally
-    from trueness._versions import show_versions
+    from trueness._version import show_versions
     from trueness.errors import (
         DroppedRowsWarning,
         FewClustersWarning,
@@ -328,7 +327,7 @@ __getattr__, __dir__ = lazily(
             "TruenessWarning",
         ),
         "_report.report": ("Report", "report"),
-        "_versions": ("show_versions",),
+        "_version": ("show_versions",),
         "": (
             "infer",
             "measure",

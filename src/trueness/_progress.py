@@ -1,29 +1,51 @@
-"""How far a long run has come, told to whoever wants to know."""
+"""Progress of long work: a function of (done, total), and a bar on a terminal."""
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from trueness.errors import InputError
 
-__all__ = ["Progress", "reporter"]
+__all__ = ["Progress", "Report", "progress_bar", "reporter"]
 
-Progress: TypeAlias = Callable[[int, int], None] | bool
-"""A function of (done, total), or whether the bar of this file is shown."""
+Report: TypeAlias = Callable[[int, int], None]
+"""Called with (done, total) as the work goes on."""
+
+Progress: TypeAlias = Report | bool
+"""The caller's own function, or whether to show the bar of this file."""
 
 _PATIENCE = 2.0
 _PAUSE = 0.1
 _WIDTH = 30
+_LABEL = 40
 
 
-def reporter(progress: Progress) -> Callable[[int, int], None]:
+def reporter(progress: Progress) -> Report:
     """The function to call after each step: the caller's own, a bar on a terminal, or nothing."""
     if callable(progress):
         return progress
     if not isinstance(progress, bool):
         raise InputError("progress", "must be True, False or a function of (done, total)", f"got {progress!r}")
-    return _Bar() if progress and sys.stderr is not None and sys.stderr.isatty() else _silent
+    return _Bar() if progress and _on_terminal() else _silent
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Report]:
+    """A bar with a label on a terminal, wiped out when the block ends; nothing elsewhere."""
+    if not _on_terminal():
+        yield _silent
+        return
+    bar = _Bar(label)
+    try:
+        yield bar
+    finally:
+        bar.clear()
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _silent(done: int, total: int) -> None:
@@ -31,26 +53,34 @@ def _silent(done: int, total: int) -> None:
 
 
 class _Bar:
-    """One line on stderr, for runs of more than two seconds; it wipes itself out at the end."""
+    """One line on stderr, for runs of more than two seconds; it disappears when all is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "") -> None:
+        # Names of files may hold control characters.
+        printable = "".join(c if c.isprintable() else "?" for c in label)
+        self._label = f"{printable[:_LABEL]} " if label else ""
         self._began = time.monotonic()
         self._drawn = 0.0
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
         if done >= total:
-            if self._drawn:
-                self._write("")
+            self.clear()
         elif now - self._began > _PATIENCE and now - self._drawn > _PAUSE:
             self._drawn = now
             left = (now - self._began) * (total - done) / done if done else 0.0
             filled = "█" * (_WIDTH * done // total)
-            self._write(f"{filled:░<{_WIDTH}} {done:,} of {total:,}, about {left:.0f} s left")
+            self._write(f"{self._label}{filled:░<{_WIDTH}} {done:,} of {total:,}, about {left:.0f} s left")
+
+    def clear(self) -> None:
+        """Wipe the line, if there is one."""
+        if self._drawn:
+            self._write("")
+            self._drawn = 0.0
 
     def _write(self, text: str) -> None:
-        # "\x1b[K" clears what a longer line left behind.
         encoding = sys.stderr.encoding or "ascii"
-        shown = text.encode(encoding, "replace").decode(encoding)
-        sys.stderr.write(f"\r{shown}\x1b[K")
+        text = text.encode(encoding, "replace").decode(encoding)
+        # "\x1b[K" clears the rest of a longer line.
+        sys.stderr.write(f"\r{text}\x1b[K")
         sys.stderr.flush()

@@ -1,7 +1,6 @@
 """What a calibrated model would show."""
 
 import json
-import sys
 from functools import partial
 from math import comb
 
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness._progress import reporter
 from trueness.infer import noise_floor
 
 RNG = np.random.default_rng(7)
@@ -225,23 +223,6 @@ def test_a_function_of_ones_own_hears_how_far_things_are():
     told = []
     noise_floor(tn.ece, P, resamples=40, seed=1, progress=lambda done, total: told.append((done, total)))
     assert told == [(16, 40), (32, 40), (40, 40)]
-
-
-def test_a_bar_is_drawn_only_on_a_terminal_and_after_two_seconds(monkeypatch, capsys):
-    noise_floor(tn.ece, P, resamples=5, seed=1)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    now = iter([0.0, 1.0, 3.0, 3.01, 4.0])
-    monkeypatch.setattr("trueness._progress.time.monotonic", lambda: next(now))
-    report = reporter(True)
-    report(1, 10)
-    assert capsys.readouterr().err == ""
-    report(5, 10)
-    report(6, 10)
-    drawn = capsys.readouterr().err
-    assert drawn.count("\r") == 1
-    assert "5 of 10, about 3 s left" in drawn
-    report(10, 10)
-    assert capsys.readouterr().err == "\r\x1b[K"
 
 
 @pytest.mark.parametrize(

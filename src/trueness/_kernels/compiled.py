@@ -289,7 +289,7 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
 
 
 def pava(weight: Array, events: Array) -> Ints:
-    """See :func:`trueness._kernels.reference_pava.pava`."""
+    """See :func:`trueness._kernels.reference.pava`."""
     function = _pava_counts if weight.dtype == np.int64 else _pava_weights
     starts = np.empty(weight.size, np.int64)
     n_blocks = call(function, (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
@@ -297,7 +297,7 @@ def pava(weight: Array, events: Array) -> Ints:
 
 
 def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
-    """See :func:`trueness._kernels.reference_pava.block_pava`."""
+    """See :func:`trueness._kernels.reference.block_pava`."""
     starts = np.empty(count.size, np.int64)
     arrays = count, events, starts, np.empty_like(count), np.empty_like(events)
     n_blocks = call(_block_pava, arrays, n_min, n_max)
@@ -331,18 +331,18 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
 
 
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
-    """See :func:`trueness._kernels.reference_moments.grid_moments`."""
+    """See :func:`trueness._kernels.reference.grid_moments`."""
     call(_grid_moments, (p, columns, table))
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
-    """See :func:`trueness._kernels.reference_maps.ranks`."""
+    """See :func:`trueness._kernels.reference.ranks`."""
     found = np.empty(p.size, np.int64)
     return _looked_up(_ranks, (edges, p, _guide(edges, p), found)), found
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
-    """See :func:`trueness._kernels.reference_maps.steps`."""
+    """See :func:`trueness._kernels.reference.steps`."""
     found = np.empty(p.size)
     return _looked_up(_steps, (edges, values, p, _guide(edges, p), found)), found
 
@@ -367,7 +367,7 @@ def _looked_up(function: Any, arrays: tuple[Array, ...]) -> int:
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
-    """See :func:`trueness._kernels.reference_maps.venn_abers`."""
+    """See :func:`trueness._kernels.reference.venn_abers`."""
     with_event, without = np.empty((2, 3, corner_weight.size - 1), np.int64)
     counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
     call(_venn_abers, (corner_weight, corner_events, with_event, without, counts, hull), unit)
@@ -453,7 +453,7 @@ def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Float
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
-    """See :func:`trueness._kernels.reference_logits.logit_tops`."""
+    """See :func:`trueness._kernels.reference.logit_tops`."""
     n = Z.shape[0]
     top, total = np.empty(n), np.empty(n)
     predicted, correct = np.empty(n, np.int64), np.empty(n, np.uint8)
@@ -466,6 +466,6 @@ def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[n
 
 
 def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
-    """See :func:`trueness._kernels.reference_logits.softmax`."""
+    """See :func:`trueness._kernels.reference.softmax`."""
     rows = shares(Z.shape[0], workers(Z.size))
     in_threads(lambda i: call(_softmax, (Z, top, total, P), *rows[i]), len(rows))

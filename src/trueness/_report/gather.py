@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from trueness import __version__
 from trueness._input.sample import Sample
 from trueness._report.blocks import blocks_of
 from trueness._report.budget import (
@@ -33,6 +32,7 @@ from trueness._report.words import percent
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
+from trueness._version import __version__
 from trueness.errors import InputError
 from trueness.infer import compare, noise_floor, reliability_bands
 from trueness.measure import (

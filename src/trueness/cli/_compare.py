@@ -117,14 +117,14 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
 
 def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Group", "Comparison"]]:
     import trueness as tn
-    from trueness.cli._progress import progress
+    from trueness._progress import progress_bar
 
     compare: Any = tn.compare
     for group, part in rows.groups():
         with (
             part.about(*rows.choice.models, group=group),
             collect_warnings() as warned,
-            progress("Drawing rows") as report,
+            progress_bar("Drawing rows") as report,
         ):
             given = {model.name: part.arguments(model) for model in rows.choice.models}
             first = next(iter(given.values()))

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from trueness import __version__
+from trueness._version import __version__
 from trueness.cli._interrupt import interruptible
 from trueness.cli._messages import errors_as_messages, print_paragraph
 

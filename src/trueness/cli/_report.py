@@ -99,14 +99,14 @@ def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **a
 
 def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
     import trueness as tn
-    from trueness.cli._progress import progress
+    from trueness._progress import progress_bar
     from trueness.cli._rows import dropped_in_words
 
     if len(rows.label) == 0:
         raise InputError(f"{rows.source} has no rows.")
     report: Any = tn.report
     rows = rows.alike()
-    with rows.about(*rows.choice.models), collect_warnings() as warned, progress("Writing the report") as tell:
+    with rows.about(*rows.choice.models), collect_warnings() as warned, progress_bar("Writing the report") as tell:
         given = {model.name: rows.arguments(model) for model in rows.choice.models}
         first = next(iter(given.values()))
         if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):

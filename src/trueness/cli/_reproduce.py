@@ -74,7 +74,7 @@ def _time(experiment: "Experiment") -> str:
 
 
 def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | None, seed: int, fresh: bool) -> None:
-    from trueness.cli._progress import progress
+    from trueness._progress import progress_bar
     from trueness.reproduce import conduct
 
     experiments = _chosen(names)
@@ -87,7 +87,7 @@ def _reproduce(names: tuple[str, ...], *, out: str, quick: bool, jobs: int | Non
         size = "at the small size" if quick else _time(experiment)
         print_paragraph(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.")
         try:
-            with progress(experiment.name) as bar:
+            with progress_bar(experiment.name) as bar:
                 record = conduct(
                     experiment,
                     out,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from trueness import __version__
+from trueness._version import __version__
 from trueness.cli._layout import Form, aligned, decimals_for, escaped, exact, finite, number, piped, short
 from trueness.cli._messages import visible
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import trueness as tn
+from trueness._progress import progress_bar
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness.cli._columns import Choice, Model
 from trueness.cli._measurements import Sums
 from trueness.cli._messages import collect_warnings
-from trueness.cli._progress import progress
 from trueness.cli._reading import Opened
 from trueness.cli._rows import Rows, dropped_in_words
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning
@@ -43,7 +43,8 @@ class Streamed:
 def streamed(opened: Opened, sums_of: Callable[[Rows, Model], Sums], lattice: BinRule) -> Streamed:
     """Add up what `sums_of` makes of each piece and model; `lattice` are the bins to fall back to."""
     total = _Total(opened, sums_of, lattice)
-    with progress(f"Reading {opened.source.name}") as report, collect_warnings() as warned, warnings.catch_warnings():
+    reading = progress_bar(f"Reading {opened.source.name}")
+    with reading as report, collect_warnings() as warned, warnings.catch_warnings():
         # A piece may be short, or have one label only; the measures look at the whole.
         warnings.simplefilter("ignore", FewRowsWarning)
         warnings.simplefilter("ignore", OneClassWarning)

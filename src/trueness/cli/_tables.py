@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from trueness import __version__
+from trueness._version import __version__
 from trueness.cli._layout import aligned, decimals_for, escaped, exact, finite, number, piped, short, wide
 from trueness.cli._measurements import Measured, Measurements, Quantity
 from trueness.cli._messages import visible

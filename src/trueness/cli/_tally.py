@@ -178,7 +178,7 @@ class _Work:
 
     def add(self, number: int, stack: ExitStack, request: "Request") -> None:
         """Add the rows of one file that were not added before."""
-        from trueness.cli._progress import progress
+        from trueness._progress import progress_bar
         from trueness.cli._reading import opening
 
         if number < self.file:
@@ -189,7 +189,7 @@ class _Work:
         if len(opened.choice.models) != 1:
             raise InputError("`--prob` must name one model for a tally; make one for each.")
         first = 0
-        with progress(f"Reading {opened.source.name}") as report:
+        with progress_bar(f"Reading {opened.source.name}") as report:
             for rows, read in _pieces(opened):
                 end = first + len(rows.label)
                 if end > self.rows:

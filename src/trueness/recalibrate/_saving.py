@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness import __version__
 from trueness._tally.atomic import replace_file
+from trueness._version import __version__
 from trueness.errors import InputError
 from trueness.recalibrate._fitted_state import check_common, check_plain
 

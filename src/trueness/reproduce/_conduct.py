@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trueness import __version__
 from trueness._progress import Progress, reporter
 from trueness._tally.atomic import replace_file
+from trueness._version import __version__
 from trueness.errors import InputError
 from trueness.reproduce._data import data_file
 from trueness.reproduce._experiment import Experiment, Picture, Size

@@ -10,8 +10,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trueness import __version__
 from trueness._tally.atomic import replace_file
+from trueness._version import __version__
 from trueness.reproduce._experiment import Piece
 
 __all__ = ["Done", "do_pieces"]

@@ -2,7 +2,7 @@
 #include "exp.h"
 
 /* Sums are kept apart in so many lanes, since a compiler must not reorder what is added to one; and begin anew after so
- * many entries, so that rounding does not grow with their number. reference_logits.py has the same numbers. */
+ * many entries, so that rounding does not grow with their number. reference_softmax.py has the same numbers. */
 enum { LANES = 16, TILE = 1024 };
 
 /* e^t is 0 below it. */

@@ -23,7 +23,7 @@
 #define RESTRICT restrict
 #endif
 
-/* The bits of a status; the same numbers as in status.py. */
+/* The bits of a status; the same numbers as in library.py. */
 enum { BAD_SCORE = 1, BAD_LABEL = 2, OUTSIDE_EDGES = 4, BAD_WEIGHT = 8, BAD_SUM = 16 };
 
 /* Returned instead of a status or a number; the caller in Python raises. */

@@ -1,5 +1,7 @@
 """The list of versions that belongs in a bug report."""
 
+from pathlib import Path
+
 import trueness as tn
 
 
@@ -8,3 +10,9 @@ def test_versions_can_be_shown(capsys):
     shown = capsys.readouterr().out
     assert f"trueness      {tn.__version__}" in shown
     assert "kernels       " in shown
+
+
+def test_nothing_but_the_root_imports_the_root_to_learn_the_version():
+    source = Path(tn.__file__).parent
+    readers = [f for f in source.rglob("*.py") if "from trueness import __version__" in f.read_text()]
+    assert readers == []
