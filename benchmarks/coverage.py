@@ -35,7 +35,8 @@ from scipy import stats
 
 from trueness import simulate
 from trueness.infer import ece_interval
-from trueness.reproduce._sun_settings import LEVEL, SETTINGS
+from trueness_papers.sun import sun_setting
+from trueness_papers.sun.settings import LEVEL, SETTINGS
 
 ALIKE = 0.3  # correlation of the normal numbers behind the labels of a cluster
 GOOD = (0.88, 0.97)
@@ -84,7 +85,7 @@ def paper(step: int) -> list[Scenario]:
         for n, m in law.cells.items():
             bins = dict.fromkeys(methods[1:], m)
             for beta in law.betas[::step]:
-                make = partial(simulate.sun_setting, setting, n, beta=beta)
+                make = partial(sun_setting, setting, n, beta=beta)
                 found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", law.k, bins, methods))
     return found
 
@@ -118,8 +119,8 @@ BINARY: dict[str, dict[str, Any]] = {
     "two digits, over-confident": {"scores": TWO_DIGITS, "distortion": simulate.Logit(slope=0.5)},
 }
 SEVERAL: dict[str, tuple[int, Callable[..., Callable[..., simulate.Simulated]]]] = {
-    "10 classes, k = 2, calibrated": (2, lambda n: partial(simulate.sun_setting, 3, n, beta=0)),
-    "10 classes, k = 2, exchanged": (2, lambda n: partial(simulate.sun_setting, 3, n, beta=0.05)),
+    "10 classes, k = 2, calibrated": (2, lambda n: partial(sun_setting, 3, n, beta=0)),
+    "10 classes, k = 2, exchanged": (2, lambda n: partial(sun_setting, 3, n, beta=0.05)),
     "3 classes, k = 3, calibrated": (3, lambda n: partial(simulate.multiclass, n, 3)),
     "3 classes, k = 3, noisy labels": (
         3,

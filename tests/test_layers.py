@@ -29,12 +29,8 @@ MAY_IMPORT = {
         *("measure", "infer", "recalibrate", "simulate", "results", "plot"),
         *("_tally", "_input", "_numerics", "_text"),
     },
-    "reproduce": {
-        *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
-        *("_tally", "_input", "_numerics"),
-    },
     "cli": {
-        *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report", "reproduce"),
+        *("measure", "infer", "recalibrate", "simulate", "results", "plot", "_report"),
         *("_tally", "_input", "_numerics", "sources", "_text"),
     },
 }
@@ -43,11 +39,12 @@ TOP = {"__init__", "__main__", "_lazy", "_progress", "_version", "errors", "typi
 
 # NumPy may be imported anywhere; these only where they have a home.
 LIBRARIES = {
-    "scipy": {"_numerics", "infer", "recalibrate", "reproduce"},
-    "sklearn": {"recalibrate", "reproduce"},
+    "scipy": {"_numerics", "infer", "recalibrate"},
+    "sklearn": {"recalibrate"},
     "narwhals": {"_input", "results", "sources", "cli"},
-    "matplotlib": {"plot", "reproduce"},
+    "matplotlib": {"plot"},
     "click": {"cli"},
+    "trueness_papers": {"cli"},
     "rich": {"cli", "_text"},
     "zstandard": {"cli"},
     "compression": {"cli"},  # in Python itself from 3.14 on

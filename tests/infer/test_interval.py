@@ -340,7 +340,7 @@ def test_the_estimate_is_the_squared_error_and_lies_within(method, pairs):
 
 @METHODS
 def test_the_confidence_of_two_classes_is_that_of_a_tally_of_confidences(method):
-    d = simulate.sun_setting(2, 400, beta=0.5, seed=2)
+    d = simulate.multiclass(400, 2, distortion=simulate.Temperature(2), seed=2)
     tally = tn.tally(d.y_true, d.y_prob, kind="confidence")
     for k in (None, 1):
         assert ece_interval(d.y_true, d.y_prob, k=k, method=method, seed=4) == ece_interval(

@@ -12,10 +12,6 @@ GENERATORS = {
     "multiclass": lambda **k: simulate.multiclass(50, 4, distortion=simulate.Temperature(2), **k),
     "binned": lambda **k: simulate.binned(50, [0.2, 0.7], [0.3, 0.6], **k),
     "outcomes": lambda **k: simulate.outcomes(np.linspace(0, 1, 50), **k),
-    "sun 1": lambda **k: simulate.sun_setting(1, 50, beta=0.5, **k),
-    "sun 2": lambda **k: simulate.sun_setting(2, 50, beta=0.5, **k),
-    "sun 3": lambda **k: simulate.sun_setting(3, 50, beta=0.05, **k),
-    "matsubara": lambda **k: simulate.matsubara(50, **k),
     "demo": lambda **k: simulate.demo(50, **k),
 }
 generators = pytest.mark.parametrize("make", GENERATORS.values(), ids=GENERATORS.keys())
@@ -71,8 +67,6 @@ def test_a_bad_seed_is_named(make, seed):
         lambda n: simulate.binary(n),
         lambda n: simulate.multiclass(n),
         lambda n: simulate.binned(n, [0.5], [0.5]),
-        lambda n: simulate.sun_setting(1, n, beta=1),
-        lambda n: simulate.matsubara(n),
         lambda n: simulate.demo(n),
     ],
 )

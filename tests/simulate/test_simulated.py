@@ -27,8 +27,6 @@ def test_it_cannot_be_changed():
         simulate.binary(5, distortion=simulate.Bump(), prevalence=0.1, seed=0),
         simulate.binned(5, [0.1], [0.3], seed=0),
         simulate.multiclass(5, distortion=simulate.LabelNoise(0.3), seed=0),
-        simulate.sun_setting(3, 5, beta=0.1, seed=0),
-        simulate.matsubara(5, coefficients=(0, 1), seed=0),
     ],
     ids=lambda d: d.name,
 )
@@ -41,7 +39,7 @@ def test_it_survives_pickling(d):
 def test_the_columns_of_the_table_are_named():
     assert list(simulate.binary(3).table()) == ["y", "p", "truth"]
     assert list(simulate.multiclass(3, 2).table()) == ["y", "p0", "p1", "truth0", "truth1"]
-    assert list(simulate.matsubara(3).table()) == ["y", "p", "truth", "x"]
+    assert list(simulate.demo(3).table()) == ["y", "p", "truth", "recalibrated"]
     assert all(column.shape == (3,) for column in simulate.multiclass(3).table().values())
 
 
@@ -90,7 +88,5 @@ def test_the_error_of_the_rows_needs_vector_scores():
 
 
 def test_scipy_is_not_imported_before_it_is_needed():
-    code = (
-        "import sys, trueness.simulate as s; s.sun_setting; assert not any(m.startswith('scipy') for m in sys.modules)"
-    )
+    code = "import sys, trueness.simulate as s; s.binary; assert not any(m.startswith('scipy') for m in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,6 @@ measure: ``tn.ece(d.y_true, d.y_prob)`` against ``d.true_ece()``.
   a function), any prevalence.
 - :func:`multiclass`: Dirichlet scores, with a :class:`Temperature` or :class:`LabelNoise`.
 - :func:`binned`: a score and a rate for each of finitely many bins. :func:`outcomes`: labels for scores you have.
-- :func:`sun_setting`, :func:`matsubara`: the data of two papers.
 - :func:`demo`: what the command line shows.
 """
 
@@ -19,12 +18,10 @@ from trueness.simulate._confusions import LabelNoise, Temperature
 from trueness.simulate._demo import demo
 from trueness.simulate._distortions import Bump, Logit, Oscillation, Power, Steps
 from trueness.simulate._finite import binned, outcomes
-from trueness.simulate._matsubara import matsubara
 from trueness.simulate._multiclass import multiclass
 from trueness.simulate._population import TrueError
 from trueness.simulate._scores import Beta, Discrete
 from trueness.simulate._simulated import Simulated
-from trueness.simulate._sun import sun_setting
 
 __all__ = [
     "Beta",
@@ -41,8 +38,6 @@ __all__ = [
     "binary",
     "binned",
     "demo",
-    "matsubara",
     "multiclass",
     "outcomes",
-    "sun_setting",
 ]

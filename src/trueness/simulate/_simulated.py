@@ -143,8 +143,8 @@ class Simulated:
         Examples
         --------
         >>> from trueness import simulate
-        >>> round(simulate.sun_setting(3, 1, beta=0.1).true_squared_ece(k=2), 12)
-        0.02
+        >>> round(simulate.multiclass(1, 2, distortion=simulate.Temperature(2)).true_squared_ece(k=2), 6)
+        0.022861
         """
         return self.true_squared_error(k).value
 

@@ -1,0 +1,259 @@
+"""Matsubara et al. 2023: every experiment at its small size, and the two procedures on data that fit in a head."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+from trueness._numerics.binomial import rejected
+from trueness.errors import InputError
+from trueness_papers import EXPERIMENTS, run_experiment
+from trueness_papers.matsubara.benchmark import FILES, MODELS, predictions, split
+from trueness_papers.matsubara.imagenet import plain_binomial
+from trueness_papers.matsubara.logistic import fitted_scores
+from trueness_papers.matsubara.procedures import MEASURES, Limits, by_code, by_text, code_bins
+from trueness_papers.matsubara.published import SUPPLEMENT, UCI, read
+from trueness_papers.matsubara.scale import expected
+
+
+def numbers(table):
+    return {row.labels: row.ours for row in table.rows}
+
+
+# By table: agreement by the code and by the text, once where the two give the same.
+AGREEMENT = {
+    6: [(98, 98), (89, 98)],
+    7: [(98, 98), (89, 98)],
+    8: [(70, 70), (64, 70)],
+    9: [(84, 84)],
+    10: [(84, 84)],
+    11: [(60, 60), (27, 60)],
+    12: [(84, 84)],
+    13: [(126, 126)],
+}
+
+
+@pytest.mark.parametrize("number", AGREEMENT)
+def test_the_numbers_of_the_supplement(recorded, number):
+    assert [table.agreement for table in recorded(f"matsubara-table-{number}").tables] == AGREEMENT[number]
+
+
+def test_table_8_needs_cuts_that_floating_point_has_moved(recorded):
+    code, text = map(numbers, recorded("matsubara-table-8").tables)
+    places = [("40 %", "100", "TCE(Q)"), ("40 %", "50", "TCE(Q)")]
+    assert [code[place] for place in places] == pytest.approx([32.2833, 56.7667], abs=5e-5)
+    assert [text[place] for place in places] == pytest.approx([31.2833, 57.85], abs=5e-5)
+
+
+def test_table_11_is_an_artefact_of_the_variance(recorded):
+    code, text = map(numbers, recorded("matsubara-table-11").tables)
+    assert code["50 %", "300", "TCE(P)-T"] == pytest.approx(37.8, abs=5e-5)
+    assert text["50 %", "300", "TCE(P)-T"] == pytest.approx(7.35, abs=5e-5)
+    # The t test proper says what the binomial test says.
+    for (test, n_min, column), value in text.items():
+        if column.endswith("-T"):
+            assert value == pytest.approx(text[test, n_min, column[:-1] + "B"], abs=3.5)
+
+
+def test_table_2_by_both_procedures(recorded):
+    code, labelled, means, spread = recorded("matsubara-table-2").tables
+    assert code.agreement == (36, 36)
+    assert "code and of the text alike" in code.title
+    # What is named 1 % was computed with 2 %.
+    assert labelled.agreement == means.agreement == (0, 0)
+    assert numbers(labelled)["1 %", "1 %", "TCE(P)"] == pytest.approx(3.4, abs=5e-5)
+    assert numbers(code)["2 %", "2 %", "TCE(P)"] == pytest.approx(13.1167, abs=5e-5)
+    assert numbers(means)["50 %", "50 %", "TCE(P)"] == pytest.approx(12.2667, abs=5e-5)
+    rows = {row.labels: row for row in spread.rows}
+    # Twenty data sets of a calibrated model: single ones show anything between 3 and 20 %.
+    calibrated = rows["50 %", "50 %", "TCE(P)"]
+    assert 3 < calibrated.low < 7 < 13 < calibrated.high < 21
+
+
+def test_table_5(recorded):
+    table, seconds, fused = recorded("matsubara-table-5").tables
+    wrong = [row for row in table.rows if not row.agrees(table.within)]
+    assert [row.labels for row in wrong] == [("ResNet152", "MCE(Q)")]
+    assert round(wrong[0].ours, 4) == 0.0101
+    assert all(0 < row.ours < 2 for row in seconds.rows)
+    assert [row.labels for row in fused.rows if row.labels[1] == "Algorithm 3"] == [
+        ("AlexNet", "Algorithm 3", "19,970"),
+        ("ResNet152", "Algorithm 3", "30,000"),
+    ]
+
+
+def test_the_plain_loop_rejects_the_same_predictions(data_folder):
+    with np.load(data_folder / "imagenet_dogs.npz") as data:
+        y, p = data["y_true"].astype(int), data["resnet152"].astype(float)
+    order = np.argsort(p, kind="stable")
+    y, p = y[order], p[order]
+    first = code_bins(y, Limits(2_500, 10_000))["P"]
+    refuted = rejected(np.add.reduceat(y, first), np.diff(np.append(first, y.size)), first, p, 0.05)
+    # A part with predictions of both kinds.
+    part = next(i for i in range(100) if 0 < refuted[500 * i : 500 * i + 500].sum() < 500)
+    found = plain_binomial("resnet152", part, 100)
+    assert found["rows"] == 500
+    assert found["rejected"] == refuted[500 * part : 500 * part + 500].sum()
+
+
+def test_bins_on_synthetic_data(recorded):
+    (table,) = recorded("matsubara-bins").tables
+    text = numbers(table)
+    # PAVA has the least total that rising rates can have.
+    for data in ("prevalence 50 %", "prevalence 2 %"):
+        assert text[data, "total", "PAVA"] <= min(text[data, "total", rule] for rule in ("PAVA-BC", "quantiles"))
+
+
+@pytest.mark.slow
+def test_the_end_of_the_fit_decides_the_digits(recorded):
+    (table,) = recorded("matsubara-fit").tables
+    then, converged, now = (row.ours for row in table.rows)
+    assert "of the 352 numbers" in table.title
+    assert (then, converged) == (352, 348)
+    assert now < 300
+
+
+@pytest.mark.parametrize("features", [1, 3])
+def test_the_fit_of_then_is_the_optimum_but_for_its_last_step(features):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(2_000, features))
+    y = (rng.random(2_000) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(int)
+    then, best = (fitted_scores(x, y, x, ended) for ended in ("then", "converged"))
+    assert np.abs(then - best).max() < 1e-4
+    assert np.abs(then - best).max() > 0
+
+
+def test_tce_of_a_calibrated_model_grows(recorded):
+    growth, orders, limits = recorded("matsubara-scale").tables
+    found = {row.labels: row for row in growth.rows}
+    for rows, value in (("1,000", 13.2), ("10,000", 51), ("100,000", 84.4)):
+        row = found[rows, "TCE(Q), %"]
+        assert row.low - 1 < value < row.high + 1
+    assert found["100,000", "TCE(Q) by the formula, %"].ours == pytest.approx(84.46, abs=0.005)
+    counts = {row.labels[:2]: int(row.labels[2]) for row in orders.rows}
+    assert counts["200", "pooled (this library)"] == counts["1,000", "pooled (this library)"] == 1
+    assert min(counts["200", "split by row order (the code)"], counts["1,000", "split by row order (the code)"]) >= 10
+    code, text = limits.rows
+    assert code.ours > 0
+    assert text.ours == 0
+    assert int(code.labels[1]) > 200 >= int(text.labels[1])
+
+
+def test_the_formula_for_many_rows_goes_to_one_hundred():
+    assert [round(expected(10**k)) for k in (5, 6, 8)] == [84, 95, 100]
+
+
+@given(st.integers(20, 300), st.integers(0, 10**6))
+def test_on_distinct_scores_isotonic_bins_are_the_same_by_both_procedures(n, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.permutation(np.linspace(0.01, 0.99, n))
+    y = (rng.random(n) < p).astype(int)
+    limits = Limits(n // 20, n // 5, n_bins=4)
+    code, text = by_code(y, p, limits), by_text(y, p, limits)
+    assert tuple(code) == tuple(text) == MEASURES
+    for measure in ("TCE(V)", "ECE", "MCE"):
+        assert code[measure] == pytest.approx(text[measure], abs=1e-9)
+
+
+@given(st.lists(st.integers(0, 1), min_size=20, max_size=200))
+def test_bins_of_the_code_hold_every_row_once(labels):
+    y = np.array(labels)
+    for first in code_bins(y, Limits(y.size // 20, y.size // 5)).values():
+        assert first[0] == 0
+        assert (np.diff(np.append(first, y.size)) > 0).all()
+
+
+def test_the_code_lets_the_last_block_exceed_its_limit():
+    y = np.array([1, 1, 1, 0, 0, 0, 0])
+    assert code_bins(y, Limits(2, 5))["P"].tolist() == [0]
+    assert tn.bin_table(y, np.arange(7) / 10, bins=tn.BlockIsotonic(2, 5)).n.tolist() == [5, 2]
+
+
+def test_the_code_cuts_quantiles_where_floating_point_has_moved_them():
+    first = code_bins(np.zeros(6000, int), Limits(300, 1200, 100))["Q"]
+    exact = np.arange(100) * 60
+    assert first[29] == 1739
+    assert np.unique(exact - first).tolist() == [0, 1]
+
+
+def test_published_blocks_have_a_number_for_every_column():
+    for file, block in SUPPLEMENT.items():
+        columns = range(6) if file.startswith("testtype") else range(7)
+        assert all(len(line) == len(columns) for line in read(block, columns).values())
+    assert {name: tuple(read(block, range(6))) for name, block in UCI.items()} == dict.fromkeys(FILES, MODELS)
+
+
+@pytest.fixture
+def benchmark(tmp_path, monkeypatch):
+    """Made-up files in the form of the benchmark."""
+    rng = np.random.default_rng(3)
+    for name, file in FILES.items():
+        columns = 57 if name == "spambase" else 4
+        x = rng.normal(size=(200, columns))
+        x[:, 1] = 7.0  # a feature that says nothing
+        y = rng.random(200) < 1 / (1 + np.exp(1 - 2 * x[:, 0]))
+        if name == "spambase":
+            np.savetxt(tmp_path / file, np.column_stack([x, y]), delimiter=",", fmt="%.6g")
+        else:
+            np.savez(tmp_path / file, data=x, label=np.where(y, 1, -1))
+    monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_the_loader_scales_and_splits(benchmark):
+    for name in ("spambase", "satimage"):
+        data = split(name)
+        x = np.concatenate([data.x_train, data.x_test])
+        assert (data.x_train.shape[0], data.x_test.shape[0]) == (140, 60)
+        assert x.mean(axis=0) == pytest.approx(0, abs=1e-12)
+        ddof = 1 if name == "spambase" else 0
+        assert x.std(axis=0, ddof=ddof)[[0, 2]] == pytest.approx(1)
+        assert (x[:, 1] == 0).all()
+        assert set(data.y_train) == {0, 1}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_predicts(benchmark, model):
+    p = predictions(model, split("abalone"))
+    assert p.shape == (60,)
+    assert 0 <= p.min() < p.max() <= 1
+
+
+@pytest.mark.parametrize("name", ["spambase", "optical-digits"])
+def test_the_benchmark_tables_on_made_up_files(benchmark, name):
+    done = run_experiment(EXPERIMENTS[f"matsubara-uci-{name}"], benchmark / "out", size="quick", progress=False)
+    part, code, *text = done.tables
+    assert part.agreement == (0, 2)
+    assert numbers(part)["rows",] == 60
+    assert {row.labels[0] for row in code.rows} == {"LR", "GB"}
+    assert all([row.labels for row in table.rows] == [row.labels for row in code.rows] for table in text)
+
+
+def test_table_1_on_made_up_files(benchmark):
+    done = run_experiment(EXPERIMENTS["matsubara-table-1"], benchmark / "out", size="quick", progress=False)
+    assert {table.agreement[1] for table in done.tables} == {12}
+    assert len(done.pictures) == 2
+
+
+def test_missing_data_files_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=r"contains x3data\.npz.*The file has satimage of imbalanced-learn"):
+        run_experiment(EXPERIMENTS["matsubara-table-1"], tmp_path / "out", progress=False)
+    with pytest.raises(InputError, match=r"contains spambase\.data.*The file has spambase, number 94 at the UCI"):
+        run_experiment(EXPERIMENTS["matsubara-uci-spambase"], tmp_path / "out", progress=False)
+
+
+def test_a_file_of_another_form_is_refused(benchmark):
+    np.savez(benchmark / "x3data.npz", data=np.zeros((3, 2)), target=np.ones(3))
+    with pytest.raises(InputError, match=r"x3data\.npz must hold the arrays `data` and `label` of numbers"):
+        split("satimage")
+    np.savez(benchmark / "x3data.npz", data=np.zeros((3, 2)), label=np.array([0, 1, 1]))
+    with pytest.raises(InputError, match=r"a `label`, −1 or 1; got shapes \(3, 2\) and \(3,\), labels \[0, 1\]"):
+        split("satimage")
+    (benchmark / "spambase.data").write_text("1,2,3\n")
+    with pytest.raises(InputError, match=r"spambase\.data must have 58 columns, the last one 0 or 1; got 3 columns"):
+        split("spambase")
+    (benchmark / "spambase.data").write_text("word\n")
+    with pytest.raises(InputError, match=r"spambase\.data must hold numbers, separated by commas"):
+        split("spambase")

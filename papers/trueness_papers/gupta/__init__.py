@@ -1,0 +1,1 @@
+"""Gupta and Ramdas 2021: histogram binning without sample splitting."""

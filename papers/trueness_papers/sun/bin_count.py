@@ -1,0 +1,113 @@
+"""How many bins: the rule n^{2/(4s + d)} of Sun et al. 2025 against fewer and more."""
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.binned_scores import default_cells
+from trueness.errors import TruenessWarning
+from trueness.infer import ece_interval
+from trueness.simulate import Logit, Oscillation, binary
+from trueness.typing import Floats
+from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size
+from trueness_papers.record import Row, Table
+from trueness_papers.sun.figures import draw_bins
+from trueness_papers.sun.settings import LEVEL
+
+__all__ = ["BIN_COUNT"]
+
+_ERRORS: dict[str, Callable[[Floats], Floats]] = {
+    "over-confident, β = 0.5": Logit(slope=0.5),
+    "5 oscillations of 0.15": Oscillation(0.15, 5),
+}
+_BINS = {100: (2, 4, 6, 10, 20, 40), 1000: (4, 8, 16, 25, 50, 100), 10_000: (8, 20, 40, 80, 160, 320)}
+_WHAT = ("bias / true", "sd / true", "rms error / true", "coverage", "share without zero")
+
+
+def _pieces(size: Size, seed: int) -> Sequence[Piece]:
+    runs = {100: 4000, 1000: 2000, 10_000: 1000} if size == "full" else {100: 300, 1000: 150}
+    return [
+        Piece(f"error-{i}-n-{n}", over_bins, {"error": name, "n": n, "runs": runs[n], "seed": [seed, i, n]})
+        for i, name in enumerate(_ERRORS)
+        for n in runs
+    ]
+
+
+def over_bins(error: str, n: int, runs: int, seed: Sequence[int]) -> dict[str, Any]:
+    """Bias, spread, coverage and power of the published interval for several numbers of bins, on the same data sets."""
+    rng = np.random.default_rng(seed)
+    true = binary(1, distortion=_ERRORS[error], seed=0).true_squared_ece()
+    found = {bins: np.empty((runs, 3)) for bins in _BINS[n]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)  # most rows may be alone in their bin
+        for run in range(runs):
+            data = binary(n, distortion=_ERRORS[error], seed=rng)
+            for bins, of in found.items():
+                one = ece_interval(data.y_true, data.y_prob, method="analytic", bins=bins, level=LEVEL, squared=True)
+                of[run] = one.estimate, true in one, not one.includes_zero
+    return {"true": true, "runs": runs, **{str(bins): _told(of, true) for bins, of in found.items()}}
+
+
+def _told(found: Any, true: float) -> dict[str, float]:
+    estimate, covers, power = found.T
+    bias, spread = float(estimate.mean()) - true, float(estimate.std())
+    values = (bias, spread, math.hypot(bias, spread))
+    shares = (int(covers.sum()), int(power.sum()))
+    return dict(zip(_WHAT, (*(value / true for value in values), *shares), strict=True))
+
+
+def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # the pieces know their sizes
+    rows, best = [], []
+    for key, found in results.items():
+        _, index, _, n = key.split("-")
+        error = list(_ERRORS)[int(index)]
+        rule = default_cells(float(n), 1, None)
+        runs = found["runs"]
+        for bins in _BINS[int(n)]:
+            labels = (error, f"{int(n):,}", f"{bins} (the rule)" if bins == rule else str(bins))
+            rows += [_row((*labels, what), what, found[str(bins)][what], runs) for what in _WHAT]
+        least = min(_BINS[int(n)], key=lambda b: found[str(b)]["rms error / true"])
+        at = found[str(rule)]["rms error / true"] / found[str(least)]["rms error / true"]
+        best.append(
+            f"{error}, {int(n):,} rows: least rms error with {least} bins; with the rule's {rule} {at:.2f} times that"
+        )
+    headings = ("error", "rows", "bins", "published interval")
+    note = (
+        "P(positive), uniform scores, bins of equal width; the rule with s = 1, d = 1 is max(2, round(n^0.4)). Bias, "
+        "sd and root mean square error of T are relative to the true squared error."
+    )
+    table = Table("Numbers of bins", "", headings, tuple(rows), digits=3, note=note, across=headings[-1])
+    picture = Picture(
+        "error",
+        "Root mean square error of T, coverage and power against bins; rings: the rule's number.",
+        lambda: draw_bins(table.rows),
+    )
+    return Outcome((table,), (picture,), (*(f"{line}." for line in best), _PAPER))
+
+
+def _row(labels: tuple[str, ...], what: str, value: float, runs: int) -> Row:
+    if what not in ("coverage", "share without zero"):
+        return Row(labels, value)
+    low, high = clopper_pearson(value, runs, 0.95)
+    return Row(labels, value / runs, low=float(low), high=float(high))
+
+
+_PAPER = (
+    "The paper's own simulations have more cells than the rule with s = 1: settings 1 and 2 have 20 of [0, 1] with 100 "
+    f"rows and 50 with 1,000 (the rule: {default_cells(100, 1, 2)} and {default_cells(1000, 1, 2)}), setting 3 has 10 "
+    f"and 20 per axis (the rule: {default_cells(100, 2, 10)} and {default_cells(1000, 2, 10)})."
+)
+
+BIN_COUNT = Experiment(
+    name="sun-bin-count",
+    paper=SUN,
+    covers="Number of bins",
+    title="n^{2/(4s + d)} against fewer and more bins",
+    pieces=_pieces,
+    assemble=_assemble,
+    minutes=0.5,
+)

@@ -1,0 +1,233 @@
+"""The figures of Sun et al. 2025: a column for each setting, error bars from the number of data sets."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+from trueness.plot._canvas import GREY, axes_for, legend_of, style_of
+from trueness_papers.record import Row
+from trueness_papers.sun.intervals import PUBLISHED, RIGHTED
+from trueness_papers.sun.settings import LEVEL, SETTINGS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ZERO", "Limits", "Point", "draw_bins", "draw_coverage", "draw_length", "draw_models", "draw_power"]
+
+
+class Point(NamedTuple):
+    """What one method did at one β."""
+
+    setting: int
+    beta: float
+    error: float
+    """The true l2 error."""
+    method: str
+    runs: int
+    coverage: float | None
+    power: float
+    length: float | None
+    spread: float | None
+    """Standard error of the mean length."""
+    above_zero: float | None
+    """Mean length of the part that is not negative."""
+
+
+Limits: TypeAlias = Callable[[Point, str], tuple[float, float, float]]
+
+_NAMES = (*PUBLISHED, *RIGHTED)
+ZERO = "zero is in the set"
+
+
+def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
+    """Published methods above, ours and those put right below."""
+    axes, figure = _grid(2, n)
+    for column, setting in enumerate(SETTINGS):
+        for row, methods in enumerate((PUBLISHED, RIGHTED)):
+            panel = axes[row][column]
+            panel.axhline(LEVEL, color=GREY, linewidth=1)
+            _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "coverage", limits)
+            panel.set_ylim(-0.03, 1.03)
+    _finish(figure, axes, ("coverage, as published", "coverage, ours and put right"))
+    return figure
+
+
+def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
+    """Published methods above, ours and those put right below; the level is a grey line."""
+    axes, figure = _grid(2, n)
+    for column, setting in enumerate(SETTINGS):
+        for row, methods in enumerate((PUBLISHED, (*RIGHTED, "analytic"))):
+            panel = axes[row][column]
+            panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
+            _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "power", limits)
+            panel.set_ylim(-0.03, 1.03)
+    _finish(figure, axes, ("without zero, as published", "without zero, ours and put right"))
+    return figure
+
+
+def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
+    """Lengths above, their ratio to the published interval below."""
+    axes, figure = _grid(2, n)
+    for column, setting in enumerate(SETTINGS):
+        own = [p for p in points if p.setting == setting and p.method != "analytic, reachable"]
+        _lines(axes[0][column], own, "length", limits)
+        _plain_log(axes[0][column])
+        published = {p.beta: p.length for p in own if p.method == "analytic"}
+
+        def ratio(point: Point, what: str, by: dict[float, Any] = published) -> tuple[float, float, float]:
+            value, low, high = (one / by[point.beta] for one in limits(point, what))
+            return value, low, high
+
+        _lines(axes[1][column], own, "length", ratio)
+        axes[1][column].axhline(1, color=GREY, linewidth=1)
+        axes[1][column].set_yscale("log", base=2)
+        axes[1][column].yaxis.set_major_formatter("{x:g}")
+    _finish(figure, axes, ("mean length", "length / length of analytic"))
+    return figure
+
+
+def _whole(panel: "Axes") -> "Figure":
+    return cast("Figure", panel.figure)
+
+
+def _plain_log(panel: "Axes") -> None:
+    """A logarithmic axis with the numbers 1, 2 and 5, written out."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
+    flat, _ = axes_for("CoverageDisplay", None, rows * len(SETTINGS), size=(3.9, 2.9), columns=len(SETTINGS))
+    axes = [flat[i * len(SETTINGS) : (i + 1) * len(SETTINGS)] for i in range(rows)]
+    for panel, law in zip(axes[0], SETTINGS.values(), strict=True):
+        panel.set_title(f"setting {law.number}: {law.law}\nn = {n:,}, {law.cells[n]} cells per axis", fontsize=9)
+    return axes, _whole(flat[0])
+
+
+def _lines(panel: "Axes", points: Sequence[Point], what: str, limits: Limits) -> None:
+    for name in _NAMES:
+        own = sorted((p for p in points if p.method == name and getattr(p, what) is not None), key=lambda p: p.error)
+        if not own:
+            continue
+        style = style_of(_NAMES.index(name))
+        value, low, high = zip(*(limits(p, what) for p in own), strict=True)
+        bars = [[v - a for v, a in zip(value, low, strict=True)], [b - v for v, b in zip(value, high, strict=True)]]
+        panel.errorbar(
+            [p.error for p in own],
+            value,
+            yerr=bars,
+            color=style.colour,
+            marker=style.marker,
+            linestyle=style.dashes,
+            markersize=3,
+            linewidth=2 if name in ("analytic", "score") else 1,
+            elinewidth=0.7,
+            label=name,
+        )
+
+
+def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...]) -> None:
+    seen: dict[str, Any] = {}
+    for row, label in zip(axes, labels, strict=True):
+        row[0].set_ylabel(label)
+        for panel in row:
+            panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+            panel.set_axisbelow(True)
+            seen |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    for panel in axes[-1]:
+        panel.set_xlabel("l2 calibration error")
+    place = {"loc": "outside lower center", "ncols": 5}
+    legend_of(figure, list(seen.values()), list(seen), frameon=False, fontsize=9, **place)
+
+
+def draw_bins(rows: Sequence[Row]) -> "Figure":
+    """A row for each kind of error; a line for each number of rows, a ring at the bins of the rule."""
+    found: dict[str, dict[str, dict[int, Row]]] = {}
+    ruled = set()
+    for row in rows:
+        error, n, bins, what = row.labels
+        number = int(bins.split()[0])
+        if "rule" in bins:
+            ruled.add((n, number))
+        found.setdefault(error, {}).setdefault(f"{what}|{n}", {})[number] = row
+    shown = ("rms error / true", "coverage", "share without zero")
+    flat, _ = axes_for("CoverageDisplay", None, len(found) * len(shown), size=(3.9, 2.8), columns=len(shown))
+    sizes = list(dict.fromkeys(row.labels[1] for row in rows))
+    for i, (error, of) in enumerate(found.items()):
+        for j, what in enumerate(shown):
+            panel = flat[i * len(shown) + j]
+            for number, n in enumerate(sizes):
+                _bins_line(panel, of[f"{what}|{n}"], f"{n} rows", number, [b for m, b in ruled if m == n])
+            panel.set_title(error, fontsize=9)
+            panel.set_xscale("log")
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.set_xlabel("bins")
+            panel.set_ylabel(what)
+            panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+            if what == "coverage":
+                panel.axhline(LEVEL, color=GREY, linewidth=1)
+            elif what == shown[0]:
+                _plain_log(panel)
+    handles, names = flat[0].get_legend_handles_labels()
+    figure = _whole(flat[0])
+    legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
+    return figure
+
+
+def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, ruled: Sequence[int]) -> None:
+    style = style_of(number)
+    bins = sorted(points)
+    values = [points[b].ours for b in bins]
+    low, high = (
+        [abs((getattr(points[b], end) or points[b].ours) - points[b].ours) for b in bins] for end in ("low", "high")
+    )
+    panel.errorbar(
+        bins,
+        values,
+        yerr=[low, high],
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.dashes,
+        markersize=4,
+        linewidth=1.2,
+        elinewidth=0.8,
+        label=label,
+    )
+    at = [b for b in bins if b in ruled]
+    panel.plot(at, [points[b].ours for b in at], "o", markersize=10, markerfacecolor="none", color=style.colour)
+
+
+def draw_models(rows: Sequence[Row]) -> "Figure":
+    """Intervals of each scaling, a panel for each k: a ring at zero if zero is in the set."""
+    sets: dict[tuple[str, str, str], dict[str, float]] = {}
+    for row in rows:
+        k, scaling, method, end = row.labels
+        sets.setdefault((k, scaling, method), {})[end] = row.ours
+    zero = {row.labels[:3] for row in rows if row.note == ZERO}
+    tops, scalings, methods = (list(dict.fromkeys(key[part] for key in sets)) for part in range(3))
+    flat, _ = axes_for("CoverageDisplay", None, len(tops), size=(4.2, 2.8), columns=len(tops))
+    for panel, k in zip(flat, tops, strict=True):
+        for j, method in enumerate(methods):
+            style = style_of(j)
+            for i, scaling in enumerate(scalings):
+                own = sets[k, scaling, method]
+                y = i + 0.15 * (2 * j - 1)
+                panel.plot([own["low"], own["high"]], [y, y], color=style.colour, linewidth=3, alpha=0.5)
+                panel.plot(own["estimate"], y, style.marker, color=style.colour, label=method if i == 0 else None)
+                if (k, scaling, method) in zero:
+                    panel.plot(0, y, "o", markerfacecolor="none", color=style.colour)
+        panel.set_yticks(range(len(scalings)), scalings if k == tops[0] else [""] * len(scalings))
+        panel.invert_yaxis()
+        panel.set_xlim(left=min(0.0, *panel.get_xlim()))
+        panel.locator_params(axis="x", nbins=5)
+        panel.set_title(f"k = {k}", fontsize=10)
+        panel.set_xlabel("l2 calibration error")
+        panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
+    handles, names = flat[0].get_legend_handles_labels()
+    figure = _whole(flat[0])
+    legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=2)
+    return figure

@@ -1,0 +1,112 @@
+"""Every interval that Sun et al. 2025 compare, on one data set: as published, and put right."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from trueness._numerics.null_spread import Support
+from trueness._numerics.pairs import pair_sums
+from trueness._tally.binned_scores import BinnedScores, of_matrix
+from trueness._tally.rows_or_sums import as_sample
+from trueness.infer import ece_interval
+from trueness.infer._analytic import analytic_region, zero_threshold
+from trueness.infer._bootstrap import bootstrap_squared_ece, centred_interval, percentile_interval
+from trueness.infer._hulc import adaptive_hulc, hulc
+from trueness.infer._null_draws import drawn_pvalue, redrawn
+from trueness.infer._outcomes import Outcomes
+from trueness.infer._pair_statistic import PairStatistic
+from trueness.infer._subsampling import politis_romano, subsampling
+from trueness.simulate import Simulated
+from trueness_papers.sun.settings import LEVEL, SETTINGS
+
+__all__ = ["PUBLISHED", "RIGHTED", "Judged", "judged"]
+
+PUBLISHED = ("analytic", "bootstrap", "subsampling", "adaptive HulC", "T-Cal")
+"""What the paper's figures show."""
+RIGHTED = ("score", "analytic, reachable", "centred bootstrap", "Politis-Romano", "HulC")
+"""Our interval, and what the published competitors become when they are put right."""
+
+_RESAMPLES = 500
+_T_CAL_DRAWS = 199  # (draws + 1) · 0.1 is whole, so the level is exact
+_PURPOSES = ("score", "bootstrap", "subsampling", "Politis-Romano", "HulC", "adaptive HulC", "T-Cal")
+
+
+class Judged(NamedTuple):
+    """What an interval did."""
+
+    covers: bool | None
+    """None for a test, which has no interval."""
+    length: float | None
+    """Of the continuous part, as published; ends of resampled intervals may be negative."""
+    power: bool
+    """Whether zero is left out."""
+    above_zero: float | None = None
+    """Length of the part that is not negative."""
+
+
+def judged(
+    data: Simulated, setting: int, truth: float, draws: Callable[[int], np.random.Generator], *, slow: bool = True
+) -> Iterator[tuple[str, Judged]]:
+    """All methods on one data set.
+
+    Parameters
+    ----------
+    data : Simulated
+    setting : int
+    truth : float
+        The squared error.
+    draws : function of a number from 1
+        The generator of each method.
+    slow : bool
+        Whether the bootstraps are done.
+    """
+    law, n = SETTINGS[setting], len(data)
+    rng = {name: draws(number) for number, name in enumerate(_PURPOSES, start=1)}
+    scores = of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), law.k, law.cells[n])
+    found = ece_interval(data.y_true, data.y_prob, k=law.k, level=LEVEL, squared=True, seed=rng["score"])
+    yield "score", Judged(truth in found, found.high - found.low, not found.includes_zero, found.high - found.low)
+    yield from _analytic(scores, law.cells[n], truth)
+    rows = Outcomes(scores)
+    if slow:
+        resampled = bootstrap_squared_ece(rows, _RESAMPLES, rng["bootstrap"])
+        yield "bootstrap", _open(*percentile_interval(rows.estimate, resampled, LEVEL), truth)
+        yield "centred bootstrap", _closed(*centred_interval(rows.estimate, resampled, LEVEL), truth)
+    for name, method in (("subsampling", subsampling), ("adaptive HulC", adaptive_hulc)):
+        yield name, _open(*method(rows, level=LEVEL, resamples=_RESAMPLES, rng=rng[name]), truth)
+    for name, method in (("Politis-Romano", politis_romano), ("HulC", hulc)):
+        yield name, _closed(*method(rows, level=LEVEL, resamples=_RESAMPLES, rng=rng[name]), truth)
+    yield "T-Cal", Judged(None, None, _t_cal(scores, rng["T-Cal"]) <= 1 - LEVEL + 1e-9)
+
+
+def _analytic(scores: BinnedScores, cells: int, truth: float) -> Iterator[tuple[str, Judged]]:
+    sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+    alpha = round(1 - LEVEL, 12)
+    supports: dict[Support, str] = {"published": "analytic"}
+    if scores.k > 1:
+        supports["reachable"] = "analytic, reachable"
+    for support, name in supports.items():
+        threshold = zero_threshold(sums.total, alpha, cells, scores.classes, scores.k, support)
+        region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, alpha)
+        covers = region.includes_zero if truth == 0 else region.low <= truth <= region.high
+        length = region.high - region.low
+        yield name, Judged(covers, length, not region.includes_zero, length)
+
+
+def _open(low: float, high: float, truth: float) -> Judged:
+    """As the authors count: the ends do not belong to it, and may be negative."""
+    return Judged(low < truth < high, high - low, low > 0, max(high, 0.0) - max(low, 0.0))
+
+
+def _closed(low: float, high: float, truth: float) -> Judged:
+    """Cut at zero, as an error is not negative: one that lies below it all is {0}."""
+    low, high = max(low, 0.0), max(high, 0.0)
+    return Judged(low <= truth <= high, high - low, low > 0, high - low)
+
+
+def _t_cal(scores: BinnedScores, rng: np.random.Generator) -> float:
+    """P-value of T-Cal at the resolution of the interval, for one score of a row or several."""
+    statistic = PairStatistic(scores.z, scores.count, scores.first, "rows")
+    (seen,) = statistic(list(scores.hits.T[:, :, np.newaxis]))
+    null = [statistic(hits) for hits in redrawn(scores.z, scores.count, _T_CAL_DRAWS, rng)]
+    return float(drawn_pvalue(seen, np.concatenate(null)))

@@ -1,0 +1,203 @@
+"""The three settings of Sun et al."""
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from trueness.simulate._arguments import Seed, check_choice, check_count, check_number, generator
+from trueness.simulate._population import Line, Population, TrueError, only_k
+from trueness.simulate._simulated import Simulated, categories
+from trueness.typing import Floats, Kind
+
+__all__ = ["sun_setting"]
+
+_SHAPES = {1: (1.0, 1.0), 2: (5.0, 0.5)}
+_CLASSES = 10
+
+
+def sun_setting(setting: int, n: int = 100, *, beta: float, seed: Seed = None) -> Simulated:
+    r"""
+    A setting of the simulations of Sun et al., with a matrix of scores.
+
+    Parameters
+    ----------
+    setting : {1, 2, 3}
+        1: two classes, uniform scores. 2: two classes, one score Beta(5, 1/2) and at a class that is
+        drawn at random. 3: ten classes, scores uniform on the simplex.
+    n : int, default 100
+        How many rows to draw; the paper has 100 and 1000.
+    beta : float
+        The distance from calibration. Settings 1 and 2: the slope of the true log-odds in the log-odds of
+        the score, from 0 to 1 in the paper, 1 being calibrated. Setting 3: what the largest score
+        has too much and the second largest too little, at most 1/10; 0 is calibrated.
+    seed : int or numpy.random.Generator, optional
+        Where the randomness comes from. The same seed gives the same bytes.
+
+    Returns
+    -------
+    Simulated
+        `y_prob` has shape (n, 2) or (n, 10). Look at the largest score in settings 1 and 2 (k = 1), and
+        at the two largest in setting 3 (k = 2), where the squared error is 2 beta².
+
+    Notes
+    -----
+    Settings 1 and 2: :math:`P(Y = 1 \mid z) = \mathrm{expit}(\beta \, \mathrm{logit}\, z_1)`, the same
+    function for both classes, so every kind of error is the same. Its square is a quadrature.
+
+    References
+    ----------
+    Sun, Chaudhari, Barnett, Dobriban. A confidence interval for the l2 expected calibration error. 2025.
+
+    Examples
+    --------
+    >>> from trueness_papers.sun import sun_setting
+    >>> [round(sun_setting(1, beta=b).true_squared_ece(), 7) for b in (0, 0.5, 1)]
+    [0.0833333, 0.0114306, 0.0]
+    >>> round(sun_setting(2, beta=0).true_squared_ece(), 5)
+    0.18007
+    >>> round(sun_setting(3, beta=0.1).true_squared_ece(k=2), 12)
+    0.02
+    """
+    check_choice(setting, "setting", (1, 2, 3))
+    n = check_count(n, "n")
+    rng = generator(seed)
+    population: Population
+    if setting == 3:
+        just = np.nextafter([0.0, 0.1], [-1.0, 1.0])
+        beta = check_number(beta, "beta", "a number from 0 to 0.1 in setting 3", low=just[0], high=just[1])
+        z = rng.dirichlet(np.ones(_CLASSES), n)
+        t, population = _exchanged(z, beta), TopExchange(beta)
+    else:
+        beta = check_number(beta, "beta")
+        population = SymmetricPair(*_SHAPES[setting], beta)
+        first = rng.beta(*_SHAPES[setting], n)
+        if setting == 2:
+            first = np.where(rng.random(n) < 0.5, first, 1 - first)
+        z, t = (np.stack([p, 1 - p], axis=1) for p in (first, population.distorted(first)))
+    return Simulated(categories(t, rng), z, t, f"Sun setting {setting}, beta={beta:g}", population)
+
+
+def _exchanged(z: Floats, beta: float) -> Floats:
+    """Truth of setting 3: the largest score gives `beta` to the second largest."""
+    rows = np.arange(len(z))
+    first, second = np.argsort(-z, axis=1, kind="stable")[:, :2].T
+    t = z.copy()
+    t[rows, first] -= beta
+    t[rows, second] += beta
+    return t
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricPair(Line):
+    """Two classes that are treated alike: every kind of error is that of one Beta score."""
+
+    a: float
+    b: float
+    slope: float
+
+    def density(self, s: Floats) -> Floats:
+        """Density of the log-odds of the score."""
+        from trueness._numerics.quadrature import beta_density
+
+        return beta_density(s, self.a, self.b)
+
+    def breaks(self) -> Floats:
+        """Panels of the density; the truth crosses the score at 0, which is one of them."""
+        from trueness._numerics.quadrature import beta_breaks
+
+        return beta_breaks(self.a, self.b)
+
+    def score(self, s: Floats) -> Floats:
+        """Score at `s`."""
+        from trueness._numerics.quadrature import expit
+
+        z: Floats = expit(s)
+        return z
+
+    def truth(self, s: Floats) -> Floats:
+        """Truth at `s`."""
+        return self.score(self.slope * s)
+
+    def distorted(self, z: Floats) -> Floats:
+        """Truth at the score `z`."""
+        from trueness._numerics.quadrature import logit
+
+        # A score of exactly 0 or 1 stays there when the slope is not 0.
+        return self.truth(logit(z)) if self.slope else np.full(z.shape, 0.5)
+
+    def squared_error(self, k: int) -> TrueError:
+        """The error of one column, once or for both columns."""
+        only_k(k, (1, 2))
+        one = self.error(2, "confidence")
+        return TrueError(k * one.value**2, 2 * k * one.value * one.uncertainty, one.method)
+
+
+@dataclass(frozen=True)
+class TopExchange:
+    """Uniform scores of ten classes; the largest is too high and the second too low by the same amount."""
+
+    beta: float
+
+    def error(self, power: float, kind: Kind) -> TrueError:
+        """The error in the norm with this exponent."""
+        if kind != "classwise" or self.beta == 0:
+            return TrueError(self.beta, 0.0, "closed form")
+        return ExchangedColumn(self.beta).error(power, kind)
+
+    def squared_error(self, k: int) -> TrueError:
+        """One gap for the largest score, two for all others that see it together with the second."""
+        return TrueError((1 if k == 1 else 2) * self.beta**2, 0.0, "closed form")
+
+
+@dataclass(frozen=True, eq=False)
+class ExchangedColumn(Line):
+    r"""
+    One column of setting 3, all of which have the same law.
+
+    Given its score z, the others are (1 − z) times a uniform vector of K − 1 entries, of which any j all
+    exceed x with probability :math:`(1 - j x)_+^{K-2}`. Inclusion and exclusion give the chances that none
+    exceeds x = z / (1 − z), and that exactly one does.
+    """
+
+    beta: float
+
+    def density(self, s: Floats) -> Floats:
+        """Density of the log-odds of the score."""
+        from trueness._numerics.quadrature import beta_density
+
+        return beta_density(s, 1.0, _CLASSES - 1.0)
+
+    def breaks(self) -> Floats:
+        """Panels of the density, cut where one more score may be larger."""
+        from trueness._numerics.quadrature import beta_breaks
+
+        return beta_breaks(1.0, _CLASSES - 1.0, -np.log(np.arange(1, _CLASSES)))
+
+    def score(self, s: Floats) -> Floats:
+        """Score at `s`."""
+        from trueness._numerics.quadrature import expit
+
+        z: Floats = expit(s)
+        return z
+
+    def truth(self, s: Floats) -> Floats:
+        """Truth given this score alone."""
+        return self.score(s) + self.beta * self.change(s)
+
+    def gap(self, s: Floats) -> Floats:
+        """How far the score is from the truth."""
+        distance: Floats = self.beta * np.abs(self.change(s))
+        return distance
+
+    def change(self, s: Floats) -> Floats:
+        """Chance to be the second largest minus chance to be the largest."""
+        others = _CLASSES - 1
+        x = np.exp(np.minimum(s, 1.0))
+        exceed = np.stack([np.maximum(1 - j * x, 0) ** (others - 1) for j in range(others + 1)])
+        sign = (-1.0) ** np.arange(others + 1)
+        ways = np.array([comb(others, j) for j in range(others + 1)])
+        largest = (sign * ways) @ exceed
+        second = (-sign * np.arange(others + 1) * ways) @ exceed
+        change: Floats = second - largest
+        return change
