@@ -282,8 +282,6 @@ def test_a_pair_of_rows_counts_however_unequal_their_weights(y, p, w, bins, pair
     by_hand = sum(weight * product for weight, product in pairs) / sum(weight for weight, _ in pairs)
     found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=bins)
     assert found == pytest.approx(by_hand, rel=1e-13)
-    limits = tn.bounded(tn.squared_ece, tn.sketch(y, p, sample_weight=w), weight_type="importance", bins=bins)
-    assert limits.low <= found <= limits.high
 
 
 def test_tied_rows_whose_pairs_are_lost_in_rounding_are_one_row():
