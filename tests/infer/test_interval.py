@@ -12,8 +12,7 @@ from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
 from trueness import simulate
-from trueness._numerics.null_spread import null_variance
-from trueness._numerics.pairs import null_moments, pair_sums
+from trueness._numerics.pairs import null_moments, null_variance, pair_sums
 from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, upper_quantile, zero_threshold

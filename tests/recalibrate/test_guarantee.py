@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from trueness import TruenessWarning
-from trueness._numerics.binomial_epsilon import binomial_epsilon
+from trueness._numerics.concentration import binomial_epsilon
 from trueness.recalibrate import HistogramBinning, epsilon
 
 ALPHA = 0.1

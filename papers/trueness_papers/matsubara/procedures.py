@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.binomial import rejected
-from trueness._numerics.student import rejected_t
+from trueness._numerics.proportions import rejected_t
 from trueness._tally.rules import BlockIsotonic, EqualMass, Isotonic
 from trueness.errors import OneClassWarning
 from trueness.measure import ace, ece, estimation_error, mce, tce

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._numerics.null_spread import Support
-from trueness._numerics.pairs import pair_sums
+from trueness._numerics.pairs import Support, pair_sums
 from trueness._tally.binned_scores import BinnedScores, of_matrix
 from trueness._tally.rows_or_sums import as_sample
 from trueness.infer import ece_interval

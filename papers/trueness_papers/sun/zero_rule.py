@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._numerics.null_spread import null_variance
+from trueness._numerics.pairs import null_variance
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.rows_or_sums import as_binned
 from trueness._tally.rules import EqualWidth

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from scipy import special
 
-from trueness._numerics.null_spread import Support, log_null_variance
-from trueness._numerics.pairs import PairSums
+from trueness._numerics.pairs import PairSums, Support, log_null_variance
 from trueness._tally.bins import Bins
 from trueness.errors import InputError
 from trueness.infer._region import Region

@@ -4,8 +4,7 @@ import math
 
 from scipy.special import ndtr
 
-from trueness._numerics.null_spread import null_variance
-from trueness._numerics.pairs import pair_sums
+from trueness._numerics.pairs import null_variance, pair_sums
 from trueness._tally.binned_scores import of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualWidth

@@ -7,8 +7,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_whole, checked_word, generator
-from trueness._numerics.null_spread import Support
-from trueness._numerics.pairs import PairSums, pair_sums
+from trueness._numerics.pairs import PairSums, Support, pair_sums
 from trueness._tally.binned_scores import (
     BinnedScores,
     bins_in_words,

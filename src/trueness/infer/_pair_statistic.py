@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._numerics.nested_runs import NestedRuns
+from trueness._numerics.runs import NestedRuns
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule
 from trueness.typing import Floats, Ints

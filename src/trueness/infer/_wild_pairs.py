@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from trueness._numerics.nested_runs import NestedRuns
+from trueness._numerics.runs import NestedRuns
 from trueness._tally.rules import EqualMass
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._finding import Ask, Finding

@@ -113,7 +113,7 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
         from trueness._numerics.binomial import rejected
 
         return rejected(k, n, first, cells.score, alpha)
-    from trueness._numerics.student import rejected_t
+    from trueness._numerics.proportions import rejected_t
 
     return rejected_t(k, n, first, cells.score, alpha, deviation="standard" if test == "t" else "variance")
 

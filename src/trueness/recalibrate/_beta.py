@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from trueness._numerics.bounded_logistic import bounded_logistic
+from trueness._numerics.logistic import bounded_logistic
 from trueness.errors import InputError, SeparableWarning, warn
 from trueness.recalibrate._calibration_set import Rows
 from trueness.recalibrate._calibrator import Calibrator

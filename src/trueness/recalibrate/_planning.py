@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_whole, checked_word
-from trueness._numerics.beta_binomial import hoeffding_failure
-from trueness._numerics.binomial_epsilon import binomial_epsilon, certainly_fails, least_size
+from trueness._numerics.concentration import binomial_epsilon, certainly_fails, hoeffding_failure, least_size
 from trueness.errors import InputError
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from trueness._numerics.means import exponent
+from trueness._numerics.power_mean import exponent
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Kind, Norm
 

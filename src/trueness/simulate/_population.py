@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trueness._numerics.means import power_mean
+from trueness._numerics.power_mean import power_mean
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Kind
 

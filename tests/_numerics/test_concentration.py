@@ -4,9 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import betabinom, binom
 
-from trueness._numerics.binomial_epsilon import binomial_epsilon, certainly_fails, keeps, least_size, worst_failure
+from trueness._numerics.concentration import (
+    binomial_epsilon,
+    certainly_fails,
+    hoeffding_failure,
+    keeps,
+    least_size,
+    log_pmf,
+    worst_failure,
+)
 
 
 def dense_failure(n, e):
@@ -74,3 +82,27 @@ def test_what_certainly_fails_does_fail():
         fails = np.array([worst_failure(int(i), e) > d for i in n])
         assert not (found & ~fails).any()
         assert found.sum() > 0.5 * fails.sum()
+
+
+@pytest.mark.parametrize(("n", "a", "b"), [(10, 3, 4), (200, 20, 181), (50, 1, 1)])
+def test_probabilities_are_those_of_scipy(n, a, b):
+    count = np.arange(n + 1.0)
+    np.testing.assert_allclose(np.exp(log_pmf(count, n, a, b)), betabinom.pmf(count, n, a, b), rtol=1e-9)
+
+
+@pytest.mark.parametrize("e", [0.01, 0.1, 0.5])
+def test_the_mean_over_counts_is_a_sum(e):
+    n, a, b = 300, 12, 90
+    count = np.arange(n + 1)
+    wanted = sum(betabinom.pmf(count, n, a, b) * np.minimum(1, 2 * np.exp(-2 * count * e * e)))
+    assert hoeffding_failure(e, n, a, b) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_the_mass_between_order_statistics_is_beta():
+    rng = np.random.default_rng(3)
+    m, k, n, e = 19, 4, 60, 0.2
+    scores = np.sort(rng.random((20_000, m)), axis=1)
+    counts = rng.binomial(n, scores[:, 7 + k] - scores[:, 7])
+    simulated = np.minimum(1, 2 * np.exp(-2 * counts * e * e))
+    error = simulated.std() / np.sqrt(simulated.size)
+    assert hoeffding_failure(e, n, k, m + 1 - k) == pytest.approx(simulated.mean(), abs=4 * error)

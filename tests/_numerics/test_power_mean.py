@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from trueness._numerics.means import exponent, power_mean
+from trueness._numerics.power_mean import exponent, power_mean
 
 sizes = st.floats(-1e3, 1e3).filter(lambda v: v == 0 or abs(v) > 1e-6)
 norms = st.one_of(st.sampled_from(["l1", "l2", "max"]), st.floats(1, 500))
