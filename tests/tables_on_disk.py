@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["FORMATS", "write_columns"]
 
-FORMATS = ("csv", "tsv", "parquet", "jsonl", "npz", "npy")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl", "npz", "npy")
 
 
 def write_columns(path: Path, columns: dict[str, np.ndarray]) -> Path:
@@ -20,6 +20,8 @@ def write_columns(path: Path, columns: dict[str, np.ndarray]) -> Path:
         frame.write_csv(path, separator="\t" if kind == "tsv" else ",")
     elif kind == "parquet":
         frame.write_parquet(path)
+    elif kind == "arrow":
+        frame.write_ipc(path)
     elif kind == "jsonl":
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
         path.write_text("".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows))

@@ -41,22 +41,22 @@ TOP = {"__init__", "__main__", "_lazy", "_progress", "_version", "errors", "typi
 LIBRARIES = {
     "scipy": {"_numerics", "infer", "recalibrate"},
     "sklearn": {"recalibrate"},
-    "narwhals": {"_input", "results", "sources", "cli"},
+    "narwhals": {"_input", "results", "sources"},
     "matplotlib": {"plot"},
     "click": {"cli"},
     "trueness_papers": {"cli"},
     "rich": {"cli", "_text"},
-    "zstandard": {"cli"},
-    "compression": {"cli"},  # in Python itself from 3.14 on
+    "compression": {"sources"},  # in Python itself from 3.14 on
+    "backports": {"sources"},  # the same for earlier versions
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
     "torch": {"torch"},
     "triton": {"torch"},
     # Readers of files.
-    "polars": {"cli", "sources"},
+    "polars": {"sources"},
     "duckdb": {"sources"},
     "ibis": {"sources"},
-    "pyarrow": {"cli", "sources"},
+    "pyarrow": {"sources"},
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))

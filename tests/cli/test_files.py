@@ -3,10 +3,13 @@
 import io
 from pathlib import Path
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 import pytest
+from tables_on_disk import write_columns
+
+from trueness.sources import _parquet
+from trueness.sources._open import open_table
 
 
 def csv_measures(result):
@@ -21,12 +24,16 @@ def expected(call, binary, tmp_path):
     return csv_measures(call("measure", "x.npz", "--weight", "w", "--format", "csv"))
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.txt", "X.CSV", "x.parquet", "x.pq", "x", "a [1]*.parquet"])
+@pytest.mark.parametrize(
+    "name", ["x.csv", "x.tsv", "x.txt", "X.CSV", "x.parquet", "x.pq", "x.arrow", "x", "a [1]*.parquet"]
+)
 def test_every_format_gives_the_same_numbers(call, binary, expected, tmp_path, name):
     y, p, w = binary
     frame = pl.DataFrame({"id": [f"row {i}" for i in range(400)], "y": y, "p": p, "w": w})
     if name.endswith(("parquet", "pq")):
         frame.write_parquet(tmp_path / name)
+    elif name.endswith("arrow"):
+        frame.write_ipc(tmp_path / name)
     else:
         frame.write_csv(tmp_path / name, separator="\t" if name.endswith("tsv") else ",")
     assert csv_measures(call("measure", name, "--weight", "w", "--format", "csv")) == expected
@@ -54,24 +61,29 @@ def test_standard_input_may_be_any_format(call, binary, expected):
     assert csv_measures(call("measure", "-", "--weight", "w", "--format", "csv", stdin=packed.getvalue())) == expected
 
 
-def test_parquet_is_read_by_pyarrow_where_polars_is_not_installed(call, binary, expected, tmp_path, without):
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl"])
+def test_files_without_polars_name_the_cure(fails, tmp_path, without, name):
+    write_columns(tmp_path / name, {"y": np.array([0, 1]), "p": np.array([0.5, 0.5])})
+    without("polars")
+    assert fails("measure", name) == f"Reading {name} needs Polars: `pip install 'trueness[cli]'`."
+
+
+def test_parquet_is_read_in_batches_and_without_pyarrow(call, binary, expected, tmp_path, without, monkeypatch):
     y, p, w = binary
     pl.DataFrame({"y": y, "p": p, "w": w}).write_parquet(tmp_path / "x.parquet")
-    without("polars")
-    assert csv_measures(call("measure", "x.parquet", "--weight", "w", "--format", "csv")) == expected
-
-
-def test_parquet_without_a_library_names_the_cure(fails, tmp_path, without):
-    pl.DataFrame({"y": [0, 1], "p": [0.5, 0.5]}).write_parquet(tmp_path / "x.parquet")
-    without("polars", "pyarrow")
-    assert "`pip install polars` (or `pip install 'trueness[files]'`)." in fails("measure", "x.parquet")
+    without("pyarrow")
+    monkeypatch.setattr(_parquet, "BATCH_ROWS", 64)
+    with open_table(str(tmp_path / "x.parquet")) as table:
+        assert [len(columns.labels["y"]) for columns, _ in table.batches(["y"], ["p"])] == [64] * 6 + [16]
+    found = call("measure", "x.parquet", "--weight", "w", "--format", "csv", "--stream")
+    assert csv_measures(found) == expected
 
 
 def test_only_the_columns_asked_for_are_read(call, tmp_path, monkeypatch):
     pl.DataFrame({"y": [0, 1], "p": [0.5, 0.6], "other": [[1], [2]]}).write_parquet(tmp_path / "x.parquet")
     asked = []
-    read = nw.read_parquet
-    monkeypatch.setattr(nw, "read_parquet", lambda *a, **k: asked.append(k["columns"]) or read(*a, **k))
+    frames = _parquet.ParquetFile.frames
+    monkeypatch.setattr(_parquet.ParquetFile, "frames", lambda t, n, k: asked.append(n) or frames(t, n, k))
     assert call("measure", "x.parquet").exit_code == 0
     assert asked == [["y", "p"]]
 
@@ -81,7 +93,6 @@ def test_arrays_of_objects_that_nobody_asks_for_do_no_harm(call, tmp_path):
     assert call("measure", "x.npz").exit_code == 0
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
 @pytest.mark.parametrize(
     ("labels", "option"),
     [
@@ -93,12 +104,10 @@ def test_arrays_of_objects_that_nobody_asks_for_do_no_harm(call, tmp_path):
         (pl.Series([True, False, True, None]), ("--pos-label", "true")),
     ],
 )
-def test_labels_of_every_type_are_read_from_parquet(call, tmp_path, without, labels, option, library):
+def test_labels_of_every_type_are_read_from_parquet(call, tmp_path, labels, option):
     scores = pl.Series([0.8, 0.3, 0.9, 0.5], dtype=pl.Float32)
     pl.DataFrame({"y": labels, "p": scores}).write_parquet(tmp_path / "x.parquet")
     pl.DataFrame({"y": labels, "p": scores}).head(3).write_parquet(tmp_path / "full.parquet")
-    if library == "pyarrow":
-        without("polars")
     dropped = call("measure", "x.parquet", "--missing", "drop", "--format", "csv", *option)
     assert "1 of 4 rows miss a value and were dropped" in dropped.stderr
     full = call("measure", "full.parquet", "--format", "csv", *option)
@@ -144,10 +153,8 @@ def damaged(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "x.npz"])
-@pytest.mark.parametrize("missing", [(), ("polars",)])
-def test_a_truncated_file_is_refused(fails, tmp_path, without, name, missing):
+def test_a_truncated_file_is_refused(fails, tmp_path, name):
     damaged(tmp_path, name)
-    without(*missing)
     assert (
         f"{name} cannot be read as {name[2:].capitalize() if name == 'x.parquet' else 'npz'}; it may be truncated."
         in fails("measure", name)

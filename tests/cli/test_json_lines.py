@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.cli._json_lines import JsonLinesFile
 from trueness.errors import InputError
+from trueness.sources._json_lines import JsonLinesFile
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 from tables_on_disk import write_columns
 
 import trueness as tn
-from trueness.cli import _files, _json_lines, _reading, _stream, _text
+from trueness.cli import _reading, _stream
+from trueness.sources import _compression, _parquet
 
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(_text, "_BLOCK", 1_000)
-    monkeypatch.setattr(_json_lines, "_PIECE", 50)
-    monkeypatch.setattr(_files, "_BATCH", 64)
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(_parquet, "BATCH_ROWS", 64)
 
 
 def measures(result):
@@ -43,9 +43,7 @@ def test_several_classes_are_added_up_too(call, small_pieces, multiclass, tmp_pa
     assert call(*given, "--stream").stdout == call(*given).stdout
 
 
-@pytest.mark.parametrize("reader", [(), ("polars",), ("polars", "pyarrow", "pandas")])
-def test_quoted_line_breaks_and_blank_lines_are_not_cut(call, small_pieces, tmp_path, without, reader):
-    without(*reader)
+def test_quoted_line_breaks_and_blank_lines_are_not_cut(call, small_pieces, tmp_path):
     lines = [f'{i % 2},"text, {i}\nsecond ""line""",{i / 600:.4f}\n' + "\n" * (i % 7 == 0) for i in range(600)]
     (tmp_path / "x.csv").write_text("y,text,p\n" + "".join(lines))
     given = ["measure", "x.csv", "--format", "csv"]

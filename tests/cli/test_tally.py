@@ -16,14 +16,13 @@ import pytest
 from tables_on_disk import write_columns
 
 import trueness as tn
-from trueness.cli import _files, _json_lines, _text
+from trueness.sources import _compression, _parquet
 
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(_text, "_BLOCK", 1_000)
-    monkeypatch.setattr(_json_lines, "_PIECE", 50)
-    monkeypatch.setattr(_files, "_BATCH", 64)
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(_parquet, "BATCH_ROWS", 64)
 
 
 def measured(result):
@@ -459,7 +458,9 @@ def test_a_full_disk_leaves_the_old_sums(call, days, grouped, tmp_path):
 
 
 # As the command, with pieces so small that a kill finds it in the middle.
-SMALL = "from trueness.cli import _text; _text._BLOCK = 4000; from trueness.cli import main; main()"
+SMALL = (
+    "from trueness.sources import _compression; _compression.BLOCK_BYTES = 4000; from trueness.cli import main; main()"
+)
 
 
 @pytest.mark.slow
@@ -494,8 +495,7 @@ def test_a_tally_killed_at_any_moment_counts_every_row_once(tmp_path):
     assert (tmp_path / "killed.tally").read_bytes() == (tmp_path / "whole.tally").read_bytes()
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_dates_of_parquet_are_groups_as_those_of_csv(call, tmp_path, monkeypatch, library):
+def test_dates_of_parquet_are_groups_as_those_of_csv(call, tmp_path):
     from datetime import date, datetime, timedelta
 
     import polars as pl
@@ -509,7 +509,6 @@ def test_dates_of_parquet_are_groups_as_those_of_csv(call, tmp_path, monkeypatch
         tmp_path / "x.parquet"
     )
     frame.select("y", "p", pl.col("day").cast(str)).write_csv(tmp_path / "x.csv")
-    monkeypatch.setattr(_files, "_parquet_library", lambda name: library)
     found = {}
     for file, by in (("x.csv", "day"), *(("x.parquet", by) for by in ("day", "at", "ns", "zoned"))):
         assert call("tally", file, "--by", by, "-o", "x.tally").exit_code == 0

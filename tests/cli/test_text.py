@@ -1,27 +1,25 @@
-"""CSV: four readers, one meaning."""
+"""CSV: Polars and the strict parser agree, and what neither can read is located."""
 
 import numpy as np
 import pytest
 
-from trueness.cli._text import TextFile
-
-READERS = {
-    "polars": (),
-    "pyarrow": ("polars",),
-    "pandas": ("polars", "pyarrow"),
-    "plain": ("polars", "pyarrow", "pandas"),
-}
+from trueness.sources._csv import CsvFile
 
 
-@pytest.fixture(params=READERS)
-def read(request, tmp_path, without):
-    """Read a text with one of the readers, the ones before it missing."""
-    without(*READERS[request.param])
+@pytest.fixture(params=["polars", "strictly"])
+def read(request, tmp_path, monkeypatch):
+    """Read a text with Polars where it can, or with the strict parser alone."""
+
+    def strictly(self, block, names):
+        return self._parse_strictly(block, names, [self.names.index(name) for name in names])
+
+    if request.param == "strictly":
+        monkeypatch.setattr(CsvFile, "_parse", strictly)
 
     def run(content: str | bytes, separator=",", label="y", numbers=("p",)):
         path = tmp_path / "x.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return TextFile(path, "x.csv", separator).read([label], numbers)
+        return CsvFile(path, "x.csv", separator).read([label], numbers)
 
     return run
 

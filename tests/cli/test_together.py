@@ -6,7 +6,7 @@ import json
 import pytest
 from tables_on_disk import FORMATS, write_columns
 
-from trueness.cli import _json_lines, _text
+from trueness.sources import _compression
 
 VERBS = {
     "report": ["--prob", "p", "--format", "text"],
@@ -50,8 +50,7 @@ def test_files_give_what_one_file_of_all_rows_gives(call, grouped, tmp_path, ver
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_files_are_streamed_one_after_the_other(call, grouped, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(_text, "_BLOCK", 1_000)
-    monkeypatch.setattr(_json_lines, "_PIECE", 50)
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", 1_000)
     names = written(tmp_path, kind, parts(grouped, 100, 350))
     given = ["measure", *names, "--prob", "p", "--format", "csv"]
     found = call(*given, "--stream")

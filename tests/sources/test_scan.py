@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.sources import _gather, _scan, _source
+from trueness.sources import _gather, _paths, _scan
 
 ROWS = pl.DataFrame(
     {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"], "w": [1.0, 2.0, 0.5, 1.0]}
@@ -183,7 +183,7 @@ def test_paths_that_lead_nowhere_say_so(tmp_path):
 
 def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path):
     ROWS.write_parquet(tmp_path / "rows.parquet")
-    monkeypatch.setattr(_source, "find_spec", lambda name: None)
+    monkeypatch.setattr(_paths, "find_spec", lambda name: None)
     with pytest.raises(tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[files\]'"):
         ask(tmp_path / "rows.parquet")
     with pytest.raises(tn.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"):

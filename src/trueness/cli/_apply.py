@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueness.cli._columns import Model
-    from trueness.cli._source import Source
+    from trueness.sources._table import Table
 
 __all__ = ["command"]
 
@@ -57,10 +57,9 @@ def command(files: tuple[str, ...], debug: bool, **options: Any) -> None:
 
 
 def _apply(file: str, *, path: str, name: str | None, missing: str, output: str | None, **asked: Any) -> None:
-    from trueness.cli._append import appended
     from trueness.cli._columns import choose_scores
-    from trueness.cli._packed import packed_into
     from trueness.cli._reading import Request, guessed, source_of
+    from trueness.sources._compression import compress_into
 
     check_writable(output, path)  # not the rows: they are all written again
     calibrator = _loaded(path)
@@ -71,30 +70,29 @@ def _apply(file: str, *, path: str, name: str | None, missing: str, output: str 
         if len(models) > 1:
             raise InputError(f"`--prob` must name one model; got {', '.join(model.name for model in models)}.")
         scores = _calibrated(calibrator, source, models[0], missing)
-        fill = appended(source, _named(scores, models[0], name, source))
+        new = _named(scores, models[0], name, source)
         if output is not None and output != "-":
-            write_with(output, packed_into(output, fill))
+            write_with(output, compress_into(output, lambda file: source.write(file, new)))
             return
         stream = sys.stdout.buffer
-        if sys.stdout.isatty() and source.binary:
+        if sys.stdout.isatty() and not source.is_text:
             raise InputError(f"{source.name} is binary, and so is the output: `-o` must name a file for it.")
-        fill(stream)
+        source.write(stream, new)
         stream.flush()
 
 
-def _check_name(source: "Source", output: str | None) -> None:
+def _check_name(source: "Table", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; any name will do for text."""
-    from trueness.cli._append import SUFFIXES
-    from trueness.cli._packed import inner_suffix, packing_named
+    from trueness.sources._compression import compression_named, inner_suffix
+    from trueness.sources._open import SUFFIXES
 
-    what, own = SUFFIXES[type(source)]
-    others = {suffix for _, suffixes in SUFFIXES.values() for suffix in suffixes}
+    own = source.suffixes
     if output is None or output == "-":
         return
-    if source.binary and packing_named(output):
+    if not source.is_text and compression_named(output):
         raise InputError(f"`--output` must end in {' or '.join(own)}: only text is compressed; got {output!r}.")
-    if inner_suffix(output) in others:
-        check_suffix(output, f"{what}, as {source.name} is", own, inner_suffix(output))
+    if inner_suffix(output) in SUFFIXES:
+        check_suffix(output, f"{source.format}, as {source.name} is", own, inner_suffix(output))
 
 
 def _loaded(path: str) -> Any:
@@ -111,7 +109,7 @@ def _loaded(path: str) -> Any:
         raise InputError(f"`--calibrator` {path!r} cannot be used: {said}") from reason
 
 
-def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str) -> "NDArray[Any]":
+def _calibrated(calibrator: Any, source: "Table", model: "Model", missing: str) -> "NDArray[Any]":
     import numpy as np
 
     from trueness.cli._messages import in_options
@@ -143,7 +141,7 @@ def _calibrated(calibrator: Any, source: "Source", model: "Model", missing: str)
     return found
 
 
-def _named(scores: "NDArray[Any]", model: "Model", name: str | None, source: "Source") -> dict[str, "NDArray[Any]"]:
+def _named(scores: "NDArray[Any]", model: "Model", name: str | None, source: "Table") -> dict[str, "NDArray[Any]"]:
     """New columns by name: one, or one for each that a matrix was read from."""
     if len(model.columns) == 1:
         new = {name or f"{model.name}_calibrated": scores}

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from trueness.cli._source import Columns, Source
+from trueness.sources._table import Columns, Table
 
 __all__ = ["Demo"]
 
 
-class Demo(Source):
+class Demo(Table):
     """Simulated rows whose truth is known: labels ``y``, the models' scores, and ``truth``."""
 
     def __init__(self, rows: int, seed: int) -> None:

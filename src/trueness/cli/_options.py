@@ -25,7 +25,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 
 _FORMATS = ("table", "json", "markdown", "csv")
-INPUT_FORMATS = ("csv", "tsv", "parquet", "jsonl", "npz", "npy")
+INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
 class Between(click.FloatRange):

@@ -1,15 +1,15 @@
 """From options to rows: the file is opened, its columns chosen, and what was guessed is said aloud."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from trueness.cli._columns import Choice, choose
 from trueness.cli._messages import note
 from trueness.cli._rows import Meaning, Rows
-from trueness.cli._source import Columns, Source
 from trueness.errors import InputError
+from trueness.sources._table import Columns, Table
 
 __all__ = ["Opened", "Request", "guessed", "opening", "read_rows", "source_of"]
 
@@ -74,7 +74,7 @@ class Request:
 class Opened:
     """A source whose columns have been chosen."""
 
-    source: Source
+    source: Table
     choice: Choice
     meaning: Meaning
 
@@ -86,13 +86,13 @@ class Opened:
 
     def pieces(self) -> Iterator[tuple[Rows, int]]:
         """Some rows at a time, with the bytes read so far."""
-        for columns, read in self.source.pieces(self.choice.labels, self.choice.numbers):
+        for columns, read in self.source.batches(self.choice.labels, self.choice.numbers):
             yield Rows(columns, self.choice, self.source.name, self.meaning, place=self.source.place), read
         self._say_how_many()
 
     def _say_how_many(self) -> None:
-        if self.source.counts:
-            note(f"{self.source.counts}")
+        if self.source.note:
+            note(self.source.note)
 
     @contextmanager
     def about(self, name: str) -> Iterator[None]:
@@ -104,7 +104,7 @@ class Opened:
     @property
     def large(self) -> bool:
         """Whether it is read by stream unless told otherwise."""
-        return self.source.size * (1 if self.source.packing is None else _UNPACKED) > _LARGE
+        return self.source.size * (1 if self.source.compression is None else _UNPACKED) > _LARGE
 
 
 @contextmanager
@@ -121,16 +121,15 @@ def opening(request: Request) -> Iterator[Opened]:
 
 
 @contextmanager
-def source_of(request: Request) -> Iterator[Source]:
+def source_of(request: Request) -> Iterator[Table]:
     """Open the file, or several as one."""
-    from trueness.cli._files import opened
-    from trueness.cli._together import Together, named_files
+    from trueness.sources._concatenated import expand_paths
+    from trueness.sources._open import open_tables
 
-    separator, form = _separator(request.separator), request.input_format
-    paths = named_files(request.files) if request.file is None else (request.file,)
-    with ExitStack() as stack:
-        sources = [stack.enter_context(opened(path, separator, form)) for path in paths]
-        yield sources[0] if len(sources) == 1 else Together(sources)
+    separator = _separator(request.separator)
+    paths = expand_paths(request.files) if request.file is None else (request.file,)
+    with open_tables(paths, separator, request.input_format) as table:
+        yield table
 
 
 def read_rows(request: Request, *, alike: bool = True) -> Rows:
@@ -139,7 +138,7 @@ def read_rows(request: Request, *, alike: bool = True) -> Rows:
         return found.rows().checked(alike=alike)
 
 
-def _choice(source: Source, request: Request, label: str | None = None, probs: Sequence[str] = ()) -> Choice:
+def _choice(source: Table, request: Request, label: str | None = None, probs: Sequence[str] = ()) -> Choice:
     choice = choose(
         source.names,
         source.name,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from trueness.cli._columns import Choice, Model
 from trueness.cli._messages import in_options
-from trueness.cli._source import Columns
 from trueness.errors import InputError
+from trueness.sources._table import Columns
 from trueness.typing import RowOptions
 
 __all__ = ["IMPORTANCE", "Arguments", "Group", "Meaning", "Rows", "dropped_in_words"]
@@ -129,7 +129,7 @@ class Rows:
 
     def complete(self) -> "Rows":
         """The rows that miss nothing that any model needs, so that all models are measured on the same rows."""
-        every = self.columns.every()
+        every = self.columns.arrays()
         if len({len(column) for column in every}) > 1:
             return self  # an error, which the first measure says
         kept = ~np.logical_or.reduce([_missing(column) for column in every])

@@ -71,13 +71,13 @@ def command(context: click.Context, /, files: tuple[str, ...], output: str | Non
     if sums:
         _refuse_row_options(context)
     with errors_as_messages(debug):
-        from trueness.cli._together import named_files
+        from trueness.sources._concatenated import expand_paths
 
         if output is None or output == "-":
             raise InputError("`--output` must name the file to write, such as day.tally.")
         if not output.endswith(".tally"):
             raise InputError(f"`--output` must end in .tally, by which sums are known; got {output!r}.")
-        files = named_files(files)
+        files = expand_paths(files)
         check_writable(output, *files)
         if sums:
             _add_sums(files, output)
@@ -198,7 +198,7 @@ class _Work:
                 report(read, opened.source.size)
 
     def _add(self, rows: "Rows", end: int) -> None:
-        from trueness.cli._together import as_texts
+        from trueness.sources._concatenated import as_text
 
         (model,) = rows.choice.models
         self.rows = end
@@ -217,7 +217,7 @@ class _Work:
                 self.seen = _made(self.bins, self.kind, by, options, rows)
                 if given.remark:
                     note(f"{given.remark}")
-            group = None if by is None else as_texts(rows.columns.groups[by])
+            group = None if by is None else as_text(rows.columns.groups[by])
             self.seen.update(given.y_true, given.y_prob, sample_weight=weight, group=group, position=self._position())
         if time.monotonic() - self.saved >= self.every:
             self._save()
@@ -283,5 +283,5 @@ def _pieces(opened: "Opened") -> "Iterator[tuple[Rows, int]]":
     from trueness.cli._rows import Rows
 
     choice = opened.choice
-    for columns, read in opened.source.pieces(choice.labels, choice.numbers, choice.by):
+    for columns, read in opened.source.batches(choice.labels, choice.numbers, choice.by):
         yield Rows(columns, choice, opened.source.name, opened.meaning), read

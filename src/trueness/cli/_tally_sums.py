@@ -6,8 +6,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trueness.cli._messages import warning
-from trueness.cli._together import named_files
 from trueness.errors import InputError
+from trueness.sources._concatenated import expand_paths
 
 if TYPE_CHECKING:
     from trueness._tally.accumulator import Accumulator
@@ -24,7 +24,7 @@ class Sums(NamedTuple):
 
 def read_sums(files: Sequence[str]) -> list[Sums]:
     """Read files, each once; patterns stand for the files that they fit."""
-    names = named_files(files)
+    names = expand_paths(files)
     for name in names:
         if not name.endswith(".tally"):
             raise InputError(

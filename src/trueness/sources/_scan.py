@@ -31,9 +31,9 @@ from trueness.sources._gather import (
 from trueness.sources._grid import are_whole, fit_in_integers, grid_of, grid_query
 from trueness.sources._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
 from trueness.sources._objects import without_objects
+from trueness.sources._paths import PathEngine, opened
 from trueness.sources._question import Asked, Question, read_question
 from trueness.sources._rows import Rows, chosen, rows_of
-from trueness.sources._source import PathEngine, opened
 from trueness.sources._wide_batches import batched
 from trueness.typing import Ints, Kind, Missing
 

@@ -1,0 +1,192 @@
+"""Several files as one table: their rows one after the other, their columns matched by name."""
+
+import glob
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.errors import InputError
+from trueness.sources._table import Columns, Table
+
+__all__ = ["ConcatenatedTable", "as_text", "expand_paths"]
+
+_LISTED = 3
+_KINDS = {"b": "true/false", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "S": "text"}
+
+
+def expand_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """Replace patterns by the files that match; refuse a file that is named twice."""
+    expanded: list[str] = []
+    for name in paths:
+        if name == "-" or not glob.has_magic(name) or Path(name).exists():
+            expanded.append(name)
+            continue
+        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207  # Path.glob takes no absolute pattern
+        if not matches:
+            raise InputError("", f"No file fits the pattern {name!r}")
+        expanded += matches
+    for name in expanded:
+        if len(expanded) > 1 and name != "-" and not Path(name).suffix and not Path(name).exists():
+            raise InputError(
+                "",
+                f"There is no file {name!r}",
+                remedy="If it is a column: `--prob` and `--by` take one name, and are repeated for more.",
+            )
+    seen: dict[Any, str] = {}
+    for name in expanded:
+        identity = name if name == "-" else _identity(Path(name))
+        if identity in seen:
+            also = "" if seen[identity] == name else f", also as {seen[identity]!r}"
+            raise InputError("", f"{name!r} is given twice{also}: its rows would count twice")
+        seen[identity] = name
+    return tuple(expanded)
+
+
+def _identity(path: Path) -> Any:
+    """What two names of one file share, even if one is a link."""
+    if not path.is_file():
+        return path.resolve()
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+class ConcatenatedTable(Table):
+    """Tables with the same columns, in any order."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = tables
+        self._ends: list[int] = []
+        self.name = _listed([table.name for table in tables])
+        self.names = tables[0].names
+        self.size = sum(table.size for table in tables)
+        self.compression = next((table.compression for table in tables if table.compression), None)
+        for other in tables[1:]:
+            _check_names(tables[0], other)
+
+    @property
+    def note(self) -> str:  # type: ignore[override]  # known once the rows are read
+        """The number of rows of each file."""
+        sizes = [end - start for start, end in zip([0, *self._ends], self._ends, strict=False)]
+        each = ", ".join(f"{table.name} {n:,}" for table, n in zip(self._tables, sizes, strict=True))
+        return f"{len(self._tables)} files, {self._ends[-1]:,} rows in all: {each}."
+
+    def place(self, row: int) -> str:
+        """A row, as its number within its file."""
+        at = min(bisect_right(self._ends, row), len(self._tables) - 1)
+        start = self._ends[at - 1] if at and self._ends else 0
+        return f"row {row - start:,} of {self._tables[at].name}"
+
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+        """Read all rows of every file."""
+        parts = [table.read(labels, numbers, groups) for table in self._tables]
+        self._ends = list(accumulate(_height(part) for part in parts))
+        return Columns(
+            self._join([part.labels for part in parts]),
+            self._join([part.numbers for part in parts]),
+            self._join([part.groups for part in parts], groups=True),
+        )
+
+    def batches(
+        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
+    ) -> Iterator[tuple[Columns, int]]:
+        """Read the batches of one file after the other."""
+        self._ends, before, total = [], 0, 0
+        kinds: dict[str, tuple[str, str]] = {}
+        for table in self._tables:
+            self._ends.append(total)
+            for columns, read in table.batches(labels, numbers, groups):
+                for name, column in columns.labels.items():
+                    _check_kind(kinds, table.name, name, column)
+                total += _height(columns)
+                self._ends[-1] = total
+                yield columns, before + read
+            before += table.size
+
+    def _join(self, parts: Sequence[Mapping[str, NDArray[Any]]], groups: bool = False) -> dict[str, NDArray[Any]]:
+        return {name: self._join_column(name, [part[name] for part in parts], groups) for name in parts[0]}
+
+    def _join_column(self, name: str, columns: Sequence[NDArray[Any]], groups: bool) -> NDArray[Any]:
+        filled = [(t.name, c) for t, c in zip(self._tables, columns, strict=True) if not _is_blank(c)]
+        if not filled:
+            return np.concatenate(columns)
+        (first, model), kinds = filled[0], {_kind(column) for _, column in filled}
+        for table, column in filled[1:]:
+            if column.shape[1:] != model.shape[1:]:
+                raise InputError(
+                    "",
+                    f"Column {name!r} must have the same shape in all files",
+                    f"its rows have {model.shape[1:]} entries in {first} and {column.shape[1:]} in {table}",
+                )
+        if groups and kinds == {"numbers", "text"} and not any(c.dtype.kind == "f" for _, c in filled):
+            # Identifiers that look like numbers in one file and not in another are text in both.
+            return np.concatenate([as_text(column) for column in columns])
+        first_kinds: dict[str, tuple[str, str]] = {}
+        for table, column in filled:
+            _check_kind(first_kinds, table, name, column)
+        if any(column.dtype.kind in "OU" for _, column in filled):
+            columns = [_as_objects(column) for column in columns]
+        return np.concatenate([column for column in columns if column.ndim == model.ndim])
+
+
+def _check_names(first: Table, other: Table) -> None:
+    for one, two in ((first, other), (other, first)):
+        lacking = [name for name in one.names if name not in two.names]
+        if lacking:
+            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            raise InputError(
+                "",
+                "Files must have the same columns to be one data set",
+                f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has",
+            )
+
+
+def _check_kind(kinds: dict[str, tuple[str, str]], table: str, name: str, column: NDArray[Any]) -> None:
+    """Refuse a column that holds numbers in one file and text in another."""
+    if _is_blank(column):
+        return
+    kind = _kind(column)
+    first, known = kinds.setdefault(name, (table, kind))
+    if first != table and known != kind:
+        raise InputError(
+            "", f"Column {name!r} must hold one kind of values", f"{first} has {known} and {table} has {kind}"
+        )
+
+
+def _height(columns: Columns) -> int:
+    return len(columns.arrays()[0])
+
+
+def _is_blank(column: NDArray[Any]) -> bool:
+    """Whether all values are missing, so that the type of the column means nothing."""
+    if column.dtype.kind == "f":
+        return bool(np.isnan(column).all())
+    return column.size == 0 or (column.dtype.kind == "O" and all(value is None for value in column.ravel()))
+
+
+def _kind(column: NDArray[Any]) -> str:
+    """The kind of a column's values; for objects, that of the first value that is not missing."""
+    kind = column.dtype.kind
+    if kind == "O":
+        kind = np.asarray(next(value for value in column.ravel() if value is not None)).dtype.kind
+    return _KINDS.get(kind, str(column.dtype))
+
+
+def _as_objects(column: NDArray[Any]) -> NDArray[Any]:
+    """A column as objects, with None for missing values as in text columns."""
+    return np.full(len(column), None, dtype=object) if _is_blank(column) else column.astype(object)
+
+
+def as_text(column: NDArray[Any]) -> NDArray[Any]:
+    """A column of integers or text as text."""
+    return np.array([v if v is None or isinstance(v, str) else str(v) for v in _as_objects(column)], dtype=object)
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= _LISTED:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[: _LISTED - 1])} and {len(names) - _LISTED + 1} more files"

@@ -1,0 +1,185 @@
+"""CSV, TSV and other delimited text.
+
+Polars parses, with every cell as text. It does not tell a cell that is missing from one that is empty, keeps blank
+lines as rows and demands UTF-8 everywhere; so where a block of lines may hold such a thing, Python's csv module reads
+that block again, and refuses it or not.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from numpy.typing import NDArray
+
+from trueness.errors import InputError
+from trueness.sources._compression import Block, text_blocks
+from trueness.sources._table import PolarsTable, import_polars
+
+__all__ = ["MISSING", "CsvFile"]
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Cells that mean a missing value."""
+
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+
+class CsvFile(PolarsTable):
+    """A text file whose first line names the columns."""
+
+    format, suffixes, is_text = "text", (".csv", ".tsv", ".tab", ".txt"), True
+
+    def __init__(self, path: Path, name: str, separator: str, compression: str | None = None) -> None:
+        self.path, self.name, self.separator, self.compression = path, name, separator, compression
+        self.size = path.stat().st_size
+        self._polars = import_polars(name)
+        self.header, self._body_line, self._body_start = self._read_header()
+        self.names = tuple(cell.strip() for cell in self.header)
+        if not any(self.names):
+            raise InputError("", f"{name} has no header: its first line must name the columns")
+
+    def _read_header(self) -> tuple[list[str], int, int]:
+        """The cells of the header, and the line and byte at which the rows begin."""
+        block = next(self._blocks(), Block(b"", 1, 0))
+        text = io.StringIO(block.data.decode("utf-8", "surrogateescape"), newline="")
+        for line, cells in self._records(text, 1):
+            end = text.getvalue()[: text.tell()].encode("utf-8", "surrogateescape")
+            return cells, line + 1, len(end)
+        return [], 1, 0
+
+    def frames(self, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, int]]:  # noqa: ARG002
+        """Frames of text, a block of lines each; null is a missing value."""
+        for name in names:
+            if self.names.count(name) > 1:
+                raise InputError("", f"{self.name} has {self.names.count(name)} columns named {name!r}")
+        for block in self._body():
+            cells = (series.str.strip_chars() for series in self._parse(block, names).get_columns())
+            yield self._polars.DataFrame([series.set(series.is_in(MISSING), None) for series in cells]), block.read
+
+    def _parse(self, block: Block, names: Sequence[str]) -> Any:
+        polars, places = self._polars, [self.names.index(name) for name in names]
+        try:
+            # All columns: with some of them, Polars accepts lines that are too long.
+            schema = {str(i): polars.String for i in range(len(self.names))}
+            frame = polars.read_csv(block.data, has_header=False, schema=schema, separator=self.separator)
+        except polars.exceptions.PolarsError:
+            return self._parse_strictly(block, names, places)
+        if frame[:, -1].null_count():  # an empty cell, a short line or a blank one
+            return self._parse_strictly(block, names, places)
+        return frame.select(polars.nth(i).alias(name) for i, name in zip(places, names, strict=True))
+
+    def _parse_strictly(self, block: Block, names: Sequence[str], places: Sequence[int]) -> Any:
+        columns: dict[str, list[str]] = {name: [] for name in names}
+        for line, cells in self._rows(block):
+            for (name, column), place in zip(columns.items(), places, strict=True):
+                if _NOT_UTF8.search(cells[place]):
+                    raise InputError(
+                        "",
+                        f"column {name!r} is not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does",
+                        context=f"{self.name}, line {line}",
+                    )
+                column.append(cells[place])
+        return self._polars.DataFrame(columns, schema=dict.fromkeys(names, self._polars.String))
+
+    def _blocks(self) -> Iterator[Block]:
+        return text_blocks(self.path, self.name, self.compression, quoted=True)
+
+    def _body(self) -> Iterator[Block]:
+        """The blocks without the header."""
+        for number, block in enumerate(self._blocks()):
+            rows = block if number else Block(block.data[self._body_start :], self._body_line, block.read)
+            if rows.data:
+                yield rows
+
+    def _rows(self, block: Block) -> Iterator[tuple[int, list[str]]]:
+        """The cells of every row, with its last line; as many as the header has, or the row is refused."""
+        width = len(self.names)
+        text = io.StringIO(block.data.decode("utf-8", "surrogateescape"), newline="")
+        for line, cells in self._records(text, block.line):
+            if len(cells) != width and (len(cells) < width or any(cells[width:])):
+                raise InputError(
+                    "",
+                    f"{self.name}, line {line}, has {len(cells)} cells where the header has {width}",
+                    remedy="Cells that hold the separator need quotes.",
+                )
+            yield line, cells[:width]
+
+    def _records(self, text: io.StringIO, first: int) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(text, delimiter=self.separator)
+        try:
+            for cells in reader:
+                if cells:
+                    yield reader.line_num + first - 1, cells
+        except csv.Error as reason:
+            line = reader.line_num + first - 1
+            raise InputError("", f"{self.name}, line {line}, cannot be read: {reason}") from reason
+
+    def _line(self, row: int) -> int:
+        """The line that a row ends at; for messages, since it reads the file again."""
+        lines = (line for block in self._body() for line, _ in self._rows(block))
+        return next(line for i, line in enumerate(lines) if i == row)
+
+    def _numbers(self, series: Any, first: int) -> NDArray[Any]:
+        numbers = series.cast(self._polars.Float64, strict=False)
+        if numbers.null_count() > series.null_count():
+            row = int((numbers.is_null() & series.is_not_null()).arg_true()[0])
+            cell, remedy = series[row], ""
+            if cell.endswith("%"):
+                remedy = "Percentages must be written as fractions."
+            elif _DECIMAL_COMMA.fullmatch(cell):
+                remedy = "The decimal sign must be a point."
+            raise self._error(series.name, "must hold numbers", f"line {self._line(first + row)} has {cell!r}", remedy)
+        return self._as_numbers(numbers)
+
+    def _labels(self, series: Any) -> NDArray[Any]:
+        """Labels of the simplest type that holds them all: whole numbers, numbers, true/false, text."""
+        polars = self._polars
+        parsers: tuple[tuple[Callable[[str], Any], Any], ...] = (
+            (_parse_integer, polars.Int64),
+            (_parse_number, polars.Float64),
+            (_parse_truth, polars.Boolean),
+        )
+        cells = series.drop_nulls().unique().to_list()
+        if not cells:
+            return self._as_labels(series.cast(polars.Float64))
+        for parse, dtype in parsers:
+            values = [parse(cell) for cell in cells]
+            if None not in values:
+                return self._as_labels(series.replace_strict(cells, values, return_dtype=dtype, default=None))
+        return self._as_labels(series)
+
+    def _groups(self, series: Any) -> NDArray[Any]:
+        """Text, or integers if each is written in the only way: 0123 is not 123."""
+        cells = series.drop_nulls().unique().to_list()
+        if all((value := _parse_integer(cell)) is not None and str(value) == cell for cell in cells):
+            series = series.cast(self._polars.Int64)
+        return self._as_groups(series)
+
+    def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all rows with new columns; the other cells stay as they are."""
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="", write_through=True)
+        writer = csv.writer(text, delimiter=self.separator, lineterminator="\n")
+        writer.writerow([*self.header, *new])
+        rows = (cells for block in self._body() for _, cells in self._rows(block))
+        for cells, values in zip(rows, zip(*(column.tolist() for column in new.values()), strict=True), strict=True):
+            writer.writerow([*cells, *("" if math.isnan(value) else repr(value) for value in values)])
+        text.detach()  # so that the file stays open
+
+
+def _parse_integer(cell: str) -> int | None:
+    return int(cell) if re.fullmatch(r"[+-]?\d{1,18}", cell, re.ASCII) else None
+
+
+def _parse_number(cell: str) -> float | None:
+    try:
+        return float(cell) if "_" not in cell else None
+    except ValueError:
+        return None
+
+
+def _parse_truth(cell: str) -> bool | None:
+    return {"true": True, "false": False}.get(cell.lower())

@@ -1,0 +1,136 @@
+"""NumPy's own files: npz archives and npy arrays. Nothing in them is executed."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.errors import InputError
+from trueness.sources._table import Columns, Table
+
+__all__ = ["NpyFile", "NpzFile"]
+
+
+class _Arrays(Table):
+    """Columns that are arrays."""
+
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+        """Read some columns."""
+        texts = {name: _as_text(_as_column(self.array(name))) for name in dict.fromkeys((*labels, *groups))}
+        return Columns(
+            {name: texts[name] for name in labels},
+            {name: self._numeric(name) for name in numbers},
+            {name: texts[name] for name in groups},
+        )
+
+    def array(self, name: str) -> NDArray[Any]:
+        """One array as it is stored."""
+        raise NotImplementedError
+
+    def _numeric(self, name: str) -> NDArray[Any]:
+        array = _as_column(self.array(name))
+        if array.dtype.kind not in "biuf":
+            raise InputError("", f"{name!r} must hold numbers", f"it holds {array.dtype}", context=self.name)
+        return array
+
+    def _refuse(self, what: str, reason: Exception) -> NoReturn:
+        why = "it may be truncated"
+        remedy = str(reason)
+        if "allow_pickle" in str(reason) or "Python objects" in str(reason):
+            why = "it holds Python objects, which are not loaded because loading can run code"
+            remedy = "Save numbers or text."
+        raise InputError("", f"{what} cannot be read", why, remedy=remedy, context=self.name) from reason
+
+
+class NpzFile(_Arrays):
+    """An npz archive: an array per column, or a matrix of scores under one name."""
+
+    format, suffixes = "npz", (".npz",)
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = archive.namelist()
+        except (zipfile.BadZipFile, OSError) as reason:
+            raise InputError("", f"{name} cannot be read as npz; it may be truncated", remedy=str(reason)) from reason
+        if not members or not all(member.endswith(".npy") for member in members):
+            raise InputError("", f"{name} is a zip file, but not one of NumPy arrays (npz)")
+        self.names = tuple(member.removesuffix(".npy") for member in members)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """One array; the others stay compressed."""
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                return np.asarray(archive[name])
+        except Exception as reason:  # damaged archives raise a dozen classes: zlib's, NumPy's and the system's
+            self._refuse(f"array {name!r}", reason)
+
+    def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all arrays, compressed if they were."""
+        with zipfile.ZipFile(self.path) as archive:
+            deflated = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
+        # `np.savez` has parameters of its own, with which the name of an array may clash.
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED) as archive:
+            for name in (*self.names, *new):
+                array = self.array(name) if name in self.names else new[name]
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+class NpyFile(_Arrays):
+    """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
+
+    format, suffixes = "npy", (".npy",)
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        try:
+            self.table = np.load(path, allow_pickle=False, mmap_mode="r")
+        except (ValueError, OSError, EOFError) as reason:
+            self._refuse("the array", reason)
+        if self.table.dtype.names:
+            self.names = self.table.dtype.names
+        elif self.table.ndim == 2:
+            self.names = tuple(str(i) for i in range(self.table.shape[1]))
+        else:
+            raise InputError(
+                "",
+                f"{name} must hold a table: a matrix or a structured array",
+                f"got shape {self.table.shape}",
+                remedy="Put separate labels and scores into one npz file: `np.savez(path, y=…, p=…)`.",
+            )
+
+    def array(self, name: str) -> NDArray[Any]:
+        """One column of the memory-mapped file."""
+        return np.array(self.table[name] if self.table.dtype.names else self.table[:, int(name)])
+
+    def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write the table with new columns or fields."""
+        table = self.table
+        if table.dtype.names is None:
+            np.save(file, np.column_stack([table, *new.values()]))
+            return
+        fields = [(name, table.dtype[name]) for name in table.dtype.names]
+        wider = np.empty(table.shape, dtype=[*fields, *((name, np.dtype(np.float64)) for name in new)])
+        for name in table.dtype.names:
+            wider[name] = table[name]
+        for name, column in new.items():
+            if column.ndim != 1:
+                raise InputError(
+                    "", "a matrix of scores cannot become a field of a structured array", context=self.name
+                )
+            wider[name] = column
+        np.save(file, wider)
+
+
+def _as_column(array: NDArray[Any]) -> NDArray[Any]:
+    """A matrix of one column as a vector."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _as_text(array: NDArray[Any]) -> NDArray[Any]:
+    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
