@@ -250,3 +250,11 @@ def test_a_verb_that_is_nearly_right_is_suggested(call):
     assert result.exit_code == 2
     assert "Error: No such command 'mesure'. Did you mean 'measure'?" in result.stderr
     assert "No such command 'xyz'" in call("xyz").stderr
+
+
+def test_the_command_without_click_names_the_cure():
+    code = "import sys; sys.modules['click'] = None\nfrom trueness.cli import main\nmain(['measure', '--demo'])"
+    done = python(code)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"

@@ -184,7 +184,7 @@ def test_paths_that_lead_nowhere_say_so(tmp_path):
 def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path):
     ROWS.write_parquet(tmp_path / "rows.parquet")
     monkeypatch.setattr(_paths, "find_spec", lambda name: None)
-    with pytest.raises(tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[files\]'"):
+    with pytest.raises(tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[cli\]'"):
         ask(tmp_path / "rows.parquet")
     with pytest.raises(tn.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"):
         ask(tmp_path / "rows.parquet", engine="duckdb")

@@ -1,9 +1,10 @@
 """The command line: parse, call, print, exit code.
 
-Nothing is imported here but what Ctrl-C needs; click, arrays, frames and rich are imported later, the last three by the
-verb that needs them, so that ``trueness --help`` answers at once.
+Only what Ctrl-C needs is imported here. click comes next; arrays, frames and rich are imported by the commands that
+need them, so that ``trueness --help`` answers at once.
 """
 
+import sys
 from typing import Any
 
 from trueness.cli._interrupt import end_on_interrupt
@@ -12,10 +13,15 @@ __all__ = ["main"]
 
 
 def main(*arguments: Any, **options: Any) -> Any:
-    """Run the command, with the arguments that click takes; Ctrl-C ends it without a traceback at any time."""
+    """Run the command with the arguments that click takes. Ctrl-C ends it at any time without a traceback."""
     end_on_interrupt()
     try:
         from trueness.cli._main import main as command
     except KeyboardInterrupt:  # where another handler than the usual one listens
         raise SystemExit(130) from None
+    except ModuleNotFoundError as reason:
+        if reason.name != "click":
+            raise
+        sys.stderr.write("Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n")
+        raise SystemExit(2) from None
     return command(*arguments, **options)

@@ -87,5 +87,5 @@ def _library(engine: PathEngine) -> str:
             return name
     raise MissingLibraryError(
         f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: "
-        f"`pip install 'trueness[{'files' if names[0] == 'polars' else 'duckdb'}]'`."
+        f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`."
     )
