@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from trueness._numerics import binomial
-from trueness._numerics.binomial import pvalue, rejected
+from trueness._numerics.binomial import _at_most, _Side, binomial_rejections
 
 ALPHAS = [0.001, 0.01, 0.05, 0.1, 0.5]
 HOLES = [(1, 30), (1, 31), (2, 34), (2, 35)]
@@ -17,8 +17,18 @@ def scipy_pvalues(k, n, scores):
     return np.array([binomtest(int(k), int(n), float(p)).pvalue for p in scores])
 
 
+def pvalue(k, n, p):
+    """The p-value from the tails that the decisions are based on."""
+    k, n, p = np.broadcast_arrays(np.asarray(k, np.int64), np.asarray(n, np.int64), np.asarray(p, np.float64))
+    value = np.ones(p.shape)
+    unequal = k != p * n
+    side = _Side.of(k[unequal], n[unequal], p[unequal], (p * n > k)[unequal])
+    value[unequal] = np.minimum(side.near() + _at_most(side.far_end()[0], side.n, side.q), 1.0)
+    return value
+
+
 def bins_of(cases):
-    """One bin per (k, n, scores), as the arguments of `rejected`."""
+    """One bin per (k, n, scores), as the arguments of `binomial_rejections`."""
     k, n, scores = zip(*cases, strict=True)
     starts = np.cumsum([0, *(len(s) for s in scores[:-1])])
     return np.array(k), np.array(n), starts, np.concatenate(scores)
@@ -52,7 +62,7 @@ def around_changes(counts, alpha):
 
 def assert_decisions_are_scipys(cases, alpha):
     reference = np.concatenate([scipy_pvalues(*case) for case in cases]) <= alpha
-    np.testing.assert_array_equal(rejected(*bins_of(cases), alpha), reference)
+    np.testing.assert_array_equal(binomial_rejections(*bins_of(cases), alpha), reference)
 
 
 @functools.cache
@@ -73,7 +83,7 @@ def test_the_pvalue_is_scipys_for_all_small_counts():
 @pytest.mark.parametrize("n_random", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_decisions_are_scipys_for_all_small_counts(alpha, n_random):
     cases, reference = small_cases(n_random)
-    np.testing.assert_array_equal(rejected(*bins_of(cases), alpha), reference <= alpha)
+    np.testing.assert_array_equal(binomial_rejections(*bins_of(cases), alpha), reference <= alpha)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -85,7 +95,7 @@ def test_decisions_are_scipys_right_at_the_ends_of_what_is_accepted(alpha, sizes
 
 def test_decisions_are_scipys_around_holes():
     cases = around_changes(HOLES, 0.05)
-    reject = rejected(*bins_of(cases), 0.05)
+    reject = binomial_rejections(*bins_of(cases), 0.05)
     assert np.count_nonzero(np.diff(reject.astype(int))) >= 4 * len(HOLES)
     assert_decisions_are_scipys(cases, 0.05)
 
@@ -126,37 +136,37 @@ def test_whole_ranges_are_decided_as_each_score_would_be(n_bins, alpha):
     row = np.repeat(np.arange(n_bins), stops - starts)
     values = pvalue(k[row], n[row], scores)
     assert np.abs(values / alpha - 1).min() > 1e-7
-    np.testing.assert_array_equal(rejected(k, n, starts, scores, alpha), values <= alpha)
+    np.testing.assert_array_equal(binomial_rejections(k, n, starts, scores, alpha), values <= alpha)
 
 
 def test_scipy_is_rarely_asked(monkeypatch):
     asked = []
-    original = binomial._Search._by_scipy
+    original = binomial._Search._decide_by_scipy
 
     def counted(self, index, bin_):
         asked.append(index.size)
         return original(self, index, bin_)
 
-    monkeypatch.setattr(binomial._Search, "_by_scipy", counted)
+    monkeypatch.setattr(binomial._Search, "_decide_by_scipy", counted)
     scores = np.sort(np.random.default_rng(0).random(50_000))
     starts = np.arange(0, 50_000, 5_000)
-    rejected(np.arange(250, 5_000, 500), np.full(10, 5_000), starts, scores, 0.05)
+    binomial_rejections(np.arange(250, 5_000, 500), np.full(10, 5_000), starts, scores, 0.05)
     assert sum(asked) == 0
 
 
 def test_a_score_on_the_very_level_is_decided_by_scipy():
     assert binomtest(1, 1, 0.05).pvalue == 0.05
-    assert rejected([1, 1], [1, 1], [0, 1], [0.05, 0.05], 0.05).tolist() == [True, True]
+    assert binomial_rejections([1, 1], [1, 1], [0, 1], [0.05, 0.05], 0.05).tolist() == [True, True]
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 5), (5, 5), (3, 10), (49, 98)])
 def test_a_score_equal_to_the_rate_is_accepted(k, n):
     assert pvalue(k, n, k / n) == 1
-    assert rejected([k], [n], [0], [k / n], 0.999).tolist() == [False]
+    assert binomial_rejections([k], [n], [0], [k / n], 0.999).tolist() == [False]
 
 
 def test_impossible_rates_are_rejected():
-    assert rejected([1, 1], [2, 2], [0, 1], [0.0, 1.0], 1e-9).tolist() == [True, True]
+    assert binomial_rejections([1, 1], [2, 2], [0, 1], [0.0, 1.0], 1e-9).tolist() == [True, True]
 
 
 def test_mirrored_counts_have_mirrored_pvalues():
@@ -183,17 +193,17 @@ def test_arguments_are_broadcast():
 
 
 def test_at_level_one_everything_is_rejected():
-    assert rejected([1], [2], [0], [0.0, 0.5, 1.0], 1.0).all()
+    assert binomial_rejections([1], [2], [0], [0.0, 0.5, 1.0], 1.0).all()
 
 
 def test_bins_may_be_empty():
-    assert rejected([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [True, False]
-    assert rejected([], [], [], [], 0.05).tolist() == []
+    assert binomial_rejections([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [True, False]
+    assert binomial_rejections([], [], [], [], 0.05).tolist() == []
 
 
 @pytest.mark.parametrize("n", [2 * 10**8, 2**40, 2**62])
 @pytest.mark.parametrize(("k", "p"), [("none", 1.0), ("all", 0.0), ("none", 1 - 2**-53), ("all", 5e-324)])
 def test_impossible_counts_of_any_size_are_refuted_without_a_word(n, k, p):
     k = n if k == "all" else 0
-    assert rejected([k], [n], [0], [p], 0.05).tolist() == [True]
+    assert binomial_rejections([k], [n], [0], [p], 0.05).tolist() == [True]
     assert pvalue(k, n, p) == 0

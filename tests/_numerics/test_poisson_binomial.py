@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from trueness._numerics import poisson_binomial
-from trueness._numerics.poisson_binomial import central_interval, law
+from trueness._numerics.poisson_binomial import central_interval, distribution
 
 
 def by_enumeration(p):
@@ -28,13 +28,13 @@ def spread(found, n):
 @given(p=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_the_law_is_that_of_all_outcomes(p):
     p = np.array(p)
-    found = law(p, np.ones(p.size, dtype=np.int64))
+    found = distribution(p, np.ones(p.size, dtype=np.int64))
     assert np.allclose(spread(found, p.size), by_enumeration(p), atol=1e-14)
 
 
 @pytest.mark.parametrize(("n", "p"), [(10, 0.5), (1_000, 0.3), (100_000, 1e-5), (10**7, 0.999), (1, 0.0), (5, 1.0)])
 def test_equal_probabilities_are_binomial(n, p):
-    found = law(np.array([p]), np.array([n]))
+    found = distribution(np.array([p]), np.array([n]))
     k = found.first + np.arange(found.pmf.size)
     assert np.allclose(found.pmf, binom.pmf(k, n, p), atol=1e-11)
 
@@ -42,8 +42,8 @@ def test_equal_probabilities_are_binomial(n, p):
 def test_tied_trials_are_trials_one_by_one():
     p, count = np.array([0.1, 0.4, 0.9]), np.array([3, 1, 40])
     one_by_one = np.repeat(p, count)
-    expected = law(one_by_one, np.ones(one_by_one.size, dtype=np.int64))
-    assert np.allclose(law(p, count).pmf, expected.pmf, atol=1e-14)
+    expected = distribution(one_by_one, np.ones(one_by_one.size, dtype=np.int64))
+    assert np.allclose(distribution(p, count).pmf, expected.pmf, atol=1e-14)
 
 
 @given(p=st.lists(st.floats(0, 1), min_size=1, max_size=8), level=st.floats(0.01, 0.99))
@@ -63,7 +63,7 @@ def test_the_central_interval_cuts_off_no_more_than_it_may(p, level):
 def test_the_law_of_three_moments_is_at_most_one_count_off(scale, monkeypatch):
     p = np.random.default_rng(1).random(50_000) * scale
     one = np.ones(p.size, dtype=np.int64)
-    assert p.size * law(p, one).pmf.size  # within reach of the exact law
+    assert p.size * distribution(p, one).pmf.size  # within reach of the exact law
     for level in (0.8, 0.95, 0.995):
         monkeypatch.setattr(poisson_binomial, "_MOST_WORK", 1e12)
         exact = central_interval(p, one, level)

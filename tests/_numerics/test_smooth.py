@@ -8,13 +8,21 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from trueness._numerics.smooth import (
-    KernelMeans,
-    smooth_error,
-    smooth_error_at,
-    smooth_error_of_sums,
-    smooth_ratio,
-)
+from trueness._numerics import smooth
+from trueness._numerics.smooth import KernelMeans
+
+
+def smooth_error(p, r):
+    """The error of residuals, and its width."""
+    p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
+    return smooth._smooth_error(p, lambda few: (r[few],), 1.0)
+
+
+def smooth_error_at(p, r, sigma):
+    """The error of residuals at a given width."""
+    p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
+    series = smooth._cosine_series(p, lambda few: (r[few],), smooth._enough_points(sigma))
+    return smooth._Integral(series)(sigma)
 
 
 def blurred(t, p, r, sigma):
@@ -164,17 +172,17 @@ def test_the_error_of_sums_is_that_of_their_residuals():
     w = rng.integers(1, 4, p.size)
     e = rng.binomial(w, p**1.1)
     expected = smooth_error(p, (e - w * p) / w.sum())
-    assert smooth_error_of_sums(p, w, e) == pytest.approx(expected, rel=1e-12)
+    assert smooth.smooth_error(p, w, e) == pytest.approx(expected, rel=1e-12)
 
 
-def test_labels_drawn_again_have_the_means_that_smooth_ratio_finds():
+def test_labels_can_be_drawn_again_and_again():
     rng = np.random.default_rng(9)
     p, w = np.sort(rng.random(300)), rng.integers(1, 9, 300)
     means = KernelMeans(p, w, 0.03, 64)
     for _ in range(3):
         e = rng.binomial(w, p)
-        place, x, y, density = smooth_ratio(p, w, e, 0.03, 64)
-        assert np.array_equal(means.place, place)
-        assert np.array_equal(means.of(means.scores), x)
-        assert np.array_equal(means.labels(e), y)
-        assert np.array_equal(np.maximum(means.density, 0), density)
+        alone = KernelMeans(p, w, 0.03, 64)
+        assert np.array_equal(means.labels(e), alone.labels(e))
+        assert np.array_equal(means.scores(), alone.scores())
+        gap = np.nansum(np.abs(means.labels(e) - means.scores()) * means.density) / 64
+        assert gap == pytest.approx(smooth_error_at(p, (e - w * p) / w.sum(), 0.03), abs=1e-3)

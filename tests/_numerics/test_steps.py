@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import scores
 
-from trueness._numerics.steps import interpolated, ranks, steps
+from trueness._numerics.steps import interpolate, ranks, steps
 
 points = st.lists(scores, min_size=1, max_size=12, unique=True).map(lambda x: np.sort(np.array(x) + 0.0))
 
@@ -26,9 +26,9 @@ def test_a_step_is_taken_at_its_edge():
 @given(x=points, data=st.data())
 def test_a_line_meets_its_points_stays_between_them_and_never_falls(x, data):
     y = np.sort(data.draw(st.lists(scores, min_size=x.size, max_size=x.size).map(np.array)))
-    assert np.array_equal(interpolated(x, y, x), y)
+    assert np.array_equal(interpolate(x, y, x), y)
     p = np.sort(np.concatenate([x, np.nextafter(x[x < 1], 1), np.nextafter(x[x > 0], 0), np.linspace(0, 1, 57)]))
-    found = interpolated(x, y, p)
+    found = interpolate(x, y, p)
     assert (np.diff(found) >= 0).all()
     assert found.min() >= y[0]
     assert found.max() <= y[-1]
@@ -37,12 +37,12 @@ def test_a_line_meets_its_points_stays_between_them_and_never_falls(x, data):
 def test_a_line_is_numpys():
     rng = np.random.default_rng(0)
     x, y, p = np.sort(rng.random(40)), np.sort(rng.random(40)), rng.random(1000)
-    np.testing.assert_allclose(interpolated(x, y, p), np.interp(p, x, y), atol=1e-12)
+    np.testing.assert_allclose(interpolate(x, y, p), np.interp(p, x, y), atol=1e-12)
 
 
 def test_neighbours_too_close_for_a_slope():
     x, y = np.array([0.0, 5e-324]), np.array([0.0, 1.0])
-    assert interpolated(x, y, np.array([0.0, 5e-324, 0.5])).tolist() == [0, 1, 1]
+    assert interpolate(x, y, np.array([0.0, 5e-324, 0.5])).tolist() == [0, 1, 1]
 
 
 def test_edges_that_are_no_vector_are_refused():

@@ -76,11 +76,12 @@ def test_a_smooth_curve_lies_in_the_unit_square_and_goes_to_the_right(pairs):
 def test_the_gap_of_a_smooth_curve_averages_to_the_smooth_error():
     d = tn.simulate.binary(5000, distortion=tn.simulate.Logit(slope=0.5), seed=1)
     curve = reliability_curve(d.y_true, d.y_prob, method="smooth")
-    from trueness._numerics.smooth import smooth_ratio
+    from trueness._numerics.smooth import KernelMeans
 
     found = tn.tally(d.y_true, d.y_prob).parts[0]
-    _, x, y, density = smooth_ratio(found.score, found.weight, found.events, curve.bandwidth[0], 512)
-    assert np.nanmean(np.abs(y - x) * density) == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=2e-5)
+    means = KernelMeans(found.score, found.weight, curve.bandwidth[0], 512)
+    gap = means.labels(found.events) - means.scores()
+    assert np.nanmean(np.abs(gap) * means.density) == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=2e-5)
     assert curve.bandwidth[0] == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=1e-6)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness._numerics.binomial import rejected
+from trueness._numerics.binomial import binomial_rejections
 from trueness.errors import InputError
 from trueness_papers import EXPERIMENTS, run_experiment
 from trueness_papers.matsubara.benchmark import FILES, MODELS, predictions, split
@@ -89,7 +89,7 @@ def test_the_plain_loop_rejects_the_same_predictions(data_folder):
     order = np.argsort(p, kind="stable")
     y, p = y[order], p[order]
     first = code_bins(y, Limits(2_500, 10_000))["P"]
-    refuted = rejected(np.add.reduceat(y, first), np.diff(np.append(first, y.size)), first, p, 0.05)
+    refuted = binomial_rejections(np.add.reduceat(y, first), np.diff(np.append(first, y.size)), first, p, 0.05)
     # A part with predictions of both kinds.
     part = next(i for i in range(100) if 0 < refuted[500 * i : 500 * i + 500].sum() < 500)
     found = plain_binomial("resnet152", part, 100)

@@ -14,8 +14,8 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._numerics.binomial import rejected
-from trueness._numerics.proportions import rejected_t
+from trueness._numerics.binomial import binomial_rejections
+from trueness._numerics.proportions import t_rejections
 from trueness._tally.rules import BlockIsotonic, EqualMass, Isotonic
 from trueness.errors import OneClassWarning
 from trueness.measure import ace, ece, estimation_error, mce, tce
@@ -173,7 +173,9 @@ def _blocks(labels: list[int], n_min: int, n_max: int) -> list[int]:
 
 def _tce(y: Rows, p: Rows, first: Rows, alpha: float, *, t: bool = False) -> float:
     k, n = np.add.reduceat(y, first), np.diff(np.append(first, y.size))
-    wrong = rejected_t(k, n, first, p, alpha, deviation="variance") if t else rejected(k, n, first, p, alpha)
+    wrong = (
+        t_rejections(k, n, first, p, alpha, deviation="variance") if t else binomial_rejections(k, n, first, p, alpha)
+    )
     return float(100 * wrong.sum() / y.size)
 
 

@@ -1,5 +1,4 @@
-r"""
-Two-sided binomial test: p-values, and decisions for many hypotheses about the same counts.
+r"""Two-sided binomial test: decisions for many hypotheses about the same counts.
 
 The p-value is that of :func:`scipy.stats.binomtest`: the probability, under rate :math:`p`, of all counts
 that are no likelier than the one observed, likelihoods being compared with a relative tolerance of 1e-7.
@@ -15,74 +14,35 @@ a *near* tail that starts at :math:`k` and a *far* tail that ends at :math:`y(p)
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, gammaln, ndtr, ndtri, xlog1py, xlogy
 
 from trueness._numerics.proportions import wilson_low
+from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["pvalue", "rejected"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
+__all__ = ["binomial_rejections"]
 
 _TOLERANCE = math.log1p(1e-7)
 # Parts per cut of a range: more of them, fewer levels but more scores evaluated in vain.
 _FAN = 5
 
 
-def pvalue(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
-    """
-    Two-sided p-value of the hypothesis that the rate is ``p``.
-
-    Parameters
-    ----------
-    k : array-like of int
-        Events, ``0 <= k <= n``.
-    n : array-like of int
-        Trials.
-    p : array-like of float
-        Hypothetical rate in [0, 1]. All three are broadcast.
-
-    Returns
-    -------
-    ndarray of float64
-        As from :func:`scipy.stats.binomtest`, within a relative 1e-9 for ``n`` up to 1e7. (Only if two
-        likelihoods differ by 1e-7 to nine digits may the two disagree on one atom.)
-
-    Examples
-    --------
-    >>> pvalue(3, 15, [0.0, 0.1, 0.2, 0.5]).round(6).tolist()
-    [0.0, 0.184061, 1.0, 0.035156]
-    """
-    counts, trials, rate = np.broadcast_arrays(
-        np.asarray(k, np.int64), np.asarray(n, np.int64), np.asarray(p, np.float64)
-    )
-    expected = rate * trials
-    value = np.ones(rate.shape)
-    unequal = counts != expected
-    side = _Side.of(counts[unequal], trials[unequal], rate[unequal], expected[unequal] > counts[unequal])
-    value[unequal] = np.minimum(side.near() + _at_most(side.far_end()[0], side.n, side.q), 1.0)
-    return value
-
-
-def rejected(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, alpha: float) -> BoolArray:
-    r"""
-    Which of the scores in a bin the bin's labels reject as its rate.
+def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, alpha: float) -> Bools:
+    r"""Which of the scores in a bin the bin's labels reject as its rate.
 
     Parameters
     ----------
     k, n : array-like of int, shape (B,)
         Events and rows of each bin.
     starts : array-like of int, shape (B,)
-        Where the scores of each bin begin; those of the last bin end with ``scores``.
+        Where the scores of each bin begin; those of the last bin end with `scores`.
     scores : array-like of float, shape (m,)
         Scores in [0, 1], ascending within each bin.
     alpha : float
-        Level of the test, between 0 and 1.
+        Level of the test.
 
     Returns
     -------
@@ -98,19 +58,18 @@ def rejected(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, a
 
     .. math:: P(X \ge k; a) + P(X \le y(a); b) \le f \le P(X \ge k; b) + P(X \le y(b); a).
 
-    Whole ranges of scores are decided by these bounds; a range that is not is cut, and the cuts are
-    evaluated. The accepted scores need not form an interval: for (k, n) = (1, 30) and alpha = 0.05 they
-    have a hole, which two searches for two ends would miss.
+    These bounds decide whole ranges of scores; an undecided range is cut, and the cuts are evaluated. The accepted
+    scores need not form an interval: for (k, n) = (1, 30) and alpha = 0.05 they have a hole, which two searches for
+    two ends would miss.
 
-    A score is handed to SciPy itself when its p-value is nearer to ``alpha``, or an atom's likelihood nearer
-    to the tolerance, than rounding errors can tell. In between, bounds count only if they clear ``alpha``
-    by that margin, a multiple of the errors of both sides.
+    A score is passed on to SciPy when its p-value is too close to `alpha`, or an atom's likelihood too close to
+    the tolerance, given the rounding errors. Bounds count only if they clear `alpha` by the same margin.
 
     Examples
     --------
     Two bins: 3 events in 10 rows, and 1 in 30, where 0.17 is rejected between accepted neighbours.
 
-    >>> rejected([3, 1], [10, 30], [0, 3], [0.05, 0.3, 0.7, 0.16, 0.17, 0.176], 0.05).tolist()
+    >>> binomial_rejections([3, 1], [10, 30], [0, 3], [0.05, 0.3, 0.7, 0.16, 0.17, 0.176], 0.05).tolist()
     [True, False, True, False, True, False]
     """
     scores = np.asarray(scores, np.float64)
@@ -123,14 +82,14 @@ def rejected(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, a
 class _Side(NamedTuple):
     """Counts and rates in the orientation of the module's formula: ``k > n p``."""
 
-    k: IntArray
-    n: IntArray
-    p: FloatArray
-    q: FloatArray
-    centre: IntArray
+    k: Ints
+    n: Ints
+    p: Floats
+    q: Floats
+    centre: Ints
 
     @staticmethod
-    def of(k: IntArray, n: IntArray, p: FloatArray, mirrored: BoolArray) -> _Side:
+    def of(k: Ints, n: Ints, p: Floats, mirrored: Bools) -> _Side:
         """Mirror where the count lies below its expectation."""
         # 1 - p is exact from 1/2 on and near 1 below it: both rates keep their relative precision.
         q = 1.0 - p
@@ -144,17 +103,16 @@ class _Side(NamedTuple):
             centre=np.where(mirrored, n - np.ceil(expected), np.floor(expected)).astype(np.int64),
         )
 
-    def take(self, index: BoolArray | IntArray) -> _Side:
+    def take(self, index: Bools | Ints) -> _Side:
         """The same for some of the entries."""
         return _Side(self.k[index], self.n[index], self.p[index], self.q[index], self.centre[index])
 
-    def near(self) -> FloatArray:
+    def near(self) -> Floats:
         """Probability of ``k`` or more."""
         return np.asarray(betainc(self.k, self.n - self.k + 1, self.p))
 
-    def log_likelihood(self, x: IntArray) -> FloatArray:
-        """
-        Logarithm of ``P(X = x)`` up to a term free of ``x``.
+    def log_likelihood(self, x: Ints) -> Floats:
+        """Logarithm of ``P(X = x)`` up to a term free of ``x``.
 
         As that of two Poisson counts, ``x`` and ``n - x``: differences of log-gamma functions would lose,
         from a million trials on, the digits that a tolerance of 1e-7 compares.
@@ -163,14 +121,13 @@ class _Side(NamedTuple):
         means = np.stack([self.n * self.p, self.n * self.q])
         return np.asarray(_log_poisson(counts, means).sum(axis=0))
 
-    def log_rise(self, x: IntArray) -> FloatArray:
+    def log_rise(self, x: Ints) -> Floats:
         """Logarithm of ``P(X = x + 1) / P(X = x)``."""
         odds = np.maximum(self.p, 1e-300) / np.maximum(self.q, 1e-300)
         return np.asarray(np.log((self.n - x) / (x + 1)) + np.log(odds))
 
-    def far_end(self) -> tuple[IntArray, BoolArray]:
-        """
-        Last count up to the centre that is no likelier than ``k``, or -1; and whether rounding may err.
+    def far_end(self) -> tuple[Ints, Bools]:
+        """Last count up to the centre that is no likelier than ``k``, or -1; and whether rounding may err.
 
         Up to the centre the log-likelihood grows and is concave, so that Newton's method closes in on the
         end; every third probe halves the bracket instead, lest it dawdle.
@@ -194,7 +151,7 @@ class _Side(NamedTuple):
             low, high, goal, probe = low[on], high[on], goal[on], probe[on]
         return end, self._in_doubt(end, bar)
 
-    def _in_doubt(self, end: IntArray, bar: FloatArray) -> BoolArray:
+    def _in_doubt(self, end: Ints, bar: Floats) -> Bools:
         """Whether the last count in the far tail, or the first one out, is too close to the bar to tell."""
         x = np.maximum(end, 0)
         height = self.log_likelihood(x) - bar
@@ -204,7 +161,7 @@ class _Side(NamedTuple):
         doubtful_out = (end < self.centre) & (np.abs(next_height) <= error)
         return doubtful_in | doubtful_out
 
-    def _mirror_image(self) -> IntArray:
+    def _mirror_image(self) -> Ints:
         """Count as unlikely as ``k`` if the log-likelihood were a cubic around the mean."""
         mean = self.n * self.p
         distance = self.k - mean
@@ -216,14 +173,14 @@ class _Side(NamedTuple):
 class _Points(NamedTuple):
     """Scores that were evaluated, with what the bounds need of them."""
 
-    score: IntArray
-    side: IntArray  # the bin, plus the number of bins if the score lies above the bin's rate
-    q: FloatArray
-    near: FloatArray
-    surely: IntArray  # the far tail reaches at least this count
-    possibly: IntArray  # and at most this one
+    score: Ints
+    side: Ints  # the bin, plus the number of bins if the score lies above the bin's rate
+    q: Floats
+    near: Floats
+    surely: Ints  # the far tail reaches at least this count
+    possibly: Ints  # and at most this one
 
-    def and_also(self, more: _Points) -> _Points:
+    def append(self, more: _Points) -> _Points:
         """Both tables, the second below the first."""
         return _Points(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
 
@@ -231,10 +188,10 @@ class _Points(NamedTuple):
 class _Ranges(NamedTuple):
     """Pairs of evaluated points of one side, by their rows; the scores strictly between are in question."""
 
-    outer: IntArray
-    inner: IntArray
+    outer: Ints
+    inner: Ints
 
-    def take(self, index: BoolArray) -> _Ranges:
+    def take(self, index: Bools) -> _Ranges:
         """The same for some of the ranges."""
         return _Ranges(self.outer[index], self.inner[index])
 
@@ -242,7 +199,7 @@ class _Ranges(NamedTuple):
 class _Search:
     """Branch and bound over the scores of all bins and both sides at once, level by level."""
 
-    def __init__(self, k: IntArray, n: IntArray, starts: IntArray, scores: FloatArray, alpha: float) -> None:
+    def __init__(self, k: Ints, n: Ints, starts: Ints, scores: Floats, alpha: float) -> None:
         self.k, self.n, self.scores, self.alpha = k, n, scores, alpha
         self.begin, self.end = starts, np.append(starts[1:], scores.size)
         # The tails are less precise than log-likelihoods: they take a rounded 1 - p.
@@ -251,15 +208,15 @@ class _Search:
         # +1 where a stretch of rejected scores begins, -1 where it ends.
         self.steps = np.zeros(scores.size + 1, np.int8)
 
-    def run(self) -> BoolArray:
+    def run(self) -> Bools:
         """Decide every score."""
-        points, ranges = self._whole_sides()
+        points, ranges = self._initial_ranges()
         while ranges.outer.size:
             ranges = self._undecided(points, ranges)
             points, ranges = self._cut(points, ranges)
         return np.cumsum(self.steps[:-1], dtype=np.int8).view(np.bool_)
 
-    def _whole_sides(self) -> tuple[_Points, _Ranges]:
+    def _initial_ranges(self) -> tuple[_Points, _Ranges]:
         """Each side of each bin, cut around the place where the decision is likely to change."""
         rate_begin, rate_end = self._first_reaching(np.stack([self.k, np.nextafter(self.k, np.inf)]))
         outer = np.concatenate([self.begin, self.end - 1])
@@ -269,12 +226,12 @@ class _Search:
         side = np.flatnonzero(np.concatenate([rate_begin > self.begin, rate_end < self.end]))
         chain = np.vstack([outer, np.clip(self._guesses(), low, high), inner]).T[side]
         new = np.diff(chain, axis=1, prepend=-1) != 0
-        points = self._evaluated(chain[new], np.repeat(side, new.sum(axis=1)))
+        points = self._evaluate(chain[new], np.repeat(side, new.sum(axis=1)))
         row = np.cumsum(new).reshape(new.shape) - 1
         holds_scores = np.abs(np.diff(chain, axis=1)) > 1
         return points, _Ranges(row[:, :-1][holds_scores], row[:, 1:][holds_scores])
 
-    def _guesses(self) -> IntArray:
+    def _guesses(self) -> Ints:
         """Cuts for both sides of all bins, from far to near. Bad ones cost time, not correctness."""
         if self.scores.size < 50 * self.n.size:
             return np.empty((0, 2 * self.n.size), np.int64)
@@ -283,7 +240,7 @@ class _Search:
         above = self.n - self.n * wilson_low(np.maximum(self.n - self.k - 0.5, 0), trials, z)
         return np.hstack(np.vsplit(self._first_reaching(np.vstack([below, above])), 2))
 
-    def _first_reaching(self, target: FloatArray) -> IntArray:
+    def _first_reaching(self, target: Floats) -> Ints:
         """First score of each bin (a column of the targets) whose multiple by ``n`` is at least the target."""
         low, high = (np.broadcast_to(ends, target.shape).copy() for ends in (self.begin, self.end))
         while (low < high).any():
@@ -295,7 +252,7 @@ class _Search:
             low = np.where(reached, low, middle + 1)
         return low
 
-    def _evaluated(self, index: IntArray, side: IntArray) -> _Points:
+    def _evaluate(self, index: Ints, side: Ints) -> _Points:
         """Decide these scores, and keep what the bounds of ranges will need."""
         bin_, mirrored = side % self.n.size, side >= self.n.size
         at = _Side.of(self.k[bin_], self.n[bin_], self.scores[index], mirrored)
@@ -310,11 +267,11 @@ class _Search:
         value = near[open_] + _at_most(end, at.n, at.q)
         reject = value < self.surely_below[bin_]
         unsure = doubtful | (~reject & (value <= self.surely_above[bin_]))
-        reject[unsure] = self._by_scipy(index[open_[unsure]], bin_[unsure])
+        reject[unsure] = self._decide_by_scipy(index[open_[unsure]], bin_[unsure])
         self._reject(index[open_[reject]], index[open_[reject]] + 1)
         return points
 
-    def _by_scipy(self, index: IntArray, bin_: IntArray) -> BoolArray:
+    def _decide_by_scipy(self, index: Ints, bin_: Ints) -> Bools:
         """SciPy's own decisions, each distinct case once."""
         if index.size == 0:
             return np.zeros(0, np.bool_)
@@ -325,7 +282,7 @@ class _Search:
         pvalues = np.array([binomtest(int(k), int(n), p).pvalue for k, n, p in distinct])
         return np.asarray(pvalues <= self.alpha)[which.ravel()]
 
-    def _reject(self, begin: IntArray, end: IntArray) -> None:
+    def _reject(self, begin: Ints, end: Ints) -> None:
         self.steps[begin] += 1
         self.steps[end] -= 1
 
@@ -354,19 +311,18 @@ class _Search:
         # Truncated division: the same cuts whichever way the side faces, and never an end.
         index = start[row] + np.trunc(part * extent[row] / parts[row]).astype(np.int64)
         inside = part > 0
-        fresh = self._evaluated(index[inside], points.side[ranges.outer[row[inside]]])
+        fresh = self._evaluate(index[inside], points.side[ranges.outer[row[inside]]])
         outer = ranges.outer[row]
         outer[inside] = points.score.size + np.arange(fresh.score.size)
         inner = np.append(outer[1:], 0)
         inner[np.cumsum(parts) - 1] = ranges.inner
-        points = points.and_also(fresh)
+        points = points.append(fresh)
         holds_scores = np.abs(points.score[outer] - points.score[inner]) > 1
         return points, _Ranges(outer, inner).take(holds_scores)
 
 
-def _useful_cuts(alpha: float) -> FloatArray:
-    """
-    Distances of scores from the rate, in standard errors, between which the bounds decide, from far to near.
+def _useful_cuts(alpha: float) -> Floats:
+    """Distances of scores from the rate, in standard errors, between which the bounds decide, from far to near.
 
     For normal tails, the bounds reject from ``a`` to ``b < a`` if ``ndtr(-b) + ndtr(a - 2 b) < alpha`` and
     accept if ``ndtr(-a) + ndtr(b - 2 a) > alpha``. The middle, around ``ndtr(-z) = alpha / 2``, stays open.
@@ -379,12 +335,12 @@ def _useful_cuts(alpha: float) -> FloatArray:
     return np.maximum([*rejecting[::-1], *accepting], 1e-3)
 
 
-def _at_most(x: IntArray, n: IntArray, q: FloatArray) -> FloatArray:
+def _at_most(x: Ints, n: Ints, q: Floats) -> Floats:
     """Probability of ``x`` or fewer events in ``n`` trials of rate ``1 - q``; ``x`` may be -1."""
     return np.where(x < 0, 0.0, betainc(n - x, np.maximum(x, 0) + 1, q))
 
 
-def _rounding(n: IntArray) -> FloatArray:
+def _rounding(n: Ints) -> Floats:
     """Bound, with room to spare, on what rounding does to a difference of log-likelihoods."""
     return np.asarray(1e-9 + 1e-16 * n, np.float64)
 
@@ -393,7 +349,7 @@ _SMALL = np.arange(16.0)
 _SMALL_REST = gammaln(_SMALL + 1) - xlogy(_SMALL, _SMALL) + _SMALL
 
 
-def _log_poisson(x: IntArray, mean: FloatArray) -> FloatArray:
+def _log_poisson(x: Ints, mean: Floats) -> Floats:
     """Logarithm of the probability of a Poisson count, precise near the mean however large it is."""
     mean = np.maximum(mean, 1e-288)  # any 64-bit count over it is still a float
     excess = x - mean
@@ -402,7 +358,7 @@ def _log_poisson(x: IntArray, mean: FloatArray) -> FloatArray:
     return np.asarray(-_stirling_rest(x) - deviance)
 
 
-def _stirling_rest(x: IntArray) -> FloatArray:
+def _stirling_rest(x: Ints) -> Floats:
     """What is left of ``log x!`` after ``x log x - x``."""
     large = np.maximum(x, _SMALL.size).astype(np.float64)
     u = 1 / (large * large)

@@ -1,18 +1,18 @@
-r"""How far a mean of N labels can be from its rate: the exact two-sided deviation, whatever the rate.
+r"""How far the mean of N labels can be from its rate: exact two-sided deviations, and Hoeffding's bound.
 
-:math:`F_N(e) = \sup_p P(|X/N - p| > e)` for X binomial (N, p), and
-:math:`\varepsilon(N, d) = \min\{e : F_N(e) \le d\}`.
+:math:`F_N(e) = \sup_p P(|X/N - p| > e)` for X binomial (N, p), and :math:`\varepsilon(N, d) = \min\{e : F_N(e) \le
+d\}`.
 
-The rates that matter. Between two rates at which a count enters or leaves :math:`\{k : |k/N - p| \le e\}` the
+Which rates matter: between two rates at which a count enters or leaves :math:`\{k : |k/N - p| \le e\}`, the
 probability of that set rises and then falls in p, so its infimum is a limit at one of those rates. By symmetry the
-limits from the left at :math:`p = k/N - e` serve; just left of it count k is outside, and the set is the m counts
+limits from the left at :math:`p = k/N - e` suffice; just left of it count k is outside, and the set is the m counts
 :math:`k - m, \dots, k - 1` with :math:`m = \lfloor 2Ne \rfloor`. Hence
 
 .. math:: F_N(e) = 1 - \min_k P(k - m \le X \le k - 1), \quad p = k/N - e .
 
-While m stays the same this is continuous in e; it falls, and falls by a jump where 2Ne is a whole number.
+While m stays the same this is continuous in e and falls; it jumps down where 2Ne is a whole number.
 
-Which k need not be looked at. Zubkov and Serov bound binomial tails by normal ones, and the divergence in their
+Which k can be skipped: Zubkov and Serov bound binomial tails by normal ones, and the divergence in their
 argument is at least :math:`\delta^2 / (2v)` with v the largest variance x(1 - x) on the way; so the failure at rate p
 is at most :math:`2 \Phi(-\sqrt{N/v}\,(e - 1/N))`. With v = 1/4 this bounds F itself.
 
@@ -31,34 +31,14 @@ from scipy.special import betainc, betaincc, betaln, gammaln, ndtr, ndtri
 
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = [
-    "binomial_epsilon",
-    "certainly_fails",
-    "hoeffding_failure",
-    "keeps",
-    "least_size",
-    "log_pmf",
-    "worst_failure",
-]
+__all__ = ["beta_binomial_log_pmf", "binomial_epsilon", "certainly_fails", "hoeffding_failure", "keeps", "least_size"]
+
+_SPREADS = 12.0  # standard deviations beyond which counts are lumped together
 
 
 def binomial_epsilon(n: int, d: float) -> float:
-    """The smallest e with F_n(e) ≤ d.
+    """The smallest e with F_n(e) ≤ d, rounded up to a float; it is not monotone in `n`.
 
-    Parameters
-    ----------
-    n : int
-        Labels that are averaged.
-    d : float
-        Probability of a larger deviation, strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        In (0, 1]; rounded up where a float cannot hold it. It is not monotone in `n`.
-
-    Examples
-    --------
     With one label, a rate of 1/2 is missed by 1/2; a rate of 0.9 by 0.9, one time in ten.
 
     >>> binomial_epsilon(1, 0.1)
@@ -67,34 +47,28 @@ def binomial_epsilon(n: int, d: float) -> float:
     [0.0982, 0.1027, 0.1]
     """
     m = _counts_needed(n, d)
-    low = _at_least(Fraction(m, 2 * n))
+    low = _float_above(Fraction(m, 2 * n))
     if keeps(n, low, d, m):
         return low
-    top = _at_most(Fraction(m + 1, 2 * n))
+    top = _float_below(Fraction(m + 1, 2 * n))
     # F is a maximum over k. The zero of one member is at most the zero of F, so this climbs to it.
     while True:
         k, failure = _worst(n, low, m, d)
         if failure <= d:
             return low
-        low = _zero_of_one(n, k, m, d, low, top)
+        low = _zero_at(n, k, m, d, low, top)
 
 
 def keeps(n: int, e: float, d: float, m: int | None = None) -> bool:
-    """Whether F_n(e) ≤ d; with `m` the limit of those m counts, else ⌊2ne⌋ of them."""
+    """Whether F_n(e) ≤ d; `m` overrides the number of counts ⌊2ne⌋ where `e` is a limit from the left."""
     if e <= 0:
         return False
     return e >= 1 or _worst(n, e, math.floor(2 * n * Fraction(e)) if m is None else m, d)[1] <= d
 
 
-def worst_failure(n: int, e: float) -> float:
-    """F_n(e), by looking at every k."""
-    k = np.arange(math.ceil(n * Fraction(e)), n + 1)
-    return float(_failures(n, k, math.floor(2 * n * Fraction(e)), e).max(initial=0.0))
-
-
 def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
     """For many sizes at once, whether a rate near one half alone shows that F_n(e) > d."""
-    found = np.zeros(np.broadcast(n, e, d).shape, bool)
+    fails = np.zeros(np.broadcast(n, e, d).shape, bool)
     with np.errstate(invalid="ignore"):
         m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(np.int64)  # one count too many fails less often
         for near in (0, 1):
@@ -103,8 +77,8 @@ def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
             inside = (p > 0) & (p < 1)
             lower = np.where(k > m, betaincc(np.maximum(k - m, 1), n - k + m + 1.0, np.clip(p, 0, 1)), 0.0)
             upper = betainc(k, n - k + 1.0, np.clip(p, 0, 1))
-            found |= inside & (lower + upper > d * (1 + 1e-12))
-    return found
+            fails |= inside & (lower + upper > d * (1 + 1e-12))
+    return fails
 
 
 def least_size(target: Callable[[int], float], d: float) -> int:
@@ -116,7 +90,7 @@ def least_size(target: Callable[[int], float], d: float) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _clears(middle, target(middle), d) else (middle, high)
-    # From `high` on the normal bound suffices; below it each size is looked at, since F is not monotone in N.
+    # From `high` on the normal bound suffices; below it each size is checked, since F is not monotone in N.
     while high > 1 and keeps(high - 1, target(high - 1), d):
         high -= 1
     return high
@@ -130,7 +104,7 @@ def _counts_needed(n: int, d: float) -> int:
     """The smallest m such that F just left of e = (m + 1) / 2n is at most d."""
 
     def enough(m: int) -> bool:
-        return keeps(n, _at_most(Fraction(m + 1, 2 * n)), d, m)
+        return keeps(n, _float_below(Fraction(m + 1, 2 * n)), d, m)
 
     m = max(0, round(-float(ndtri(d / 2)) * math.sqrt(n)) - 1)
     while not enough(m):
@@ -141,7 +115,7 @@ def _counts_needed(n: int, d: float) -> int:
 
 
 def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
-    """The k of the largest failure and that failure, among those that can exceed d."""
+    """The k of the largest failure, and that failure, among those that can exceed d."""
     first, last = math.ceil(n * Fraction(e)), n
     z = -float(ndtri(d / 2))
     slack = max(0.0, e - 1 / n)
@@ -152,9 +126,9 @@ def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
     k = np.arange(first, last + 1)
     if k.size == 0:
         return n, 0.0
-    found = _failures(n, k, m, e)
-    at = int(np.argmax(found))
-    return int(k[at]), float(found[at])
+    failures = _failures(n, k, m, e)
+    at = int(np.argmax(failures))
+    return int(k[at]), float(failures[at])
 
 
 def _failures(n: int, k: Ints, m: int, e: float) -> Floats:
@@ -164,7 +138,7 @@ def _failures(n: int, k: Ints, m: int, e: float) -> Floats:
     return np.asarray(below + betainc(np.maximum(k, 1), n - k + 1.0, p))
 
 
-def _zero_of_one(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
+def _zero_at(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
     """Where the failure at k falls to d, from above: the float returned is at or beyond it."""
     one = np.array([k])
     while True:
@@ -177,21 +151,18 @@ def _zero_of_one(n: int, k: int, m: int, d: float, low: float, high: float) -> f
             high = middle
 
 
-def _at_least(x: Fraction) -> float:
+def _float_above(x: Fraction) -> float:
     e = float(x)
     return e if Fraction(e) >= x else math.nextafter(e, 2)
 
 
-def _at_most(x: Fraction) -> float:
+def _float_below(x: Fraction) -> float:
     e = float(x)
     return e if Fraction(e) <= x else math.nextafter(e, 0)
 
 
-_SPREADS = 12.0  # standard deviations beyond which counts are lumped together
-
-
-def log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:
-    """Logarithm of the probability of so many of n rows, for a mass that is Beta(a, b)."""
+def beta_binomial_log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:
+    """Log-probability of `count` of n rows in a bin whose mass is Beta(a, b); with b = 0 the mass is 1."""
     choose = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
     if b == 0:  # the bin is everything
         return np.where(count == n, 0.0, -np.inf)
@@ -199,25 +170,11 @@ def log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:
 
 
 def hoeffding_failure(e: float, n_mean: int, a: int, b: int) -> float:
-    r"""Mean of min(1, 2 exp(−2Ne²)) over the beta-binomial number N of rows in a bin.
+    """Hoeffding's bound on the probability that a bin's event rate is off by more than `e`, over random bins.
 
-    Parameters
-    ----------
-    e : float
-        The deviation that is allowed.
-    n_mean : int
-        Rows that may fall into the bin.
-    a, b : int
-        The mass of the bin is Beta(a, b); b = 0 means a mass of one.
-
-    Returns
-    -------
-    float
-        A bound on the probability that the mean of the labels in the bin misses their rate by more than `e`.
-
-    Examples
-    --------
-    With the whole mass it is Hoeffding's bound of all rows.
+    A bin that spans `a` of the a + b gaps between other scores without ties has a mass that is Beta(a, b), whatever
+    the distribution of the scores. Of `n_mean` further rows it then holds a beta-binomial number N; the bound is the
+    mean of min(1, 2 exp(−2Ne²)) over N. With b = 0 the bin is everything, and this is Hoeffding's bound for all rows:
 
     >>> round(hoeffding_failure(0.1, 200, 5, 0), 6), round(2 * math.exp(-2 * 200 * 0.1**2), 6)
     (0.036631, 0.036631)
@@ -225,6 +182,6 @@ def hoeffding_failure(e: float, n_mean: int, a: int, b: int) -> float:
     mean = n_mean * a / (a + b)
     spread = math.sqrt(mean * (1 - a / (a + b)) * (a + b + n_mean) / (a + b + 1))
     count = np.arange(min(n_mean, math.ceil(mean + _SPREADS * spread)) + 1, dtype=np.float64)
-    mass = np.exp(log_pmf(count, n_mean, a, b))
+    mass = np.exp(beta_binomial_log_pmf(count, n_mean, a, b))
     failure = np.minimum(1.0, 2 * np.exp(-2 * count * e * e))
     return float(mass @ failure + max(0.0, 1 - mass.sum()) * failure[-1])

@@ -1,7 +1,5 @@
 """Weighted power means of absolute values: the norms of calibration errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,26 +11,8 @@ _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
 def exponent(norm: str | float) -> float:
-    """
-    Exponent that a norm's name stands for.
+    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1. Anything else is a ValueError.
 
-    Parameters
-    ----------
-    norm : {'l1', 'l2', 'max'} or float
-        A name, or the exponent itself: a number of at least 1.
-
-    Returns
-    -------
-    float
-        1 for 'l1', 2 for 'l2', infinity for 'max', a number unchanged.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or the number is below 1 or not a number.
-
-    Examples
-    --------
     >>> exponent("l2"), exponent("max"), exponent(3)
     (2.0, inf, 3.0)
     """
@@ -43,32 +23,10 @@ def exponent(norm: str | float) -> float:
 
 
 def power_mean(values: ArrayLike, weight: ArrayLike, norm: str | float = "l1") -> float:
-    r"""
-    Weighted power mean of absolute values.
+    r"""Weighted power mean of absolute values, :math:`(\sum w |v|^p / \sum w)^{1/p}`; the largest for ``"max"``.
 
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        Numbers of either sign, such as the gaps of bins.
-    weight : array-like of shape (n,)
-        Non-negative weights. An entry of weight 0 is ignored, whatever its value, nan included.
-    norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        The exponent :math:`p \ge 1`; 'max' is its limit, the largest absolute value.
+    Entries of weight 0 are ignored, even if they are nan; nan if no weight is positive.
 
-    Returns
-    -------
-    float
-        Between the smallest and the largest absolute value; nan when no weight is positive.
-
-    Notes
-    -----
-    .. math:: \left( \frac{\sum_i w_i |v_i|^p}{\sum_i w_i} \right)^{1/p}
-
-    The values are divided by their maximum before the power is taken, so that no exponent
-    overflows or underflows.
-
-    Examples
-    --------
     >>> power_mean([0.25, -0.75], [3, 1], "l1")
     0.375
     >>> power_mean([0.25, -0.75], [3, 1], "max")
@@ -86,5 +44,6 @@ def power_mean(values: ArrayLike, weight: ArrayLike, norm: str | float = "l1") -
     largest = float(np.max(v))
     if p == math.inf or not 0 < largest < math.inf:
         return largest
+    # In units of the largest value, so that no exponent overflows or underflows.
     powers = float(np.sum(w * (v / largest) ** p) / np.sum(w))
     return largest * math.pow(powers, 1 / p)

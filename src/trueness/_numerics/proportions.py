@@ -1,43 +1,21 @@
-"""Confidence intervals for one binomial proportion, for many counts at once."""
+"""Confidence intervals for a binomial proportion, and the t test of a proportion, for many counts at once."""
 
-from __future__ import annotations
-
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 
-__all__ = ["clopper_pearson", "jeffreys", "rejected_t", "wilson", "wilson_low"]
+from trueness.typing import Bools, Floats
 
-FloatArray: TypeAlias = NDArray[np.float64]
+__all__ = ["clopper_pearson", "jeffreys", "t_rejections", "wilson", "wilson_low"]
 
 
-def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
-    """
-    Exact (Clopper-Pearson) interval.
+def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
+    """Low and high ends of the exact interval: the rates that neither one-sided test at (1 − level)/2 rejects.
 
-    Every rate that a one-sided binomial test at ``(1 - level) / 2`` rejects in neither direction.
-
-    Parameters
-    ----------
-    k : array-like
-        Events. Real numbers are allowed, such as effective counts, with ``0 <= k <= n``.
-    n : array-like
-        Trials. ``k`` and ``n`` are broadcast.
-    level : float
-        Confidence level, between 0 and 1.
-
-    Returns
-    -------
-    low, high : ndarray of float64
-        The ends; nan where ``n`` is 0. The low end is exactly 0 at ``k = 0`` and the high end exactly 1
-        at ``k = n``.
-
-    Notes
-    -----
-    For whole numbers the rate is covered with probability of at least ``level`` at every true rate; the
-    price is that it is usually covered more often. With real-valued counts nothing is promised.
+    For `k` events in `n` trials, which are broadcast; nan where `n` is 0. Whole numbers are covered with probability at
+    least `level` at every rate, usually more. Real-valued counts, such as effective ones, have no such guarantee.
 
     References
     ----------
@@ -52,28 +30,15 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArra
     """
     k, n = _counts(k, n)
     tail = (1 - level) / 2
-    return _trimmed(k, n, betaincinv(k, n - k + 1, tail), betainccinv(k + 1, n - k, tail))
+    return _with_exact_ends(k, n, betaincinv(k, n - k + 1, tail), betainccinv(k + 1, n - k, tail))
 
 
-def jeffreys(k: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
-    """
-    Jeffreys interval: central posterior interval under the prior Beta(1/2, 1/2).
+def jeffreys(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
+    """Ends of Jeffreys' interval: the central posterior interval under the prior Beta(1/2, 1/2).
 
-    Parameters
-    ----------
-    k, n, level
-        As in :func:`clopper_pearson`.
-
-    Returns
-    -------
-    low, high : ndarray of float64
-        The ends; nan where ``n`` is 0. The low end is exactly 0 at ``k = 0`` and the high end exactly 1
-        at ``k = n``, where the posterior's own quantiles would shut out the observed rate.
-
-    Notes
-    -----
-    Covers at ``level`` on average over rates rather than at each of them; shorter than the exact interval.
-    A real-valued ``k`` strictly between 0 and 1/2 may lie outside: the prior outweighs it.
+    Arguments as in :func:`clopper_pearson`. The low end is 0 at k = 0 and the high end 1 at k = n, where the
+    posterior's own quantiles would exclude the observed rate. Coverage is `level` on average over rates. A real-valued
+    k between 0 and 1/2 may lie outside.
 
     References
     ----------
@@ -88,28 +53,15 @@ def jeffreys(k: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, Floa
     """
     k, n = _counts(k, n)
     tail = (1 - level) / 2
-    return _trimmed(k, n, betaincinv(k + 0.5, n - k + 0.5, tail), betainccinv(k + 0.5, n - k + 0.5, tail))
+    return _with_exact_ends(k, n, betaincinv(k + 0.5, n - k + 0.5, tail), betainccinv(k + 0.5, n - k + 0.5, tail))
 
 
-def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatArray]:
-    r"""
-    Wilson's score interval, without continuity correction.
+def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
+    r"""Ends of Wilson's score interval, without continuity correction.
 
-    Parameters
-    ----------
-    k, n, level
-        As in :func:`clopper_pearson`.
-
-    Returns
-    -------
-    low, high : ndarray of float64
-        The ends; nan where ``n`` is 0. The low end is exactly 0 at ``k = 0`` and the high end exactly 1
-        at ``k = n``.
-
-    Notes
-    -----
-    The rates :math:`x` with :math:`n (k/n - x)^2 \le z^2 x (1 - x)`, :math:`z` the normal quantile of
-    ``(1 + level) / 2``. Coverage is near ``level`` on average, lower at some rates near 0 and 1.
+    Arguments as in :func:`clopper_pearson`. The rates :math:`x` with :math:`n (k/n - x)^2 \le z^2 x (1 - x)`,
+    :math:`z` the normal quantile of (1 + level)/2. Coverage is close to `level` on average, lower at some rates near 0
+    and 1.
 
     References
     ----------
@@ -128,20 +80,8 @@ def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[FloatArray, FloatA
         return wilson_low(k, n, z), 1 - wilson_low(n - k, n, z)
 
 
-def _counts(k: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    successes, trials = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(n, np.float64))
-    return successes, trials
-
-
-def _trimmed(k: FloatArray, n: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Put the ends that no observation can move where they belong."""
-    low = np.where(n > 0, np.where(k > 0, low, 0.0), np.nan)
-    high = np.where(n > 0, np.where(k < n, high, 1.0), np.nan)
-    return low, high
-
-
-def wilson_low(k: FloatArray, n: FloatArray, z: ArrayLike) -> FloatArray:
-    """Low end of Wilson's interval of half-width ``z`` standard errors; all three are broadcast."""
+def wilson_low(k: Floats, n: Floats, z: ArrayLike) -> Floats:
+    """Low end of Wilson's interval of half-width `z` standard errors; all three are broadcast."""
     # The product of the roots over the larger one: centre minus half-width cancels for small k, and at
     # k = 0 it would leave a rounding error where the end is 0.
     z = np.asarray(z, np.float64)
@@ -149,10 +89,19 @@ def wilson_low(k: FloatArray, n: FloatArray, z: ArrayLike) -> FloatArray:
     return np.asarray(2 * k**2 / n / larger)
 
 
-BoolArray: TypeAlias = NDArray[np.bool_]
+def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    events, trials = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(n, np.float64))
+    return events, trials
 
 
-def rejected_t(
+def _with_exact_ends(k: Floats, n: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The low end is 0 at k = 0 and the high end 1 at k = n; both are nan without trials."""
+    low = np.where(n > 0, np.where(k > 0, low, 0.0), np.nan)
+    high = np.where(n > 0, np.where(k < n, high, 1.0), np.nan)
+    return low, high
+
+
+def t_rejections(
     k: ArrayLike,
     n: ArrayLike,
     starts: ArrayLike,
@@ -160,30 +109,23 @@ def rejected_t(
     alpha: float,
     *,
     deviation: Literal["standard", "variance"] = "standard",
-) -> BoolArray:
-    r"""
-    Which of the scores in a bin a t test on the bin's labels rejects as its rate.
+) -> Bools:
+    r"""Which of the scores in a bin a two-sided t test on the bin's labels rejects as its rate.
 
     Parameters
     ----------
     k, n : array-like, shape (B,)
         Events and rows of each bin; real numbers are allowed, such as effective counts.
     starts : array-like of int, shape (B,)
-        Where the scores of each bin begin; those of the last bin end with ``scores``.
+        Where the scores of each bin begin; those of the last bin end with `scores`.
     scores : array-like of float, shape (m,)
         Scores in [0, 1].
     alpha : float
-        Level of the test, between 0 and 1.
+        Level of the test.
     deviation : {'standard', 'variance'}, default 'standard'
-        What the difference is divided by. 'variance' is what the code published with the test-based
-        calibration error does, to reproduce its tables; it is no test of level ``alpha``: it takes
-        :math:`r (1 - r)` for :math:`s`, and rejects everything where that is 0.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-        Whether the two-sided p-value is at most ``alpha``. A bin whose labels are all equal rejects every
-        score but its rate; a bin of one row, or none, rejects nothing.
+        The divisor of the difference. 'variance' reproduces the code published with the test-based calibration error.
+        It is not a test of level `alpha`: it takes :math:`r (1 - r)` for :math:`s`, and rejects everything where that
+        is 0.
 
     Notes
     -----
@@ -191,21 +133,23 @@ def rejected_t(
 
     .. math:: |r - p| \sqrt{n} \ge t_{n-1, 1-\alpha/2} \, s, \qquad s^2 = r (1 - r) \frac{n}{n - 1} .
 
+    A bin whose labels are all equal rejects every score except its rate; a bin of one row or none rejects nothing.
+
     Examples
     --------
-    >>> rejected_t([3], [10], [0], [0.1, 0.3, 0.7], 0.05).tolist()
+    >>> t_rejections([3], [10], [0], [0.1, 0.3, 0.7], 0.05).tolist()
     [False, False, True]
     """
     scores = np.asarray(scores, np.float64)
     k, n = np.asarray(k, np.float64), np.asarray(n, np.float64)
-    rate, reach = _accepted(k, n, alpha) if deviation == "standard" else _accepted_by_code(k, n, alpha)
+    rate, reach = _t_region(k, n, alpha) if deviation == "standard" else _published_region(k, n, alpha)
     sizes = np.diff(np.append(np.asarray(starts, np.int64), scores.size))
     distance = np.abs(np.repeat(rate, sizes) - scores)
     rejected = distance >= np.repeat(reach, sizes)
     return np.asarray(rejected & (distance > 0) if deviation == "standard" else rejected)
 
 
-def _accepted(k: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def _t_region(k: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Rate of each bin, and the distance from it at which rejection begins."""
     testable = n > 1
     n = np.where(testable, n, 2.0)
@@ -215,10 +159,9 @@ def _accepted(k: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, F
     return np.where(testable, rate, 0.5), np.where(testable, reach, np.inf)
 
 
-def _accepted_by_code(k: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def _published_region(k: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
     n = np.maximum(n, 1.0)
     rate = k / n
-    spread = rate * (1 - rate)
-    # Of one row, and of equal labels, the code rejects even the rate itself.
-    reach = -stdtrit(np.maximum(n - 1, 1.0), alpha / 2) * spread / np.sqrt(n)
+    # With one row or equal labels the published code rejects even the rate itself.
+    reach = -stdtrit(np.maximum(n - 1, 1.0), alpha / 2) * rate * (1 - rate) / np.sqrt(n)
     return rate, reach

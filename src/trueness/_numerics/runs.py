@@ -1,4 +1,4 @@
-"""Work on long columns piece by piece, so that what it needs on the way stays in the processor's cache."""
+"""Sums over runs of entries: in pieces that fit the processor's cache, and over nested partitions."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,24 +13,11 @@ __all__ = ["NestedRuns", "whole_runs"]
 
 
 def whole_runs(first: Ints, size: int, step: int) -> list[tuple[slice, slice, Ints]]:
-    """Cut entries into pieces of about `step`, none of which splits a run.
+    """Cut `size` entries into pieces of about `step`, none of which splits a run.
 
-    Parameters
-    ----------
-    first : int array
-        The entries at which runs begin, strictly increasing from 0.
-    size : int
-        How many entries there are.
-    step : int
-        Entries of a piece; a run that is larger is a piece of its own.
+    Runs begin at the entries `first`, strictly increasing from 0; a run longer than `step` is a piece of its own. For
+    each piece: its entries, its runs, and where these begin, counted from the start of the piece.
 
-    Returns
-    -------
-    list of (slice, slice, int array)
-        Of each piece the entries, the runs, and the entries at which these begin, counted from the first of the piece.
-
-    Examples
-    --------
     >>> for entries, runs, at in whole_runs(np.array([0, 1, 3, 9]), 11, 3):
     ...     print(entries, runs, at)
     slice(0, 3, None) slice(0, 2, None) [0 1]
@@ -48,13 +35,14 @@ def whole_runs(first: Ints, size: int, step: int) -> list[tuple[slice, slice, In
 class NestedRuns:
     """Partitions of the same entries into runs, each of which refines the one before it.
 
-    A run is the sum of two, which were needed before: so all partitions together cost one addition per entry, and a
-    run that several partitions share is added once.
+    Each sum adds two sums that were needed before, so all partitions together cost one addition per entry.
+    (`np.add.reduceat` along the first axis walks through memory column by column; adding pairs of whole rows is many
+    times faster.)
 
     Parameters
     ----------
     size : int
-        Entries.
+        Number of entries.
     partitions : sequence of int arrays
         Where the runs of each partition begin, the coarsest partition first.
     """
@@ -62,19 +50,19 @@ class NestedRuns:
     def __init__(self, size: int, partitions: Sequence[Ints]) -> None:
         self.size = size
         self.steps: list[tuple[slice, Ints, Ints]] = []
-        """For each step the sums that it makes, and the two that each of them adds."""
+        """For each step, the sums that it computes and the two terms of each."""
         self.nodes = size
-        """Sums in all, the entries themselves among them."""
-        found = []
+        """Number of sums, including the entries themselves."""
+        rows = []
         start = node = np.arange(size)
         for first in reversed(partitions):
             while start.size > first.size:
-                start, node = self._halved(first, start, node)
-            found.append(node)
-        self.rows: list[Ints] = found[::-1]
-        """Of each partition, which sum is that of each run."""
+                start, node = self._join_pairs(first, start, node)
+            rows.append(node)
+        self.rows: list[Ints] = rows[::-1]
+        """For each partition, the index of the sum of each run."""
 
-    def _halved(self, first: Ints, start: Ints, node: Ints) -> tuple[Ints, Ints]:
+    def _join_pairs(self, first: Ints, start: Ints, node: Ints) -> tuple[Ints, Ints]:
         """Join every second run with its neighbour, where both belong to one run of the partition."""
         group = np.searchsorted(first, start, side="right")
         at = np.arange(start.size)
@@ -82,18 +70,15 @@ class NestedRuns:
         even = at[rank % 2 == 0]
         joined = np.append(group[1:], -1)[even] == group[even]
         left = even[joined]
-        made = slice(self.nodes, self.nodes + left.size)
-        self.steps.append((made, node[left], node[left + 1]))
+        new = slice(self.nodes, self.nodes + left.size)
+        self.steps.append((new, node[left], node[left + 1]))
         kept = node[even]
-        kept[joined] = np.arange(made.start, made.stop)
-        self.nodes = made.stop
+        kept[joined] = np.arange(new.start, new.stop)
+        self.nodes = new.stop
         return start[even], kept
 
     def sums(self, values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-        """All sums of each column of `values`, of shape (size, columns): those of the entries first.
-
-        They must fit into `dtype`.
-        """
+        """All sums of each column of `values`, of shape (size, columns), the entries first; they must fit `dtype`."""
         sums = np.empty((self.nodes, values.shape[1]), dtype=dtype)
         sums[: self.size] = values
         for into, left, right in self.steps:

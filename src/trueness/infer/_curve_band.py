@@ -67,4 +67,4 @@ def _isotonic(cells: Cells) -> _Drawn:
 
 def _smooth(cells: Cells, bandwidth: float) -> _Drawn:
     means = KernelMeans(cells.score, cells.weight, bandwidth, _PLACES)
-    return means.of(means.scores), means.labels
+    return means.scores(), means.labels

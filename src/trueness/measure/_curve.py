@@ -119,9 +119,9 @@ def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve
 
 def smooth_fit(cells: Cells) -> tuple[float, float]:
     """What :func:`smooth_ece` finds, and the width of its kernel."""
-    from trueness._numerics.smooth import smooth_error_of_sums
+    from trueness._numerics.smooth import smooth_error
 
-    return smooth_error_of_sums(cells.score, cells.weight, cells.events)
+    return smooth_error(cells.score, cells.weight, cells.events)
 
 
 def curve_of_bins(bins: Bins, words: str) -> Curve:
@@ -154,11 +154,12 @@ def isotonic_curve(cells: Cells, start: Ints) -> Curve:
 
 def smooth_curve(cells: Cells, sigma: float) -> Curve:
     """The smooth curve of one binary problem at a given width of the kernel."""
-    from trueness._numerics.smooth import smooth_ratio
+    from trueness._numerics.smooth import KernelMeans
 
-    place, x, y, density = smooth_ratio(cells.score, cells.weight, cells.events, sigma, _PLACES)
+    means = KernelMeans(cells.score, cells.weight, sigma, _PLACES)
+    x, y = means.scores(), means.labels(cells.events)
     rows = float(cells.count.sum())
-    blank = _too_few(density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, rows)
+    blank = _too_few(means.density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, rows)
     x, y = np.where(blank, np.nan, x), np.where(blank, np.nan, y)
     nearest = np.searchsorted(cells.score, np.arange(_PLACES + 1) / _PLACES)
     nearest[-1] = cells.size
@@ -167,8 +168,8 @@ def smooth_curve(cells: Cells, sigma: float) -> Curve:
         "y": y,
         "n": _between(cells.count, nearest),
         "weight": _between(cells.weight, nearest),
-        "low_edge": place,
-        "high_edge": place,
+        "low_edge": means.place,
+        "high_edge": means.place,
     }
     return _curve(columns, "smooth", bandwidth=(sigma,))
 

@@ -50,6 +50,6 @@ def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **row
 
 
 def _smooth(cells: Cells) -> float:
-    from trueness._numerics.smooth import smooth_error_of_sums
+    from trueness._numerics.smooth import smooth_error
 
-    return smooth_error_of_sums(cells.score, cells.weight, cells.events)[0]
+    return smooth_error(cells.score, cells.weight, cells.events)[0]

@@ -110,12 +110,12 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
         effective = n * n / segment_sums(cells.squares, first)
         k, n = effective * (k / n), effective  # in this order all labels equal make a rate of just 0 or 1
     if test == "binomial":
-        from trueness._numerics.binomial import rejected
+        from trueness._numerics.binomial import binomial_rejections
 
-        return rejected(k, n, first, cells.score, alpha)
-    from trueness._numerics.proportions import rejected_t
+        return binomial_rejections(k, n, first, cells.score, alpha)
+    from trueness._numerics.proportions import t_rejections
 
-    return rejected_t(k, n, first, cells.score, alpha, deviation="standard" if test == "t" else "variance")
+    return t_rejections(k, n, first, cells.score, alpha, deviation="standard" if test == "t" else "variance")
 
 
 def checked_alpha(alpha: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._numerics.steps import interpolated, steps
+from trueness._numerics.steps import interpolate, steps
 from trueness._tally.cells import segment_sums
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
@@ -115,4 +115,4 @@ class IsotonicCalibration(Calibrator):
             return steps(midpoints(self.high_[:-1], self.low_[1:]), self.values_, p)
         wide = self.low_ < self.high_
         x = np.column_stack([self.low_, self.high_])[np.column_stack([np.ones_like(wide), wide])]
-        return interpolated(x, np.repeat(self.values_, 1 + wide), p)
+        return interpolate(x, np.repeat(self.values_, 1 + wide), p)
