@@ -42,7 +42,7 @@ def test_rows_without_weights_stay_exact_whatever_their_number():
         t += t
     assert t.weight == 2**37
     assert t.parts[0].exact
-    assert tn.Tally.from_json(t.to_json()) == t
+    assert tn.Tally.from_bytes(t.to_bytes()) == t
 
 
 @pytest.mark.parametrize(("make", "bins"), [(tn.tally, (1, 2, 10)), (tn.sketch, (1, 2, 10)), (tn.binned, (2, 5, 10))])
@@ -61,4 +61,4 @@ def test_a_bin_of_any_number_of_rows_has_the_error_that_it_has(make, bins):
     if make is not tn.binned:
         assert tn.brier(many) == pytest.approx(tn.brier(y, p), abs=1e-12)
         assert tn.observed_expected(many) == pytest.approx(tn.observed_expected(y, p), abs=1e-12)
-    assert tn.Binned.from_json(many.coarsen(2).to_json()) == many.coarsen(2)
+    assert tn.Binned.from_bytes(many.coarsen(2).to_bytes()) == many.coarsen(2)

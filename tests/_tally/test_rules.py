@@ -137,7 +137,7 @@ def test_blocks_without_ties_keep_both_limits():
         (lambda: tn.binned(Y, P, bins=10).coarsen(3), "must be a coarsening of the 10 bins"),
         (lambda: tn.ece(tn.binned(Y, P, bins=15)), "must be a coarsening of the 15 bins"),
         (lambda: tn.binned(Y, P, bins=10) + tn.binned(Y, P, bins=5), "edges agree"),
-        (lambda: tn.tally(Y, P) + tn.tally([0], [[1.0, 0.0]]), "Only sums of one kind add"),
+        (lambda: tn.tally(Y, P) + tn.tally([0], [[1.0, 0.0]]), "Only sums of the same kind can be added"),
         (lambda: tn.ece(tn.tally([], [])), "An empty Tally has no calibration error"),
         (lambda: tn.ece(tn.tally(Y, P), P), "`y_prob` must be left out"),
         (lambda: tn.ece(tn.tally(Y, P), sample_weight=[1] * 8), "`sample_weight` describes rows"),

@@ -275,7 +275,7 @@ def test_a_third_label_is_refused_in_a_later_piece_and_after_a_kill(call, fails,
     y = np.array(["yes"] * 300 + ["no"] * 300 + ["yes"] * 300 + ["maybe"], dtype=object)
     write_columns(tmp_path / "x.csv", {"y": y, "p": np.full(y.size, 0.5)})
     asked = ("tally", "x.csv", "--pos-label", "yes", "-o", "x.tally", "--save-every", "0")
-    said = "'yes' (`--pos-label`) and 'no' came before, and this piece has 'maybe'"
+    said = "earlier pieces have 'yes' (`--pos-label`) and 'no', this piece has 'maybe'"
     assert said in fails(*asked)
     assert (tmp_path / "x.tally.partial").exists()
     result = call(*asked, "--resume")
@@ -283,7 +283,7 @@ def test_a_third_label_is_refused_in_a_later_piece_and_after_a_kill(call, fails,
     for day, label in (("mon", "no"), ("tue", "never")):
         write_columns(tmp_path / f"{day}.csv", {"y": np.array(["yes", label]), "p": np.array([0.5, 0.5])})
         assert call("tally", f"{day}.csv", "--pos-label", "yes", "-o", f"{day}.tally").exit_code == 0
-    assert "'no' came before, and the other one has 'never'" in fails("measure", "mon.tally", "tue.tally")
+    assert "and 'no', the other one has 'never'" in fails("measure", "mon.tally", "tue.tally")
 
 
 def test_rows_that_are_all_dropped_at_first_do_not_decide_what_labels_are(call, small_pieces, tmp_path):

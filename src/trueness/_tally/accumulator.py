@@ -1,4 +1,4 @@
-"""`Accumulator`: sums of rows that come piece by piece, and where the last piece ended."""
+"""`Accumulator`: sums that grow piece by piece, and the position of the last piece in its stream."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from trueness._input.columns import column
 from trueness._input.labels import checked_order
 from trueness._input.sample import Sample, read_sample
 from trueness._input.weights import check_weights
-from trueness._tally import accumulator_wire
-from trueness._tally.atomic import Stamp, naming, read_file, replace_file
-from trueness._tally.group_keys import Group, is_one_group, plain_group, refuse_other_type, rows_by_group
+from trueness._tally import store
+from trueness._tally.atomic import Stamp
+from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.rows_or_sums import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally, named_classes
+from trueness._tally.tally import Binned, Tally, list_classes
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Ints, Kind, Missing
 
 __all__ = ["Accumulator"]
 
 Sums: TypeAlias = Tally | Binned | Sketch
+_FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
+_SETTINGS = ("bins", "by", "about", "options", "position", "other_label")
 
 
 class Accumulator:
@@ -35,18 +37,18 @@ class Accumulator:
     Parameters
     ----------
     bins : 'sketch', 'distinct', int, sequence of edges or bin rule, default 'sketch'
-        What is kept: a :class:`Sketch`, of bounded size and good for every measure within limits; a :class:`Tally`,
-        exact and as large as there are distinct scores; or the sums of bins with fixed edges.
+        The sums to keep: a :class:`Sketch`, of bounded size and good for every measure within limits; a :class:`Tally`,
+        exact, with one cell per distinct score; or the sums of bins with fixed edges.
     kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-        For a matrix of scores, what is compared with what; see :func:`trueness.ece`.
+        The view of a matrix of scores; see :func:`trueness.ece`.
     by : str, optional
-        What groups of rows are called; each then has sums of its own, and `group` must be said with every piece.
+        What the groups are called. Each group has its own sums, and every piece needs `group`.
     labels, pos_label, missing, clip_tolerance, sum_tolerance, from_logits
         As for :func:`trueness.ece`, the same for every piece. Text labels need `labels`: a piece may lack a class.
-        With `pos_label` alone the other label is learnt from the rows, and a third one is refused whenever it comes.
+        With `pos_label` alone, the other label is learnt from the rows; a third one is an error in any later piece.
     about : dict, optional
-        Anything else to be kept with the sums, ready for JSON: names of columns, a model's version. What differs in
-        it does not merge.
+        Notes to keep with the sums, ready for JSON: names of columns, a model's version. Accumulators with different
+        notes cannot be merged.
 
     Examples
     --------
@@ -84,19 +86,18 @@ class Accumulator:
         if by is not None and not isinstance(by, str):
             raise InputError("by", "must be the name of the groups, or None", f"got {by!r}")
         if by is not None and missing == "drop":
-            raise InputError(
-                "`missing='drop'` cannot say of which group a row was; with `by`, leave such rows out first."
-            )
-        self.bins = _checked_bins(bins)
-        """What is kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
-        self.by = by
-        """What groups are called."""
+            demand = "`missing='drop'` cannot be combined with `by`: the group of a dropped row would be lost"
+            raise InputError("", demand, remedy="Leave such rows out first.")
         if about is not None and not isinstance(about, Mapping):
             raise InputError("about", "must be a dict, or None", f"got {reprlib.repr(about)}")
-        self.about = accumulator_wire.plain(dict(about or {}), "about")
-        """What else is kept with the sums."""
+        self.bins = _json_bins(bins)
+        """The sums that are kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
+        self.by = by
+        """What the groups are called."""
+        self.about = store.json_ready(dict(about or {}), "about")
+        """Notes that are kept with the sums."""
         self.position: Any = None
-        """Where the last piece ended, as `update` was told."""
+        """Where the last piece ended, as passed to `update`."""
         options = {
             "kind": check_kind(kind),
             "labels": None if labels is None else checked_order(labels),
@@ -107,9 +108,11 @@ class Accumulator:
             "from_logits": from_logits,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
-        _check_options(missing, clip_tolerance, sum_tolerance, from_logits)
+        # No rows yet, but wrong options are an error now, not when the first rows arrive.
+        checked = {k: v for k, v in self._options.items() if k not in ("kind", "labels", "pos_label")}
+        read_sample(np.zeros(0), np.zeros(0), allow_empty=True, **checked)
         for name in ("labels", "pos_label"):
-            accumulator_wire.plain(self._options.get(name), name)
+            store.json_ready(self._options.get(name), name)
         self._sums: dict[Group, Sums] = {}
         self._other_label: Any = None
         self._known: tuple[Path, Stamp] | None = None
@@ -128,95 +131,95 @@ class Accumulator:
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. No rows at all are fine, and so are rows of which all have weight 0 or, with
+            As for :func:`trueness.ece`. A piece may be empty, and all its rows may have weight 0 or, with
             ``missing='drop'``, miss a value. Classes and labels must be those of earlier pieces.
         group : array-like of shape (n,), or one value
-            The group of each row, or of all of them; demanded if there is `by`, refused otherwise. Names of groups are
-            text, whole numbers, true/false or finite numbers, and of one of these types throughout: to Python 1, True
-            and 1.0 are one key. No group may be missing.
+            The group of each row, or of all rows; required if the Accumulator has `by`. Groups are named by text, whole
+            numbers, true/false or finite numbers, all of one type, since Python takes 1, True and 1.0 for one key.
+            No group may be missing.
         position : optional
             Where the piece ends in the stream, ready for JSON: a row number, an offset, names of files. It is
-            saved with the sums, in one step, so that whoever goes on from there counts no row twice and loses none.
-            Said once, it must be said with every piece.
+            saved with the sums in one step, so that a restart counts no row twice and loses none. If passed once, it
+            must be passed with every piece.
         """
-        where = accumulator_wire.plain(position, "position")
+        where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):
+            with_by = "must be passed with every piece, since the Accumulator has `by`"
             raise InputError(
-                "`group` must be said with every piece, since there is `by`."
-                if self.by is not None
-                else "`group` needs an Accumulator that was made with `by`."
+                "group", with_by if self.by is not None else "needs an Accumulator that was made with `by`"
             )
         if where is None and self.position is not None:
             raise InputError(
                 "position",
-                "must be said with every piece once it was said",
+                "must be passed with every piece once it was passed",
                 f"the last one is {reprlib.repr(self.position)}",
-                remedy="Set the attribute `position` to None to go without.",
+                remedy="Set the attribute `position` to None to go on without.",
             )
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         try:
             sample, kind = sample_and_kind(
                 y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
             )
-        except InputError as reason:
-            raise InputError(f"{reason}{self._labels_before(str(reason))}") from reason
-        other = self._checked_other(y_true, sample)
+        except InputError as error:
+            raise error.but(got=error.got + self._labels_so_far(error)) from error
+        other = self._other_label_with(y_true, sample)
         added = self._with(self._pieces(sample, kind, group))
         self._sums, self._other_label, self.position = added, other, where
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
         added = dict(self._sums)
         for key, piece in pieces:
-            _check_alike(added, key, piece)
+            _refuse_other_classes(added, key, piece)
             if piece.n:
                 added[key] = added[key] + piece if key in added else piece
         return added
 
-    def _labels_before(self, reason: str) -> str:
-        """The labels of earlier pieces, if `pos_label` alone was said and the reason is about labels."""
-        about_labels = any(words in reason for words in ("`pos_label`", "must hold two values", "labels of one type"))
-        if not self._sums or "pos_label" not in self._options or "labels" in self._options or not about_labels:
+    @property
+    def _learns_label(self) -> bool:
+        return "pos_label" in self._options and "labels" not in self._options
+
+    def _labels_so_far(self, error: InputError) -> str:
+        """The labels of earlier pieces, where they help to understand an error about labels in general."""
+        about_labels = error.argument in ("y_true", "pos_label") and error.place is None
+        if not self._sums or not self._learns_label or not about_labels:
             return ""
         known = [self._options["pos_label"], *([] if self._other_label is None else [self._other_label])]
-        return f" Labels of earlier pieces are {' and '.join(map(repr, known))}."
+        return f"; the labels of earlier pieces are {' and '.join(map(repr, known))}"
 
-    def _checked_other(self, y_true: Any, sample: Sample) -> Any:
-        """The label beside `pos_label`, if any piece had it; `sample` has made sure that it is one."""
-        if sample.p.ndim == 2 or "pos_label" not in self._options or "labels" in self._options or sample.y.all():
+    def _other_label_with(self, y_true: Any, sample: Sample) -> Any:
+        """The label beside `pos_label`, if this piece or an earlier one has it; `sample` has at most one."""
+        if sample.p.ndim == 2 or not self._learns_label or sample.y.all():
             return self._other_label
         at = int(np.argmin(sample.y))
         found = column(y_true, "y_true").values[at if sample.rows is None else sample.rows[at]]
-        found = accumulator_wire.plain(found.item() if isinstance(found, np.generic) else found, "y_true")
-        self._check_other(found, "this piece")
+        found = store.json_ready(found.item() if isinstance(found, np.generic) else found, "y_true")
+        self._refuse_third_label(found, "this piece")
         return found if self._other_label is None else self._other_label
 
-    def _check_other(self, found: Any, where: str) -> None:
+    def _refuse_third_label(self, found: Any, where: str) -> None:
         if None not in (found, self._other_label) and found != self._other_label:
-            raise InputError(
-                "y_true",
-                "must hold two labels in all pieces",
-                f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r} came before, and "
-                f"{where} has {found!r}",
-            )
+            known = f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r}"
+            got = f"earlier pieces have {known}, {where} has {found!r}"
+            raise InputError("y_true", "must hold two labels in all pieces", got)
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
         if group is None or is_one_group(group):
             key = None if group is None else plain_group(group)
-            return [(key, self._made(sample, kind))] if sample.y.size else []
+            return [(key, self._summed(sample, kind))] if sample.y.size else []
         found = rows_by_group(group, sample.y.size)
         if len(found) == 1:
-            return [(found[0][0], self._made(sample, kind))]
+            return [(found[0][0], self._summed(sample, kind))]
         try:
-            return [(key, self._made(_of_group(sample, key, at), kind)) for key, at in found]
+            return [(key, self._summed(_rows_of_group(sample, key, at), kind)) for key, at in found]
         except InputError:
-            self._made(sample, kind)  # raises the same of all rows, if it is not about the group
+            self._summed(sample, kind)  # raises the same of all rows, unless it is about the group
             raise
 
-    def _made(self, sample: Sample, kind: Kind) -> Sums:
+    def _summed(self, sample: Sample, kind: Kind) -> Sums:
         if sample.w is not None and not sample.w.any():
             every = np.arange(sample.y.size)
-            self._made(sample.at(every, None), kind)  # rows of no weight are looked at, as those of others are
-            return self._made(sample.at(every[:0], None), kind)
+            self._summed(sample.at(every, None), kind)  # rows of weight 0 are checked as others are
+            return self._summed(sample.at(every[:0], None), kind)
         if self.bins == "sketch":
             return sketch_of(sample, kind, piece=True)
         if self.bins == "distinct":
@@ -226,13 +229,13 @@ class Accumulator:
     @property
     def groups(self) -> dict[Group, Sums]:
         """The sums of each group, in the order of their names; without `by` there is one, called None."""
-        return {key: self._sums[key] for key in sorted(self._sums, key=accumulator_wire.order)}
+        return {key: self._sums[key] for key in sorted(self._sums, key=group_order)}
 
     @property
     def total(self) -> Sums:
         """The sums of all rows, in place of labels and scores in any measure."""
         if not self._sums:
-            raise InputError("An empty Accumulator has no sums; `update` it first.")
+            raise InputError("", "An empty Accumulator has no sums", remedy="`update` it first.")
         return sum(self.groups.values())  # type: ignore[return-value]  # there is one at least
 
     @property
@@ -241,24 +244,24 @@ class Accumulator:
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
-        """What a function says of all rows so far.
+        """A measure of all rows so far.
 
         Parameters
         ----------
         measure : function
-            Any measure, or a function of one's own that takes sums.
+            Any measure, or your own function of sums.
         **options
             For the measure.
 
         Returns
         -------
         What the measure returns
-            For a sketch an approximation, whose limits :func:`trueness.bounded` of `total` has.
+            Of a sketch, an approximation; :func:`trueness.bounded` of `total` gives its limits.
         """
         return measure(self.total, **options)
 
     def compute_by(self, measure: Callable[..., Any], **options: Any) -> dict[Group, Any]:
-        """What a function says of the rows of each group.
+        """A measure of the rows of each group.
 
         Parameters
         ----------
@@ -273,15 +276,15 @@ class Accumulator:
         return {key: measure(sums, **options) for key, sums in self.groups.items()}
 
     def merge(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
-        """Add what another one has seen, or sums made elsewhere, as by :func:`trueness.scan`.
+        """Add the rows of another accumulator, or sums made elsewhere, as by :func:`trueness.scan`.
 
-        The position stays: where it is in which stream, only the caller knows.
+        The position stays: only the caller knows where it is in which stream.
 
         Parameters
         ----------
         other : Accumulator, Sketch, Tally, Binned, or dict of sums by group
             Made with the same `bins` and row options, from rows with the same labels; an Accumulator also with the same
-            `by` and `about`; where there is `by`, sums come as a dict. If `about` may differ, because it names a
+            `by` and `about`. With `by`, sums come as a dict. If `about` may differ, because it names a
             machine or a day, make it the same first: ``other.about = seen.about``.
 
         Examples
@@ -294,23 +297,29 @@ class Accumulator:
         4
         """
         if isinstance(other, Accumulator):
-            pieces, label = self._alike(other)._sums, other._other_label
+            self._refuse_other_settings(other)
+            pieces, label = other._sums, other._other_label
         else:
-            pieces, label = self._made_elsewhere(other), None
-        self._check_other(label, "the other one")
+            pieces, label = self._foreign_sums(other), None
+        self._refuse_third_label(label, "the other one")
         self._sums = self._with(pieces.items())
         self._other_label = label if self._other_label is None else self._other_label
 
-    def _alike(self, other: Accumulator) -> Accumulator:
+    def _refuse_other_settings(self, other: Accumulator) -> None:
         if other is self:
-            raise InputError("other", "is this very Accumulator: its rows would count twice")
-        for name, mine, theirs in _settings(self, other):
+            raise InputError("other", "must be another Accumulator", "its rows would count twice")
+        settings = {name: (getattr(self, name), getattr(other, name)) for name in ("bins", "by", "about")}
+        names = dict.fromkeys((*self._options, *other._options))
+        for name, (mine, theirs) in {
+            **settings,
+            **{name: (self._options.get(name), other._options.get(name)) for name in names},
+        }.items():
             if mine != theirs:
-                raise InputError(f"Only accumulators made alike add; `{name}` is {mine!r} here and {theirs!r} there.")
-        return other
+                got = f"`{name}` is {mine!r} here and {theirs!r} there"
+                raise InputError("", "Only accumulators with the same settings can be merged", got)
 
-    def _made_elsewhere(self, other: Any) -> dict[Group, Sums]:
-        kept = self._kept()
+    def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
+        kept = _FORMS[self._form]
         by_group = isinstance(other, Mapping)
         found = list(other.values()) if by_group else [other]
         if by_group == (self.by is None) or not all(type(sums) is kept for sums in found):
@@ -319,26 +328,29 @@ class Accumulator:
             got = type(other).__name__ + (f" of {', '.join(sorted(held))}" if held else "")
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
         for sums in found:
-            self._refuse_unlike(sums)
+            self._refuse_other_sums(sums)
         return {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
 
-    def _refuse_unlike(self, sums: Sums) -> None:
-        """Raise if rows told as here could not have made the sums."""
+    def _refuse_other_sums(self, sums: Sums) -> None:
+        """Raise if rows read with these options could not have made the sums."""
         kind, labels = self._options["kind"], self._options.get("labels")
+        got = ""
         if sums.kind != kind and (sums.kind, kind) != ("binary", "classwise"):
-            raise InputError(f"Only sums of one kind add; `kind` is {kind!r} here and {sums.kind!r} there.")
-        if labels is not None and sums.classes is not None and labels != list(sums.classes):
-            raise InputError(
-                f"Only sums of the same classes add; `labels` is {labels!r} here and {list(sums.classes)!r} there."
-            )
-        if isinstance(sums, Binned):
+            got = f"`kind` is {kind!r} here and {sums.kind!r} there"
+        elif labels is not None and sums.classes is not None and labels != list(sums.classes):
+            got = f"`labels` is {labels!r} here and {list(sums.classes)!r} there"
+        elif isinstance(sums, Binned):
             edges = as_rule(self.bins).fixed_edges
             assert edges is not None
             if not all(np.array_equal(part.edges, edges) for part in sums.parts):
-                raise InputError(f"Only sums of the same bins add; `bins` is {self.bins!r} here and others there.")
+                got = f"`bins` is {self.bins!r} here, and the edges differ there"
+        if got:
+            raise InputError("", "Only sums of the same kind, classes and bins can be added", got)
 
-    def _kept(self) -> type[Sums]:
-        return {"sketch": Sketch, "distinct": Tally}.get(self.bins if isinstance(self.bins, str) else "", Binned)
+    @property
+    def _form(self) -> str:
+        names = {"sketch": "sketch", "distinct": "tally"}
+        return names[self.bins] if isinstance(self.bins, str) else "binned"
 
     def reset(self) -> None:
         """Forget all rows, their labels, and the position; settings stay."""
@@ -351,19 +363,20 @@ class Accumulator:
         -------
         bytes
         """
-        header = {
+        settings = {
             "bins": self.bins,
-            "options": self._options,
-            "other_label": self._other_label,
             "by": self.by,
-            "about": accumulator_wire.plain(self.about, "about"),
-            "position": accumulator_wire.plain(self.position, "position"),
+            "about": store.json_ready(self.about, "about"),
+            "options": self._options,
+            "position": store.json_ready(self.position, "position"),
+            "other_label": self._other_label,
         }
-        return accumulator_wire.to_bytes(header, self.groups)
+        groups = [[key, store.describe(one.kind, one.parts, one.classes)] for key, one in self.groups.items()]
+        return store.pack({"what": "accumulator", "form": self._form, **settings, "groups": groups})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what :meth:`to_bytes` wrote. Nothing in it is executed; anything else is an error.
+        """Read what :meth:`to_bytes` returned. Nothing in it is executed; anything else is an error.
 
         Parameters
         ----------
@@ -373,31 +386,41 @@ class Accumulator:
         -------
         Accumulator
         """
-        header, groups = accumulator_wire.from_bytes(data)
+        header = store.unpack(data, "accumulator")
+        form = header.get("form")
+        expected = {"what", "form", "groups", *_SETTINGS}
+        if header.keys() != expected or not isinstance(header["options"], dict) or form not in list(_FORMS):
+            store.refuse("its header is damaged")
+        groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
             found = cls(header["bins"], by=header["by"], about=header["about"], **header["options"])
-            found._sums = found._read(groups)
-        except (TypeError, ValueError) as reason:
-            accumulator_wire.refuse(reason)
+            found._sums = found._checked_groups(groups)
+        except InputError as error:
+            raise error.within("The sums cannot be read") from error
+        except TypeError as error:
+            store.refuse(str(error))  # an option that there is not
         found.position, found._other_label = header["position"], header["other_label"]
-        if found._other_label is not None and found._other_label == found._options.get("pos_label", found._other_label):
-            accumulator_wire.refuse("its labels contradict each other")
+        other, event = found._other_label, found._options.get("pos_label")
+        if other is not None and (not isinstance(other, str | int | float | bool) or event is None or event == other):
+            store.refuse("its labels contradict each other")
         return found
 
-    def _read(self, groups: dict[Group, Sums]) -> dict[Group, Sums]:
-        """Sums from a file, if rows could have made them here."""
-        kept = self._kept()
-        for key, sums in groups.items():
-            if (key is None) != (self.by is None) or type(sums) is not kept or not sums.n:
-                raise InputError("they do not agree with their settings")
-            self._refuse_unlike(sums)
-        return self._with(groups.items())
+    def _checked_groups(self, groups: list[tuple[Any, Sums]]) -> dict[Group, Sums]:
+        """Sums from a file, if rows read with these settings could have made them."""
+        kept = _FORMS[self._form]
+        named = {None if self.by is None else plain_group(key): sums for key, sums in groups}
+        agree = all(type(sums) is kept and sums.n for sums in named.values()) and len(named) == len(groups)
+        if not agree or (self.by is None and any(key is not None for key, _ in groups)):
+            raise InputError("", "The groups do not agree with the settings")
+        for sums in named.values():
+            self._refuse_other_sums(sums)
+        return self._with(named.items())
 
     def save(self, path: str | Path) -> None:
         """Write sums and position to a file in one step: whatever happens, the file is the old one or the new one.
 
-        A file that was loaded or saved before and that something else has written since is not replaced: the rows
-        that the other one had added would be lost.
+        A file that was loaded or saved here, and that another process has written since, is not replaced: the rows
+        that the other process added would be lost.
 
         Parameters
         ----------
@@ -405,7 +428,7 @@ class Accumulator:
         """
         data, place = self.to_bytes(), Path(path).resolve()
         known = self._known[1] if self._known is not None and self._known[0] == place else None
-        self._known = place, replace_file(place, lambda file: file.write(data), known=known)
+        self._known = place, store.save(place, data, known=known)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -419,9 +442,8 @@ class Accumulator:
         -------
         Accumulator
         """
-        data, stamp = read_file(Path(path))
-        with naming(path):
-            found = cls.from_bytes(data)
+        found: Self
+        found, stamp = store.load(path, cls.from_bytes)
         found._known = Path(path).resolve(), stamp
         return found
 
@@ -430,21 +452,8 @@ class Accumulator:
         return f"Accumulator({self.bins!r}, {self.n:,} rows{groups})"
 
 
-def _check_options(missing: Missing, clip_tolerance: float, sum_tolerance: float | None, from_logits: bool) -> None:
-    """Say what is wrong with them now, not when the first rows come."""
-    read_sample(
-        np.zeros(0),
-        np.zeros(0),
-        missing=missing,
-        clip_tolerance=clip_tolerance,
-        sum_tolerance=sum_tolerance,
-        from_logits=from_logits,
-        allow_empty=True,
-    )
-
-
-def _checked_bins(bins: Any) -> Any:
-    """What is kept, as JSON would have it."""
+def _json_bins(bins: Any) -> Any:
+    """The sums to keep, as JSON has them."""
     if bins is None or isinstance(bins, str):
         if bins not in ("sketch", "distinct"):
             raise InputError("bins", "must be 'sketch', 'distinct' or bins with fixed edges", f"got {bins!r}")
@@ -460,39 +469,34 @@ def _checked_bins(bins: Any) -> Any:
     return rule.n if isinstance(rule, EqualWidth) else rule.fixed_edges.tolist()
 
 
-def _settings(one: Accumulator, two: Accumulator) -> list[tuple[str, Any, Any]]:
-    """Each setting of two accumulators."""
-    found = [(name, getattr(one, name), getattr(two, name)) for name in ("bins", "by", "about")]
-    names = dict.fromkeys((*one._options, *two._options))
-    return found + [(name, one._options.get(name), two._options.get(name)) for name in names]
-
-
-def _of_group(sample: Sample, key: Group, at: Ints) -> Sample:
+def _rows_of_group(sample: Sample, key: Group, at: Ints) -> Sample:
     """The rows of a group, whose weights must be fit to be squared, as those of all are."""
     found = sample.at(at, None if sample.w is None else sample.w[at])
     if found.w is not None:
         try:
             check_weights(found.w, found.rows, allow_zeros=True)
-        except InputError as reason:
-            raise InputError(f"Group {key!r}: {reason}") from reason
+        except InputError as error:
+            raise error.within(f"Group {key!r}") from error
     return found
 
 
-def _check_alike(known: dict[Group, Sums], key: Group, piece: Sums) -> None:
-    """Refuse other classes and names of another type than before, also where nothing is to be added yet."""
-    for name, sums in known.items():
-        refuse_other_type([name], key)
-        if sums.kind != piece.kind:
-            raise InputError(
-                f"Only sums of one kind add; earlier pieces are {sums.kind!r} (scores of shape {_shape(sums)}), "
-                f"this one is {piece.kind!r} ({_shape(piece)})."
-            )
-        if sums.classes != piece.classes:
-            raise InputError(
-                f"Labels and scores must have the classes of earlier pieces, {named_classes(sums.classes)}; now "
-                f"there are {named_classes(piece.classes)}. `labels=` of the Accumulator names them once for all."
-            )
+def _refuse_other_classes(known: dict[Group, Sums], key: Group, piece: Sums) -> None:
+    """Refuse classes and names of groups that differ from those of earlier pieces."""
+    if not known:
         return
+    name, sums = next(iter(known.items()))
+    refuse_other_type([name], key)
+    if sums.kind != piece.kind:
+        earlier = f"earlier pieces are {sums.kind!r} (scores of shape {_shape(sums)})"
+        got = f"{earlier}, this one is {piece.kind!r} ({_shape(piece)})"
+        raise InputError("", "Only sums of the same kind can be added", got)
+    if sums.classes != piece.classes:
+        raise InputError(
+            "",
+            f"Labels and scores must have the classes of earlier pieces, {list_classes(sums.classes)}",
+            f"this piece has {list_classes(piece.classes)}",
+            remedy="`labels=` of the Accumulator names them once for all pieces.",
+        )
 
 
 def _shape(sums: Sums) -> str:

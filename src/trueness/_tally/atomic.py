@@ -1,4 +1,4 @@
-"""A file that is either the new one or, if anything fails, the old one."""
+"""Replacing a file in one step: whatever fails, the file is the old one or the new one."""
 
 import errno
 import os
@@ -11,17 +11,17 @@ from typing import BinaryIO, NamedTuple
 
 from trueness.errors import InputError
 
-__all__ = ["Stamp", "naming", "read_file", "replace_file"]
+__all__ = ["Stamp", "read_file", "replace_file"]
 
 
 class Stamp(NamedTuple):
-    """What tells one content of a file from the next."""
+    """Tells one content of a file from the next."""
 
     inode: int
     size: int
     changed: int
     end: bytes
-    """The last bytes, which are the checksum of sums: clocks of files may stand still for milliseconds."""
+    """The last bytes, which are the checksum of sums: two writes may have the same time stamp."""
 
 
 def _stamp(file: BinaryIO) -> Stamp:
@@ -36,15 +36,6 @@ def read_file(path: Path) -> tuple[bytes, Stamp]:
         return file.read(), _stamp(file)
 
 
-@contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Let errors about what a file holds say which."""
-    try:
-        yield
-    except InputError as reason:
-        raise InputError(f"{str(path)!r}: {reason}") from reason
-
-
 def replace_file(target: Path, fill: Callable[[BinaryIO], object], *, known: Stamp | None = None) -> Stamp:
     """Let `fill` write beside the target, then replace it in one step; but not if it has changed since `known`."""
     target = target.resolve() if target.is_symlink() else target
@@ -54,7 +45,7 @@ def replace_file(target: Path, fill: Callable[[BinaryIO], object], *, known: Sta
     except OSError as reason:
         if reason.errno is None or not (reason.filename is None or Path(reason.filename).name.startswith(beside)):
             raise
-        # The name of the file beside it says nothing to whoever wanted the target.
+        # The user asked for the target and does not know the temporary file.
         raise OSError(reason.errno, reason.strerror, str(target)) from reason
 
 
@@ -69,7 +60,7 @@ def _replaced(target: Path, beside: str, fill: Callable[[BinaryIO], object], kno
         with Path(temporary).open("rb") as again:
             written = _stamp(again)
         Path(temporary).chmod(mode)
-        with _alone_in(target.parent):
+        with _locked(target.parent):
             if known is not None:
                 _refuse_changed(target, known)
             Path(temporary).replace(target)
@@ -87,16 +78,18 @@ def _refuse_changed(target: Path, known: Stamp) -> None:
         return  # nothing that could be lost
     if now != known:
         raise InputError(
-            f"{str(target)!r} has changed since it was read or written here: something else writes it, and its rows "
-            "would be lost. Load it again, or save under another name."
+            "",
+            f"{str(target)!r} has changed since it was read or written here",
+            "another process writes it, and the rows of that process would be lost",
+            remedy="Load it again, or save under another name.",
         )
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep others who ask for the same out of a folder for a moment, where the system can; a kill ends it."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder against other writers of this module, where the system can; a kill releases the lock."""
     with ExitStack() as stack:
-        with suppress(ImportError, OSError):  # no locks here: a change is noticed all the same, unless of this moment
+        with suppress(ImportError, OSError):  # without locks, a change is still noticed unless it happens right now
             import fcntl
 
             handle = os.open(folder, os.O_RDONLY)
@@ -106,15 +99,14 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _mode(target: Path) -> int:
-    """The rights of the file that is replaced, or those of any new file; mkstemp gives fewer."""
+    """The permissions of the file that is replaced, or of any new file; mkstemp gives fewer."""
     if target.exists():
         known = target.stat().st_mode
         if stat.S_ISDIR(known):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
         if not stat.S_ISREG(known):
-            raise InputError(
-                f"{str(target)!r} is no file but a device or a pipe, which cannot be replaced in one step."
-            )
+            got = "it is a device or a pipe, which cannot be replaced in one step"
+            raise InputError("", f"{str(target)!r} must be a file", got)
         return known & 0o777
     mask = os.umask(0)
     os.umask(mask)

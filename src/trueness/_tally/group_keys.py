@@ -12,9 +12,14 @@ from trueness._input.columns import column, is_missing, is_or_are
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
-__all__ = ["Group", "is_one_group", "plain_group", "refuse_other_type", "rows_by_group"]
+__all__ = ["Group", "group_order", "is_one_group", "plain_group", "refuse_other_type", "rows_by_group"]
 
 Group: TypeAlias = str | int | float | bool | None
+
+
+def group_order(key: Group) -> tuple[str, Any]:
+    """Sort key: by type, then by value."""
+    return type(key).__name__, 0 if key is None else key
 
 
 def is_one_group(group: Any) -> bool:

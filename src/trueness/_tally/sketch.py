@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
-
 from trueness._tally.bins import Bins
 from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Distinct, as_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["Sketch", "served"]
 
@@ -66,73 +61,8 @@ class Sketch(Parts[GridCells]):
         """
         return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
 
-    def to_bytes(self) -> bytes:
-        """The sketch in few bytes; without weights, the same for the same rows in any order and partition.
-
-        Returns
-        -------
-        bytes
-            Some 40 bytes per cell that has rows, up to 65 where rows are many, and up to 80 with weights.
-        """
-        return bytes(_wire().to_bytes(self.kind, self.classes, self.parts))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read what :meth:`to_bytes` wrote. Nothing in it is executed; anything else is an error.
-
-        Parameters
-        ----------
-        data : bytes
-
-        Returns
-        -------
-        Sketch
-        """
-        return cls(*_wire().from_bytes(data))
-
-    def save(self, path: str | Path) -> None:
-        """Write the bytes to a file; a failed write leaves what was there.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        from pathlib import Path
-
-        from trueness._tally.atomic import replace_file
-
-        data = self.to_bytes()
-        replace_file(Path(path), lambda file: file.write(data))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Sketch
-        """
-        from pathlib import Path
-
-        from trueness._tally.atomic import naming, read_file
-
-        data, _ = read_file(Path(path))
-        with naming(path):
-            return cls.from_bytes(data)
-
     def __repr__(self) -> str:
         return f"Sketch({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} cells)"
-
-
-def _wire() -> Any:
-    """The wire format, loaded when it is used: most calls need no JSON."""
-    from trueness._tally import sketch_wire
-
-    return sketch_wire
 
 
 def served(rule: BinRule) -> BinRule:

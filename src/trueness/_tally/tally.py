@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
-from trueness._tally.grid import GridCells
+from trueness._tally.cells import Cells, Totals
 from trueness._tally.multiclass import View
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness.errors import InputError
@@ -19,9 +17,19 @@ from trueness.typing import Floats
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Binned", "Parts", "Tally", "edges_of", "named_classes", "written_classes"]
+__all__ = ["Binned", "Parts", "Tally", "edges_of", "list_classes"]
 
-Part = TypeVar("Part", Cells, Bins, GridCells)
+
+class _Sums(Protocol):
+    """Sums of the rows of one binary problem."""
+
+    @property
+    def totals(self) -> Totals: ...
+
+    def __add__(self, other: Any) -> Any: ...
+
+
+Part = TypeVar("Part", bound=_Sums)
 
 
 class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
@@ -81,58 +89,105 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         if type(other) is not type(self):
             return NotImplemented
         if (self.kind, self.classes) != (other.kind, other.classes):
-            raise InputError(
-                f"Only sums of one kind add; got {self.kind} of {named_classes(self.classes)} "
-                f"and {other.kind} of {named_classes(other.classes)}."
-            )
+            mine, theirs = (f"{sums.kind} of {list_classes(sums.classes)}" for sums in (self, other))
+            raise InputError("", "Only sums of the same kind can be added", f"got {mine} and {theirs}")
         parts = tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
         return type(self)(self.kind, parts, self.classes)
 
     __radd__ = __add__
 
-
-class _Written(Parts[Part]):
-    """Sums that are written as plain lists."""
-
-    __slots__ = ()
+    # The stored form is imported where it is used: it needs JSON, zlib and files, which most calls do not.
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
-        data: dict[str, Any] = wire().to_dict(type(self).__name__.lower(), self.kind, self.classes, self.parts)
-        return data
+        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format.
+
+        Returns
+        -------
+        dict
+        """
+        from trueness._tally import store
+
+        return store.to_dict(type(self).__name__.lower(), self._described())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read what :meth:`to_dict` wrote; anything else is an error."""
-        return cls(*wire().from_dict(cls.__name__.lower(), data))
+        """Read what :meth:`to_dict` returned.
 
-    def to_json(self) -> str:
-        """The text of :meth:`to_dict`."""
-        return str(wire().to_json(self.to_dict()))
+        Parameters
+        ----------
+        data : dict
+
+        Returns
+        -------
+        The sums
+        """
+        from trueness._tally import store
+
+        return cls(*store.from_dict(cls.__name__.lower(), data))
+
+    def to_bytes(self) -> bytes:
+        """The sums in few bytes; without weights, the same for the same rows in any order and partition.
+
+        Returns
+        -------
+        bytes
+        """
+        from trueness._tally import store
+
+        return store.pack({"what": type(self).__name__.lower(), **self._described()})
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` wrote."""
-        return cls.from_dict(wire().from_json(text))
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what :meth:`to_bytes` returned. Nothing in it is executed; anything else is an error.
 
-    def to_npz(self, path: str | Path) -> None:
-        """Write a compressed NumPy file; a failed write leaves what was there."""
-        wire().to_npz(path, self.to_dict())
+        Parameters
+        ----------
+        data : bytes
+
+        Returns
+        -------
+        The sums
+        """
+        from trueness._tally import store
+
+        form = cls.__name__.lower()
+        return cls(*store.restore(form, store.unpack(data, form)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the bytes to a file; a failed write leaves what was there.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        from trueness._tally import store
+
+        store.save(path, self.to_bytes())
 
     @classmethod
-    def from_npz(cls, path: str | Path) -> Self:
-        """Read what :meth:`to_npz` wrote. Nothing in the file is executed."""
-        return cls.from_dict(wire().from_npz(path))
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        The sums
+        """
+        from trueness._tally import store
+
+        found: Self = store.load(path, cls.from_bytes)[0]
+        return found
+
+    def _described(self) -> dict[str, Any]:
+        from trueness._tally import store
+
+        return store.describe(self.kind, self.parts, self.classes)  # type: ignore[arg-type]  # cells, bins or a grid
 
 
-def wire() -> Any:
-    """The wire format, loaded when it is used: it needs JSON and zip files, which most calls do not."""
-    from trueness._tally import wire
-
-    return wire
-
-
-class Tally(_Written[Cells]):
+class Tally(Parts[Cells]):
     """The sums of the rows of each distinct score.
 
     Tallies add: the tally of two batches is the sum of theirs, and every measure
@@ -176,7 +231,7 @@ class Tally(_Written[Cells]):
         return f"Tally({self.kind}, {self.n:,} rows, {cells:,} distinct scores)"
 
 
-class Binned(_Written[Bins]):
+class Binned(Parts[Bins]):
     """The sums of the rows of each bin. Sums over the same edges add.
 
     :func:`trueness.binned` makes one in a single pass that does not sort, so that
@@ -218,16 +273,8 @@ def edges_of(rule: BinRule) -> Floats:
     return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
 
 
-def named_classes(classes: tuple[Any, ...] | None) -> str:
+def list_classes(classes: tuple[Any, ...] | None) -> str:
     """How many, and the first of them."""
     if classes is None:
         return "two classes"
     return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
-
-
-def written_classes(classes: tuple[Any, ...] | None) -> list[Any] | None:
-    """The classes as JSON has them, if it can."""
-    for name in classes or ():
-        if not isinstance(name, str | int | float | bool) or (isinstance(name, float) and not math.isfinite(name)):
-            raise InputError(f"A class written to a file must be a string or a finite number; got {name!r}.")
-    return None if classes is None else list(classes)

@@ -1,0 +1,380 @@
+"""Sums of every kind are written in one format, come back to the same bits, and are safe to read."""
+
+import json
+import os
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import arrays, matrices, rows, weighted_rows
+
+import trueness as tn
+from trueness._tally import store
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def examples():
+    y, p = np.array([0, 1, 1, 0]), np.array([0.1, 0.1, 0.7, 1.0])
+    P = np.column_stack([1 - p, p / 2, p / 2])
+    for name, make in {"tally": tn.tally, "binned": tn.binned, "sketch": tn.sketch}.items():
+        yield name, make(y, p)
+        yield f"{name}, whole weights", make(y, p, sample_weight=[1, 2, 0, 4])
+        yield f"{name}, other weights", make(y, p, sample_weight=[0.5, 2, 1, 4])
+        yield f"{name}, class-wise", make(y, P)
+        yield f"{name}, confidence with names", make(["a", "b", "c", "a"], P, kind="confidence")
+        yield f"{name}, top-label", make(y, P, kind="top-label")
+        names = ["a", "\udc80", "\ud83d\ude00"]
+        yield f"{name}, names that are not UTF-8", make(["a", "\udc80"] * 2, P, labels=names)
+        yield f"{name}, empty", make([], [])
+    yield "binned by mass", tn.binned(y, p, bins=tn.EqualMass(2))
+    yield "binned without second moments", tn.tally(y, p).coarsen(3)
+
+
+EXAMPLES = dict(examples())
+every_example = pytest.mark.parametrize("sums", EXAMPLES.values(), ids=EXAMPLES)
+
+
+def accumulator(bins="sketch", by="shop"):
+    seen = tn.Accumulator(bins, by=by, about={"model": 7})
+    seen.update([0, 1, 1], [0.2, 0.7, 0.9], group=["a", "b", "b"] if by else None, position=3)
+    return seen
+
+
+ACCUMULATORS = {f"accumulator of {bins}": accumulator(bins) for bins in ("sketch", "distinct", 4)}
+STORED = EXAMPLES | ACCUMULATORS
+every_kind = pytest.mark.parametrize("sums", STORED.values(), ids=STORED)
+
+
+@every_example
+def test_a_dict_reads_back_to_the_same_bits(sums):
+    data = json.loads(json.dumps(sums.to_dict(), ensure_ascii=False))
+    assert type(sums).from_dict(data) == sums
+    assert (data["schema"], data["what"]) == (store.FORMAT, f"trueness.{type(sums).__name__.lower()}")
+
+
+@every_kind
+def test_a_file_reads_back_to_the_same_bits(sums, tmp_path):
+    sums.save(tmp_path / "x.tally")
+    found = type(sums).load(tmp_path / "x.tally")
+    assert found.to_bytes() == sums.to_bytes() == (tmp_path / "x.tally").read_bytes()
+    if isinstance(sums, tn.Accumulator):
+        assert (found.groups, found.position, found.about) == (sums.groups, 3, {"model": 7})
+    else:
+        assert found == sums
+    assert [f.name for f in tmp_path.iterdir()] == ["x.tally"]
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+@given(pairs=rows)
+def test_any_rows_come_back(make, pairs):
+    sums = make(*arrays(pairs))
+    assert type(sums).from_bytes(sums.to_bytes()) == sums == type(sums).from_dict(sums.to_dict())
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+@given(data=weighted_rows(), fractional=st.booleans())
+def test_any_weighted_rows_come_back(make, data, fractional):
+    y, p, w = data
+    sums = make(y, p, sample_weight=w / 3 if fractional else w)
+    assert type(sums).from_bytes(sums.to_bytes()) == sums == type(sums).from_dict(sums.to_dict())
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+@given(data=matrices())
+def test_any_matrix_comes_back(make, data):
+    sums = make(*data)
+    assert type(sums).from_bytes(sums.to_bytes()) == sums
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+@pytest.mark.parametrize("scale", [1e-100, 1e-90, 1.0, 1e90])
+def test_weights_of_any_size_come_back(make, scale):
+    rng = np.random.default_rng(0)
+    w = rng.random(500) ** 50 * scale
+    w[0] = scale
+    sums = make(rng.integers(0, 2, 500), rng.random(500).round(2), sample_weight=w)
+    sums += sums
+    assert type(sums).from_bytes(sums.to_bytes()) == sums
+
+
+def test_sums_that_are_added_or_coarsened_come_back():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.1, 0.1, 3000)
+    y = rng.random(p.size) < p
+    for w in (None, rng.integers(0, 5, p.size), rng.random(p.size)):
+        for make in (tn.tally, tn.sketch):
+            sums = make(y, p, sample_weight=w)
+            for bins in (1, 7, tn.EqualMass(13), tn.Isotonic(), [0, 0.3, 1]):
+                found = sums.coarsen(bins)
+                found += found
+                assert tn.Binned.from_bytes(found.to_bytes()) == found
+
+
+def test_tables_of_too_many_rows_for_whole_sums_come_back():
+    sums = tn.binned([0, 1], [0.2, 0.7])
+    for _ in range(40):
+        sums += sums
+    assert sums.parts[0].table is None
+    assert tn.Binned.from_bytes(sums.to_bytes()) == sums
+
+
+def test_files_are_small():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 100_000)
+    y = rng.random(p.size) < p
+    assert len(tn.sketch([0, 1, 1], [0.0, 0.25, 0.3]).to_bytes()) < 250
+    assert len(tn.binned(y, p).to_bytes()) < 1000
+    plain = tn.sketch(y, p)
+    whole = tn.sketch(y, p, sample_weight=rng.integers(1, 400, p.size))
+    other = tn.sketch(y, p, sample_weight=rng.random(p.size))
+    for sums, most in ((plain, 45), (whole, 60), (other, 70)):
+        assert len(sums.to_bytes()) <= most * sums.parts[0].size + 200
+    for _ in range(18):
+        plain += plain
+    assert len(plain.to_bytes()) <= 65 * plain.parts[0].size
+    seen = tn.Accumulator(by="user")
+    seen.update(y[:5000], p[:5000], group=np.arange(5000) // 5)
+    assert len(seen.to_bytes()) < 110 * 1000 + 5000 * 32
+
+
+def body_of(data):
+    return zlib.decompress(data[17:-4])
+
+
+def test_the_format_stays_as_it_is():
+    """A change here is a change of format, and needs a new number."""
+    data = tn.tally([0, 1, 1], [0.5, 0.25, 0.25]).to_bytes()
+    assert data[:9] == b"TNTALLYS\x03"
+    assert int.from_bytes(data[9:17], "little") == len(body_of(data))
+    header = (
+        '{"what":"tally","kind":"binary","classes":null,'
+        '"parts":[{"exact":true,"score":2,"count":2,"weight":2,"events":2}]}'
+    )
+    columns = bytes(12) + bytes.fromhex("d0e0 3f3f")  # 0.25 and 0.5, byte by byte
+    columns += bytes.fromhex("0201") + bytes(14)  # rows
+    columns += bytes.fromhex("0201") + bytes(14)  # weight
+    columns += bytes.fromhex("0200") + bytes(14)  # events
+    assert body_of(data) == len(header).to_bytes(8, "little") + header.encode() + columns
+
+
+def sealed(body, *, number=store.FORMAT, length=None):
+    """A file with this body and a right checksum."""
+    size = len(body) if length is None else length
+    whole = b"TNTALLYS" + bytes([number]) + size.to_bytes(8, "little") + zlib.compress(body)
+    return whole + zlib.crc32(whole).to_bytes(4, "little")
+
+
+def resealed(data, edit):
+    """The file with its header changed by a function, and a right checksum."""
+    body = body_of(data)
+    end = 8 + int.from_bytes(body[:8], "little")
+    header = json.loads(body[8:end])
+    edit(header)
+    text = json.dumps(header).encode()
+    return sealed(len(text).to_bytes(8, "little") + text + body[end:])
+
+
+@settings(max_examples=100)
+@pytest.mark.parametrize("sums", [EXAMPLES["sketch, class-wise"], EXAMPLES["tally, other weights"], accumulator()])
+@given(data=st.data())
+def test_changed_bytes_are_refused_or_make_valid_sums(sums, data):
+    whole, body = bytearray(sums.to_bytes()), bytearray(body_of(sums.to_bytes()))
+    for changed in (whole, body):
+        for _ in range(data.draw(st.integers(1, 4))):
+            changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(body)))
+    for hostile in (bytes(whole), bytes(whole[:cut]), sealed(bytes(body)), sealed(bytes(body[:cut]))):
+        try:
+            found = type(sums).from_bytes(hostile)
+        except tn.InputError:
+            continue
+        found = found.total if isinstance(found, tn.Accumulator) else found
+        if found.n:
+            assert 0 <= tn.brier(found) <= 1
+            assert 0 <= tn.ece(found) <= 1
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_refused(noise):
+    for hostile in (noise, sealed(noise), sealed(len(noise).to_bytes(8, "little") + noise)):
+        for kind in (tn.Tally, tn.Binned, tn.Sketch, tn.Accumulator):
+            with pytest.raises(tn.InputError, match="The sums cannot be read"):
+                kind.from_bytes(hostile)
+
+
+OTHERS = {
+    "another kind": (
+        lambda _: tn.sketch([0], [0.5]).to_bytes(),
+        "it holds a trueness sketch, which `Sketch.load` reads",
+    ),
+    "an older sketch": (
+        lambda _: b"TNSKETCH\x01 and so on",
+        "but a sketch of an older trueness",
+    ),
+    "npz": (lambda _: b"PK\x03\x04 and so on", "not the sums of trueness but an npz file"),
+    "JSON": (lambda _: json.dumps(EXAMPLES["tally"].to_dict()).encode(), "not the sums of trueness but JSON"),
+    "text": (lambda _: b"y,p\n1,0.5\n", r"these bytes are not the sums of trueness\.$"),
+    "nothing": (lambda _: b"", "there are no bytes"),
+    "its name alone": (lambda whole: whole[:10], "it is cut off"),
+    "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
+    "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
+    "newer": (lambda whole: sealed(body_of(whole), number=4), "4, of a newer trueness; this version reads number 3"),
+    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 3"),
+    "a bomb": (lambda whole: sealed(body_of(whole), length=2**40), "it claims to hold 1,099,511,627,776 bytes"),
+    "too long": (lambda whole: sealed(body_of(whole), length=10**6), "its length is not what it says"),
+    "too short": (lambda whole: sealed(body_of(whole), length=10), "its length is not what it says"),
+    "more than columns": (lambda whole: sealed(body_of(whole) + b"x"), "its columns are not as long as it says"),
+    "long columns": (
+        lambda whole: resealed(whole, lambda header: header["groups"][0][1]["parts"][0].update(cell=2**60)),
+        "its columns are not as long as it says",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), OTHERS.values(), ids=OTHERS)
+def test_other_and_damaged_files_are_refused_by_name(tmp_path, spoil, message):
+    path = tmp_path / "x.tally"
+    path.write_bytes(spoil(accumulator().to_bytes()))
+    with pytest.raises(tn.InputError, match=rf"x\.tally': The sums cannot be read: .*{message}"):
+        tn.Accumulator.load(path)
+
+
+def test_bytes_may_lie_anyhow():
+    data = EXAMPLES["sketch"].to_bytes()
+    spread = np.repeat(np.frombuffer(data, dtype=np.uint8), 2)
+    assert tn.Sketch.from_bytes(memoryview(spread)[::2]) == EXAMPLES["sketch"]
+    with pytest.raises(tn.InputError, match="`data` must be bytes; got str"):
+        tn.Sketch.from_bytes("text")
+
+
+@every_kind
+def test_what_is_no_file_is_an_error_of_the_system(sums, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        type(sums).load(tmp_path / "nowhere")
+    with pytest.raises(OSError, match=tmp_path.name):  # a folder; Windows says that it may not be opened
+        type(sums).load(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other file rights")
+def test_a_written_file_has_the_rights_of_any_other(tmp_path):
+    (tmp_path / "plain").touch()
+    EXAMPLES["tally"].save(tmp_path / "t")
+    assert (tmp_path / "t").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    (tmp_path / "t").chmod(0o640)
+    EXAMPLES["sketch"].save(tmp_path / "t")
+    assert (tmp_path / "t").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", [(1, 2), float("inf"), object()])
+@pytest.mark.parametrize("kind", ["tally", "binned", "sketch"])
+def test_a_class_that_json_cannot_hold_is_an_error(kind, name):
+    sums = EXAMPLES[f"{kind}, class-wise"]
+    odd = type(sums)(sums.kind, sums.parts, (name, 1, 2))
+    for write in (odd.to_bytes, odd.to_dict):
+        with pytest.raises(tn.InputError, match="A class written to a file must be a string or a finite number; got"):
+            write()
+
+
+def changed(**columns):
+    return lambda data: data["parts"][0].update(columns)
+
+
+SPOILT_TALLIES = {
+    "another schema": (lambda d: d.update(schema=2), "its schema is 2, and this version reads 3"),
+    "no schema": (lambda d: d.pop("schema"), "its schema is None"),
+    "something else": (lambda d: d.update(what="a cake"), "this is not a trueness tally"),
+    "bins, not cells": (lambda d: d.update(what="trueness.binned"), "this is not a trueness tally"),
+    "unknown kind": (lambda d: d.update(kind="ternary"), "its kind is 'ternary'"),
+    "parts no list": (lambda d: d.update(parts=3), "header is damaged"),
+    "a part no dict": (lambda d: d.update(parts=[3]), "header is damaged"),
+    "no part": (lambda d: d.update(parts=[]), "should have 1 parts and has 0"),
+    "an unknown key": (lambda d: d.update(cake=1), "header is damaged"),
+    "classes of a binary tally": (lambda d: d.update(classes=["a"]), "classes do not fit"),
+    "column missing": (lambda d: d["parts"][0].pop("events"), "has the columns"),
+    "column unknown": (changed(extra=[1, 2]), "has the columns"),
+    "half the squares": (lambda d: d["parts"][0].pop("squares"), "has the columns"),
+    "a number for a column": (changed(weight=3), "header is damaged"),
+    "lengths differ": (changed(count=[1]), "contradict"),
+    "scores descend": (changed(score=[0.5, 0.25]), "contradict"),
+    "scores repeat": (changed(score=[0.5, 0.5]), "contradict"),
+    "score above 1": (changed(score=[0.5, 1.5]), "contradict"),
+    "count is zero": (changed(count=[0, 1]), "contradict"),
+    "count is a fraction": (changed(count=[0.5, 1]), "numbers that it should"),
+    "weight is zero": (changed(weight=[0.0, 1.0]), "contradict"),
+    "more events than rows": (changed(events=[0.75, 1.0]), "contradict"),
+    "squares below Cauchy-Schwarz": (changed(squares=[0.24, 1.0]), "contradict"),
+    "squares above the square": (changed(squares=[0.25, 1.1]), "contradict"),
+    "more squares of events than squares": (changed(event_squares=[0.0, 1.1]), "contradict"),
+    "strings": (changed(weight=["a", "b"]), "numbers that it should"),
+    "nan": (changed(weight=[float("nan"), 1.0]), "contradict"),
+    "ragged": (changed(weight=[[1.0], 1.0]), "header is damaged"),
+    "columns of columns": (changed(weight=[[1.0], [1.0]]), "numbers that it should"),
+    "whole weights that are not": (changed(exact=True), "numbers that it should"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILT_TALLIES.values(), ids=SPOILT_TALLIES)
+def test_spoilt_tallies_are_refused(spoil, message):
+    data = tn.tally([0, 1], [0.25, 0.5], sample_weight=[0.5, 1]).to_dict()
+    tn.Tally.from_dict(data)
+    spoil(data)
+    with pytest.raises(tn.InputError, match=rf"The sums cannot be read: .*{message}"):
+        tn.Tally.from_dict(data)
+
+
+def set_to(number, name, *at):
+    """Change one entry of a column."""
+
+    def change(data):
+        values = data["parts"][0][name]
+        for i in at[:-1]:
+            values = values[i]
+        values[at[-1]] = number
+
+    return change
+
+
+SPOILT_BINS = {
+    "rows below zero": set_to(-1, "table", 0, 0, 0),
+    "more rows than sums of them": set_to(3, "count", 0),
+    "scores beyond the bin": set_to(2**26, "table", 0, 0, 1),
+    "scores before the bin": set_to(0, "table", 1, 1, 1),
+    "squares above the scores": set_to(2**26, "table", 1, 1, 3),
+    "squares below Cauchy-Schwarz": set_to(0, "table", 1, 1, 3),
+    "edges that descend": set_to(0.7, "edges", 0),
+    "an edge above 1": set_to(1.5, "edges", 2),
+    "sums beyond 64 bits": set_to(2**40, "table", 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT_BINS.values(), ids=SPOILT_BINS)
+def test_spoilt_bins_are_refused(spoil):
+    data = tn.binned([0, 1], [0.25, 0.75], bins=2).to_dict()
+    tn.Binned.from_dict(data)
+    spoil(data)
+    with pytest.raises(tn.InputError, match="its columns contradict each other"):
+        tn.Binned.from_dict(data)
+
+
+SPOILT_SKETCHES = {
+    "a cell beyond the grid": set_to(10**6, "cell", 1),
+    "cells that descend": set_to(9000, "cell", 0),
+    "scores outside their cell": set_to(0.1, "ends", 1, 0),
+    "a least score above the greatest": set_to(0.7505, "ends", 1, 0),
+    "fewer rows": set_to(0, "count", 0),
+    "other rows than weights": set_to(2, "count", 0),
+    "sums outside the cell": set_to(0, "table", 1, 1, 1),
+    "squares above the scores": set_to(2**26, "table", 1, 1, 3),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT_SKETCHES.values(), ids=SPOILT_SKETCHES)
+def test_spoilt_sketches_are_refused(spoil):
+    data = tn.sketch([0, 1], [0.25, 0.75]).to_dict()
+    tn.Sketch.from_dict(data)
+    spoil(data)
+    with pytest.raises(tn.InputError, match="its columns contradict each other"):
+        tn.Sketch.from_dict(data)
