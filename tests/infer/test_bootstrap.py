@@ -13,7 +13,9 @@ import trueness as tn
 from trueness._input.sample import read_sample
 from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness._tally.bins import Bins
-from trueness.infer._bootstrap import (
+from trueness.infer._resampling import (
+    RowKinds,
+    _distinct_rows,
     basic_bootstrap,
     basic_interval,
     bootstrap_squared_ece,
@@ -21,10 +23,11 @@ from trueness.infer._bootstrap import (
     centred_interval,
     percentile_bootstrap,
     percentile_interval,
+    politis_romano,
     resampled_bins,
+    subsamples,
+    subsampling,
 )
-from trueness.infer._outcomes import Outcomes
-from trueness.infer._subsampling import _different, politis_romano, subsamples, subsampling
 
 METHODS = [percentile_bootstrap, basic_bootstrap, centred_bootstrap, subsampling, politis_romano]
 RULE = tn.EqualWidth(10)
@@ -35,7 +38,7 @@ def cells_of(y, p, **options):
 
 
 def outcomes_of(y, p, rule=RULE, **options):
-    return Outcomes(of_cells(cells_of(y, p, **options), rule, None))
+    return RowKinds(of_cells(cells_of(y, p, **options), rule, None))
 
 
 def some(n, seed=1, power=1.5):
@@ -104,17 +107,6 @@ def test_moments_of_the_sums_of_resampled_bins():
     assert found.n.sum(axis=1).tolist() == [500] * 20_000
 
 
-@pytest.mark.parametrize(("p", "norm"), [(1.0, "l1"), (2.0, "l2"), (np.inf, "max")])
-def test_other_measures_of_the_resamples(p, norm):
-    y, scores = some(600)
-    bins = tn.binned(y, scores, bins=5).parts[0]
-    (found,) = resampled_bins(bins, 3_000, np.random.default_rng(1))
-    rng = np.random.default_rng(2)
-    drawn = (rng.integers(0, y.size, y.size) for _ in range(500))
-    expected = [tn.ece(y[i], scores[i], bins=5, norm=norm) for i in drawn]
-    assert ks_2samp(expected, found.ece(p)).pvalue > 0.001
-
-
 def test_intervals_by_hand():
     drawn = np.arange(11.0)
     assert percentile_interval(2.0, drawn, 0.8) == pytest.approx((1.0, 9.0))
@@ -145,7 +137,7 @@ def test_a_subsample_of_all_rows_without_replacement_is_the_sample():
 
 @pytest.mark.parametrize("size", [2, 3, 5])  # drawn at once up to about √n rows, one by one from more
 def test_every_set_of_rows_is_equally_likely_without_replacement(size):
-    drawn = np.sort(_different(6, size, 6_000, np.random.default_rng(3)), axis=1)
+    drawn = np.sort(_distinct_rows(6, size, 6_000, np.random.default_rng(3)), axis=1)
     sets, counts = np.unique(drawn, axis=0, return_counts=True)
     assert [tuple(rows) for rows in sets] == list(itertools.combinations(range(6), size))
     assert chisquare(counts).pvalue > 0.001
@@ -219,7 +211,7 @@ def classes(n, K, seed=0):
 
 
 def several(n=120, K=4, k=2, bins=3, **options):
-    return Outcomes(of_matrix(read_sample(*classes(n, K), **options), k, bins))
+    return RowKinds(of_matrix(read_sample(*classes(n, K), **options), k, bins))
 
 
 def by_pairs(u, place):
@@ -247,9 +239,9 @@ def test_one_score_of_a_matrix_is_a_vector_of_scores():
     """Rows of a matrix, k = 1, and the tally of their largest scores: the same kinds of rows, in another order."""
     y, P = classes(150, 3)
     P = np.round(P, 2) + (1 - np.round(P, 2).sum(axis=1, keepdims=True)) / 3
-    general = Outcomes(of_matrix(read_sample(y, P), 1, 6))
+    general = RowKinds(of_matrix(read_sample(y, P), 1, 6))
     cells = tn.tally(y, P, kind="confidence").parts[0]
-    binary = Outcomes(of_cells(cells, tn.EqualWidth(6), 3))
+    binary = RowKinds(of_cells(cells, tn.EqualWidth(6), 3))
     assert general.estimate == pytest.approx(binary.estimate, abs=1e-12)
     resamples = [bootstrap_squared_ece(rows, 3_000, np.random.default_rng(2)) for rows in (general, binary)]
     assert ks_2samp(*resamples).pvalue > 0.001
@@ -261,8 +253,8 @@ def test_one_score_of_a_matrix_is_a_vector_of_scores():
 def test_weight_2_is_the_row_twice_for_several_scores(method):
     y, P = classes(60, 3)
     w = np.random.default_rng(1).integers(0, 3, 60)
-    weighted = Outcomes(of_matrix(read_sample(y, P, sample_weight=w), 2, 3))
-    repeated = Outcomes(of_matrix(read_sample(np.repeat(y, w), np.repeat(P, w, axis=0)), 2, 3))
+    weighted = RowKinds(of_matrix(read_sample(y, P, sample_weight=w), 2, 3))
+    repeated = RowKinds(of_matrix(read_sample(np.repeat(y, w), np.repeat(P, w, axis=0)), 2, 3))
     assert weighted.n == repeated.n
     assert weighted.estimate == pytest.approx(repeated.estimate, abs=1e-12)
     low, high = method(weighted, level=0.9, resamples=50, rng=np.random.default_rng(3))

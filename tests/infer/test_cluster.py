@@ -11,12 +11,11 @@ from scipy.special import betaincinv, expit, logit, ndtr
 import trueness as tn
 from trueness.infer import calibration_test, ece_interval
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._clustered_score import label_variance, sign_variance
-from trueness.infer._wild import Wild, wild_pvalue
-from trueness.infer._wild_pairs import CLUSTERED, wild_pairs
+from trueness.infer._clustered_tests import CLUSTERED_TESTS, ClusterStatistic, pair_statistic, wild_pvalue
+from trueness.infer._score_interval import label_variance, sign_variance
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
-METHODS = tuple(CLUSTERED)
+METHODS = tuple(CLUSTERED_TESTS)
 LAWS = {"uniform": (1, 1), "near 1": (12, 0.25), "rare": (0.3, 20)}
 
 
@@ -146,7 +145,7 @@ def test_the_spread_under_signs_is_that_of_all_signs():
     y, p, cluster = draw(np.random.default_rng(4), 8, most=6)
     residuals = clustered_rows(y, p, cluster, {}).residuals(tn.EqualWidth(3))
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
-    every = wild_pairs(residuals, clustered_rows(y, p, cluster, {}).p).of_signs(signs.T.astype(float))
+    every = pair_statistic(residuals, clustered_rows(y, p, cluster, {}).p).of_signs(signs.T.astype(float))
     assert every.mean() == pytest.approx(0, abs=1e-14)
     assert sign_variance(residuals) == pytest.approx(every.var(), rel=1e-9)
     assert every[-1] == pytest.approx(residuals.estimate)
@@ -159,7 +158,7 @@ def test_the_spread_of_independent_labels_is_that_of_all_labels():
     residuals = found.residuals(tn.EqualWidth(2))
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
     chance = np.where(labels == 1, found.p, 1 - found.p).prod(axis=1)
-    statistic = wild_pairs(residuals, found.p)
+    statistic = pair_statistic(residuals, found.p)
     order = np.argsort(residuals.entry, kind="stable")
     assert statistic.p.tolist() == found.p[order].tolist()
     every = statistic.of_labels(labels[:, order].T)
@@ -174,19 +173,21 @@ def test_the_pvalue_is_the_larger_of_signs_and_labels():
     assert pvalue == pytest.approx(1 / 4, abs=0.03)  # two signs; four labels would give 1/16
     rows = clustered_rows([1, 1], [0.9, 0.9], [0, 1], {})
     assert wild_pvalue(total(rows), 2, 3_999, np.random.default_rng(0)) == pytest.approx(0.81, abs=0.03)
-    nothing = Wild(0.0, rows.p, lambda signs: signs[0] * 0, lambda labels: labels[0] * 0.0)
+    nothing = ClusterStatistic(0.0, rows.p, lambda signs: signs[0] * 0, lambda labels: labels[0] * 0.0)
     assert wild_pvalue(nothing, 2, 19, np.random.default_rng(0)) == 1
 
 
 def total(rows):
     """The sum of the residuals."""
     sums = np.bincount(rows.cluster, rows.u)
-    return Wild(rows.u.sum(), rows.p, lambda signs: sums @ signs, lambda labels: (labels - rows.p[:, None]).sum(axis=0))
+    return ClusterStatistic(
+        rows.u.sum(), rows.p, lambda signs: sums @ signs, lambda labels: (labels - rows.p[:, None]).sum(axis=0)
+    )
 
 
 def test_draws_come_in_batches(monkeypatch):
-    monkeypatch.setattr("trueness.infer._wild._BATCH", 8)
-    monkeypatch.setattr("trueness.infer._wild._LEAST", 1)
+    monkeypatch.setattr("trueness.infer._clustered_tests._BATCH", 8)
+    monkeypatch.setattr("trueness.infer._clustered_tests._LEAST", 1)
     seen = []
     rows = clustered_rows([0, 1], [0.9, 0.9], [0, 1], {})
 
@@ -194,7 +195,7 @@ def test_draws_come_in_batches(monkeypatch):
         seen.append(drawn.shape[1])
         return drawn[0].astype(float)
 
-    wild_pvalue(Wild(0.0, rows.p, noted, noted), rows.clusters, 10, np.random.default_rng(0))
+    wild_pvalue(ClusterStatistic(0.0, rows.p, noted, noted), rows.clusters, 10, np.random.default_rng(0))
     assert seen == [4, 4, 2, 4, 4, 2]
 
 
@@ -202,7 +203,7 @@ def test_every_statistic_is_that_of_unchanged_signs_and_of_the_labels_seen():
     y, p, cluster = draw(np.random.default_rng(6), 30)
     rows = clustered_rows(y, p, cluster, {})
     residuals = rows.residuals(tn.EqualMass(4))
-    statistic = wild_pairs(residuals, rows.p)
+    statistic = pair_statistic(residuals, rows.p)
     order = np.argsort(residuals.entry, kind="stable")
     seen = np.asarray(rows.top.y)[order, None]
     assert statistic.of_signs(np.ones((30, 1)))[0] == pytest.approx(residuals.estimate, abs=1e-14)
@@ -251,7 +252,7 @@ def test_assumptions_say_what_clusters_mean():
     for method in METHODS:
         said = calibration_test(y, p, method=method, cluster=cluster, resamples=19, seed=0).assumptions
         assert "Clusters are independent" in said
-        assert "many clusters, and is not exact for few (30 here): 19 times" in said
+        assert "many clusters and is not exact for few (30 here): 19 times" in said
         assert "exact at any n" not in said
 
 
@@ -299,7 +300,7 @@ def test_clusters_that_say_nothing_are_refused(ask, cluster, message):
 @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
 def test_sums_and_odd_weights_are_refused(ask):
     y, p = [0, 1, 0, 1], [0.2, 0.8, 0.3, 0.6]
-    with pytest.raises(tn.InputError, match=r"`cluster` names the rows .* a Tally holds only sums of rows"):
+    with pytest.raises(tn.InputError, match=r"`cluster` needs labels and scores; a Tally holds only sums of rows"):
         ask(tn.tally(y, p), cluster=[0, 0, 1, 1])
     with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers with `cluster`"):
         ask(y, p, cluster=[0, 0, 1, 1], sample_weight=[0.5, 1, 1, 1])
@@ -328,7 +329,7 @@ def test_several_scores_per_row_are_refused():
 
 @pytest.mark.parametrize("method", ["analytic", "t-cal", "adaptive-t-cal", "cox", "hosmer-lemeshow"])
 def test_other_tests_name_those_that_take_clusters(method):
-    message = f"`cluster` is taken by 'exact', 'ks', 'kuiper' or 'spiegelhalter'; method='{method}' needs"
+    message = f"`cluster` is taken by 'exact', 'ks', 'kuiper' or 'spiegelhalter'; `method='{method}'` needs"
     with pytest.raises(tn.InputError, match=message):
         calibration_test([0, 1], [0.2, 0.8], cluster=[0, 1], method=method)
 

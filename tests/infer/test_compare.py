@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import trueness as tn
 from trueness.infer import compare, ece_interval
-from trueness.infer._clusters import error_of_mean
-from trueness.infer._compare import holm
-from trueness.infer._influence import PairedResiduals, pair_variance
+from trueness.infer._compare import error_of_mean, holm
+from trueness.infer._residuals import BinnedResiduals, pair_variance
 
 RNG = np.random.default_rng(7)
 N = 300
@@ -76,7 +75,7 @@ def test_influence_and_estimate_are_those_of_the_pairs_of_different_clusters(u, 
     bins = np.unique(bins, return_inverse=True)[1]
     cluster = np.array(data.draw(st.lists(st.integers(0, 4), min_size=u.size, max_size=u.size)))
     for given_cluster, names in ((cluster, cluster), (None, np.arange(u.size))):
-        found = PairedResiduals(u, bins, given_cluster)
+        found = BinnedResiduals(u, bins, given_cluster)
         np.testing.assert_allclose(found.estimate, brute_estimate(u, bins, names), atol=1e-12)
         np.testing.assert_allclose(found.influence(), brute_influence(u, bins, names), atol=1e-9)
 
@@ -87,7 +86,7 @@ def test_influence_is_the_pseudo_value_of_the_jackknife():
     whole = y.size * tn.squared_ece(y, p, bins=bins)
     without = [tn.squared_ece(np.delete(y, i), np.delete(p, i), bins=bins) for i in range(y.size)]
     pseudo = whole - (y.size - 1) * np.array(without)
-    found = PairedResiduals(y - p, np.searchsorted([0.3, 0.7], p, side="right"))
+    found = BinnedResiduals(y - p, np.searchsorted([0.3, 0.7], p, side="right"))
     np.testing.assert_allclose(found.influence(), pseudo, atol=1e-12)
     assert found.influence().mean() == pytest.approx(found.estimate, abs=1e-14)
 
@@ -175,10 +174,10 @@ def test_resamples_of_a_function_are_those_of_the_rows():
 
 
 def test_a_row_drawn_twice_is_not_paired_with_itself():
-    found = PairedResiduals(np.array([0.5, -0.25, 0.75]), np.zeros(3, dtype=int))
-    assert found.redrawn(np.array([2, 1, 0])) == pytest.approx(0.5 * -0.25)
-    assert found.redrawn(np.array([3, 0, 0])) == 0
-    assert found.redrawn(np.array([1, 1, 1])) == found.estimate
+    found = BinnedResiduals(np.array([0.5, -0.25, 0.75]), np.zeros(3, dtype=int))
+    assert found.resampled(np.array([2, 1, 0])) == pytest.approx(0.5 * -0.25)
+    assert found.resampled(np.array([3, 0, 0])) == 0
+    assert found.resampled(np.array([1, 1, 1])) == found.estimate
 
 
 # By hand, and against the measures
@@ -409,7 +408,7 @@ def test_the_variance_of_pairs_is_that_of_the_difference_of_calibrated_models(n,
     differences, variances = [], []
     for _ in range(runs):
         q, y, _ = independent(rng, n)
-        a, b = (PairedResiduals(y - of(q, rng), np.minimum((q * 4).astype(int), 3)) for of in CALIBRATED.values())
+        a, b = (BinnedResiduals(y - of(q, rng), np.minimum((q * 4).astype(int), 3)) for of in CALIBRATED.values())
         differences.append(a.estimate - b.estimate)
         variances.append(pair_variance(a, b))
     # The relative deviation of a variance of such tails is about twice that of a normal one.
@@ -421,7 +420,7 @@ def test_the_variance_of_pairs_is_that_of_all_signs():
     u, v = rng.normal(size=(2, 9))
     bins = np.array([[0, 0, 0, 0, 1, 1, 1, 1, 2], [0, 1, 0, 1, 0, 1, 0, 1, 0]])
     for cluster in (None, np.array([0, 0, 1, 1, 2, 2, 3, 4, 4])):
-        a, b = (PairedResiduals(part, where, cluster) for part, where in zip((u, v), bins, strict=True))
+        a, b = (BinnedResiduals(part, where, cluster) for part, where in zip((u, v), bins, strict=True))
         x, z = a.deviations().toarray(), b.deviations().toarray()
         kernel = x.T @ x - z.T @ z
         np.fill_diagonal(kernel, 0)
@@ -509,7 +508,7 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A}, {}, "`models` must hold at least 2 models to compare; got 1"),
         ([A, B], {}, "`models` must be a dict of names and scores"),
         ({0: A, 1: B}, {}, "`models` must have strings as names; got 0. Use '0'"),
-        ({"a": tn.tally(Y, A), "b": B}, {}, "is a Tally, which has lost which rows belong together"),
+        ({"a": tn.tally(Y, A), "b": B}, {}, "scores of every row; 'a' is a Tally, which holds only sums of rows"),
         ({"a": A, "b": 100 * B}, {}, r"Model 'b': `y_prob` must lie in \[0, 1\]"),
         ({"a": A, "b": B[:-1]}, {}, "Model 'b': `y_true` and `y_prob` must have one entry per row"),
         ({"a": A, "b": np.where(A > 0.9, np.nan, A)}, {}, "Model 'b': `y_prob` must not have missing values"),
@@ -528,7 +527,11 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B}, {"kind": "confidence"}, "Model 'a': `kind='confidence'` needs a matrix"),
         ({"a": A, "b": B}, {"seed": -1}, "`seed` must be"),
         (THREE, {"method": "bootstrap", "resamples": 50}, "`resamples` must be at least 59 for 3 comparisons"),
-        ({"a": np.where(Y == 1, 0, A), "b": B}, {"measure": "log_loss"}, rf"the first is row {np.argmax(Y)}: its log"),
+        (
+            {"a": np.where(Y == 1, 0, A), "b": B},
+            {"measure": "log_loss"},
+            r"log loss is infinite; it is in .* rows, the first at row 1",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_way_out(models, options, message):
@@ -554,7 +557,7 @@ def test_an_unknown_option_is_refused():
 
 
 def test_one_row_tells_nothing():
-    with pytest.raises(tn.InputError, match="at least 2 rows to tell how sure"):
+    with pytest.raises(tn.InputError, match="at least 2 rows for the error of a difference; got 1"):
         compare([1], {"a": [0.5], "b": [0.6]}, measure="brier")
 
 

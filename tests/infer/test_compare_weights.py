@@ -31,7 +31,7 @@ def test_equal_weights_are_no_weights(measure, cluster):
     asked = {"measure": measure, "cluster": cluster}
     weighted = tn.compare(y, models, sample_weight=np.full(200, 0.3), weight_type="importance", **asked)
     np.testing.assert_allclose(numbers(weighted), numbers(tn.compare(y, models, **asked)), rtol=1e-9)
-    assert "weights say how much a row matters" in weighted.assumptions
+    assert "weights are importance weights" in weighted.assumptions
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -73,11 +73,13 @@ def test_estimates_are_those_of_the_measures():
 
 def test_fractional_weights_need_to_be_told_what_they_are():
     y, models, w = drawn(50, 0)
-    with pytest.raises(InputError, match=r"weight 2 is the row twice; `weight_type='importance'` takes others\."):
+    with pytest.raises(InputError, match=r"they count rows\. `weight_type='importance'` takes others\."):
         tn.compare(y, models, sample_weight=w)
     with pytest.raises(InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."):
         tn.compare(y, models, weight_type="other")
-    with pytest.raises(InputError, match=r"`weight_type='importance'` needs `method='influence'`"):
+    with pytest.raises(
+        InputError, match=r"`weight_type` must be 'frequency' for `method='bootstrap'`; got 'importance'"
+    ):
         tn.compare(y, models, sample_weight=w, weight_type="importance", method="bootstrap")
 
 

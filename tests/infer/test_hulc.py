@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import trueness as tn
 from trueness._tally.binned_scores import of_cells
 from trueness.infer._hulc import adaptive_hulc, hulc, number_of_splits, split_counts
-from trueness.infer._outcomes import Outcomes
-from trueness.infer._subsampling import subsamples
+from trueness.infer._resampling import RowKinds, subsamples
 
 RULE = tn.EqualWidth(10)
 
@@ -25,7 +24,7 @@ def some(n, seed=1):
 
 
 def outcomes_of(y, p, rule=RULE):
-    return Outcomes(of_cells(tn.tally(y, p).parts[0], rule, None))
+    return RowKinds(of_cells(tn.tally(y, p).parts[0], rule, None))
 
 
 def test_the_number_of_parts_by_hand():

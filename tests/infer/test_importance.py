@@ -10,8 +10,8 @@ import trueness as tn
 from trueness import FewClustersWarning, InputError, simulate
 from trueness.infer import ece_interval
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._clustered_score import label_variance
-from trueness.infer._wild_pairs import wild_pairs
+from trueness.infer._clustered_tests import pair_statistic
+from trueness.infer._score_interval import label_variance
 
 
 def ask(y, p, w, **options):
@@ -46,7 +46,7 @@ def test_what_labels_would_show_is_what_all_labels_show():
         found = clustered_rows(y, p, None, {"sample_weight": w}, importance=True)
     residuals = found.residuals(tn.EqualWidth(2))
     every = np.array(list(itertools.product([0, 1], repeat=8))).T
-    wild = wild_pairs(residuals, found.p)
+    wild = pair_statistic(residuals, found.p)
     chance = np.prod(np.where(every == 1, wild.p[:, None], 1 - wild.p[:, None]), axis=0)
     values = wild.of_labels(every)
     assert chance @ values == pytest.approx(0, abs=1e-15)
@@ -98,7 +98,7 @@ def test_what_does_not_go_with_it_is_refused(options, message):
 
 
 def test_sums_have_no_rows():
-    with pytest.raises(InputError, match="looks at the weight of each row, and a Tally holds only sums"):
+    with pytest.raises(InputError, match="needs labels and scores; a Tally holds only sums"):
         ece_interval(tn.tally([0, 1], [0.2, 0.6]), weight_type="importance")
 
 

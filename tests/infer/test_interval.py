@@ -16,8 +16,8 @@ from trueness._numerics.pairs import null_moments, null_variance, pair_sums
 from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, upper_quantile, zero_threshold
-from trueness.infer._exact import _log_chance, draws_for, null_statistics, zero_pvalue, zero_refuted
-from trueness.infer._score import score_ends
+from trueness.infer._exact import _log_chance, exact_pvalue, null_statistics, rejects_calibration, required_draws
+from trueness.infer._score_interval import score_ends
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -192,7 +192,7 @@ def test_the_pvalue_is_that_of_the_law_over_all_label_vectors_and_keeps_every_le
     tails = []
     for t in seen:
         exact = chance[value >= t - 1e-11].sum()
-        p = zero_pvalue(scores, float(t), 1999, np.random.default_rng(6))
+        p = exact_pvalue(scores, float(t), 1999, np.random.default_rng(6))
         assert abs(p - exact) < 5 * math.sqrt(exact * (1 - exact) / 1999) + 1e-3
         tails.append(p)
     assert min(tails) > 0
@@ -234,10 +234,10 @@ def test_rows_that_are_alone_change_nothing_but_the_number_of_rows():
 
 
 def test_draws_are_enough_for_the_level_and_make_it_exact():
-    assert draws_for(0.1) == 999
-    assert draws_for(0.05) == 999
-    assert draws_for(0.01) == 1999
-    assert draws_for(0.001) == 19_999
+    assert required_draws(0.1) == 999
+    assert required_draws(0.05) == 999
+    assert required_draws(0.01) == 1999
+    assert required_draws(0.001) == 19_999
 
 
 # ------------------------------------------------------------------------------------------ the score interval
@@ -475,8 +475,8 @@ def test_zero_is_refuted_exactly_where_its_pvalue_says_so(shift):
         scores = of_cells(tn.tally(y, p).parts[0], tn.EqualMass(8), None)
         statistic = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
         for alpha in 0.1, 0.05, 0.4:
-            pvalue = zero_pvalue(scores, statistic, draws_for(alpha), np.random.default_rng(seed))
-            assert zero_refuted(scores, statistic, alpha, np.random.default_rng(seed)) == (pvalue <= alpha)
+            pvalue = exact_pvalue(scores, statistic, required_draws(alpha), np.random.default_rng(seed))
+            assert rejects_calibration(scores, statistic, alpha, np.random.default_rng(seed)) == (pvalue <= alpha)
 
 
 def test_no_labels_are_drawn_where_none_could_reach_the_statistic():
@@ -485,9 +485,9 @@ def test_no_labels_are_drawn_where_none_could_reach_the_statistic():
     statistic = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
-    assert zero_refuted(scores, statistic, 0.1, rng)
+    assert rejects_calibration(scores, statistic, 0.1, rng)
     assert rng.bit_generator.state == before
-    assert zero_pvalue(scores, statistic, 999, rng) == 0.001
+    assert exact_pvalue(scores, statistic, 999, rng) == 0.001
 
 
 def test_the_bound_on_the_chance_to_reach_a_value_holds_over_all_labels():

@@ -6,10 +6,10 @@ import pytest
 import trueness as tn
 from trueness import simulate
 from trueness._tally.binned_scores import of_cells
-from trueness.infer._outcomes import Outcomes
-from trueness.infer._resampled import BOOTSTRAPS, RESAMPLED
+from trueness.infer._interval import BOOTSTRAPS, RESAMPLING
+from trueness.infer._resampling import RowKinds
 
-every_method = pytest.mark.parametrize("method", RESAMPLED)
+every_method = pytest.mark.parametrize("method", RESAMPLING)
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +55,8 @@ def test_the_interval_is_that_of_its_own_function(method, wrong):
     options = {} if method == "hulc" else {"resamples": 50}
     found = tn.ece_interval(tally, method=method, bins=8, level=0.8, squared=True, seed=2, **options)
     rng = np.random.default_rng(2)
-    rows = Outcomes(of_cells(tally.parts[0], tn.EqualWidth(8), None))
-    low, high = RESAMPLED[method](rows, level=0.8, resamples=50, rng=rng)
+    rows = RowKinds(of_cells(tally.parts[0], tn.EqualWidth(8), None))
+    low, high = RESAMPLING[method](rows, level=0.8, resamples=50, rng=rng)
     assert (found.low, found.high) == (max(0, low), max(0, high))
 
 
@@ -82,7 +82,7 @@ def test_bins_serve_the_bootstrap(method):
     assert tn.ece_interval(binned, **options) == tn.ece_interval(d.y_true, d.y_prob, **options)
 
 
-@pytest.mark.parametrize("method", [name for name in RESAMPLED if name not in BOOTSTRAPS])
+@pytest.mark.parametrize("method", [name for name in RESAMPLING if name not in BOOTSTRAPS])
 def test_bins_do_not_serve_where_rows_are_drawn(method, right):
     with pytest.raises(tn.InputError, match="bins have lost them"):
         tn.ece_interval(tn.binned(right.y_true, right.y_prob), method=method, bins=10)

@@ -242,7 +242,7 @@ def test_a_function_of_ones_own_hears_how_far_things_are():
         ({"progress": 3}, "`progress` must be True, False or a function"),
         (
             {"sample_weight": np.full(300, 0.5)},
-            "must be whole numbers that sum to less than 2³⁵; `weight_type='importance'` takes others",
+            "must be whole numbers that sum to less than 2³⁵. `weight_type='importance'` takes others",
         ),
         ({"kind": "confidence"}, "needs a matrix of scores"),
         ({"y_prob": tn.tally(C, M)}, "class-wise Tally"),

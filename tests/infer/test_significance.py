@@ -14,10 +14,10 @@ from strategies import arrays, rows, weighted_rows
 import trueness as tn
 from trueness._tally.binned_scores import of_cells
 from trueness.infer import calibration_test
-from trueness.infer._exact import zero_pvalue
-from trueness.infer._pair_statistic import NestedPairs
-from trueness.infer._significance import _METHODS
-from trueness.infer._t_cal import _partitions, resolutions
+from trueness.infer._calibration_test import _METHODS
+from trueness.infer._exact import exact_pvalue
+from trueness.infer._redrawn_labels import _trials, count_entries, draw_hits, label_batches
+from trueness.infer._t_cal import NestedPairs, _partitions, number_of_resolutions
 
 METHODS = tuple(_METHODS)
 DRAWN = tuple(name for name, method in _METHODS.items() if method.draws)
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ign
 
 # Every way to ask for a p-value.
 WAYS = [(name, {}) for name in LIMITS] + [
-    (name, {"resamples": 49, "seed": 3}) for name in METHODS if "resamples" in _METHODS[name].takes
+    (name, {"resamples": 49, "seed": 3}) for name in METHODS if "resamples" in _METHODS[name].uses
 ]
 
 
@@ -198,11 +198,11 @@ def test_t_cal_is_the_sum_over_pairs(pairs, n_bins):
         assert found.statistic == pytest.approx(plain_t(y, p, place, divide_by_rows), abs=1e-13)
 
 
-def test_adaptive_t_cal_is_the_smallest_of_its_resolutions():
+def test_adaptive_t_cal_is_the_smallest_of_its_number_of_resolutions():
     rng = np.random.default_rng(5)
     p = np.concatenate([rng.random(60), np.full(5, 0.3), [1.0, 1.0]])
     y = (rng.random(67) < p).astype(int)
-    levels = resolutions(67)
+    levels = number_of_resolutions(67)
     assert levels == math.ceil(2 * math.log2(67 / math.sqrt(math.log(67))))
     each = [calibration_test(y, p, method="t-cal", bins=2**b, resamples=499, seed=8) for b in range(1, levels + 1)]
     found = calibration_test(y, p, method="adaptive-t-cal", resamples=499, seed=8)
@@ -214,7 +214,7 @@ def test_adaptive_t_cal_is_the_smallest_of_its_resolutions():
 def test_adaptive_t_cal_says_nothing_of_rows_that_share_no_bin():
     found = calibration_test([1, 0], [0.2, 0.8], method="adaptive-t-cal", seed=0)
     assert (found.statistic, found.pvalue) == (0, 1)
-    assert "nothing can be said" in found.assumptions
+    assert "the test has no power" in found.assumptions
 
 
 def test_adaptive_t_cal_draws_enough_to_reach_a_hundredth():
@@ -241,7 +241,7 @@ def test_the_exact_test_is_that_of_the_score_interval():
         y = (rng.random(p.size) < p).astype(int)
         scores = of_cells(tn.tally(y, p).parts[0], tn.EqualMass(9), None)
         found = calibration_test(y, p, bins=tn.EqualMass(9), resamples=199, seed=5)
-        assert found.pvalue == zero_pvalue(scores, found.statistic, 199, np.random.default_rng(5))
+        assert found.pvalue == exact_pvalue(scores, found.statistic, 199, np.random.default_rng(5))
 
 
 ENUMERATED = [
@@ -252,7 +252,7 @@ ENUMERATED = [
 
 
 @pytest.mark.parametrize("rows", ENUMERATED)
-@pytest.mark.parametrize("method", [m for m in METHODS if "resamples" in _METHODS[m].takes and m != "adaptive-t-cal"])
+@pytest.mark.parametrize("method", [m for m in METHODS if "resamples" in _METHODS[m].uses and m != "adaptive-t-cal"])
 def test_drawn_pvalues_are_those_of_all_label_vectors(method, rows):
     y, p = map(np.array, rows)
     how = {"bins": tn.EqualMass(2)} if method in BINNED else {}
@@ -280,7 +280,7 @@ def test_certain_scores_are_right_or_refuted(method, how):
     wrong = p.astype(int)
     wrong[3] = 1
     found = calibration_test(wrong, p, method=method, **how)
-    least = resolutions(20) / 50 if method == "adaptive-t-cal" else 1 / 50 if how else 0
+    least = number_of_resolutions(20) / 50 if method == "adaptive-t-cal" else 1 / 50 if how else 0
     assert found.pvalue == pytest.approx(least)
 
 
@@ -338,7 +338,7 @@ def test_a_matrix_is_tested_for_its_largest_entry():
 @pytest.mark.parametrize("kind", ["classwise", "top-label"])
 def test_other_kinds_are_refused(kind):
     P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
-    with pytest.raises(tn.InputError, match=f"kind='{kind}' asks 3, one per class. Use kind='confidence'"):
+    with pytest.raises(tn.InputError, match=f"kind='{kind}' poses 3, one per class. Use `kind='confidence'`"):
         calibration_test([0, 1], P, kind=kind)
 
 
@@ -347,13 +347,13 @@ def test_other_kinds_are_refused(kind):
     [
         ({"method": "chi"}, "`method` must be 'exact', .* or 'hosmer-lemeshow'; got 'chi'"),
         ({"method": None}, "`method` must be"),
-        ({"method": "ks", "bins": 5}, "`bins` is not used by method='ks'; .* exact, analytic, t-cal, hosmer-lemeshow"),
+        ({"method": "ks", "bins": 5}, "`bins` is not used by `method='ks'`.* exact, analytic, t-cal, hosmer-lemeshow"),
         ({"method": "adaptive-t-cal", "bins": 5}, "`bins` is not used"),
-        ({"method": "analytic", "resamples": 99}, "`resamples` is not used by method='analytic'"),
+        ({"method": "analytic", "resamples": 99}, "`resamples` is not used by `method='analytic'`"),
         ({"method": "exact", "fitted": True}, "`fitted` is not used .* used by hosmer-lemeshow"),
-        ({"method": "analytic", "seed": 1}, "`seed` is not used by method='analytic', which draws nothing"),
-        ({"method": "ks", "seed": 1}, "only if labels are redrawn: give `resamples` too"),
-        ({"method": "hosmer-lemeshow", "fitted": True, "resamples": 99}, "with `fitted=True` leave it out"),
+        ({"method": "analytic", "seed": 1}, "`seed` is not used by `method='analytic'`, which draws nothing"),
+        ({"method": "ks", "seed": 1}, "only if labels are redrawn. Give `resamples` too"),
+        ({"method": "hosmer-lemeshow", "fitted": True, "resamples": 99}, "With `fitted=True` leave it out"),
         ({"method": "hosmer-lemeshow", "fitted": 1}, "`fitted` must be True or False"),
         ({"method": "hosmer-lemeshow", "fitted": True, "bins": 2}, "needs g ≥ 3 groups; there are 2"),
         ({"resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
@@ -411,11 +411,9 @@ def test_the_record_names_the_bins_and_draws_that_were_chosen():
 
 @pytest.mark.parametrize("count", [1, 3, 9, 400])
 def test_redrawn_events_are_binomial(count):
-    from trueness.infer._null_draws import entries_of, redrawn
-
     p = np.array([0.0, 0.1, 0.5, 0.93, 1.0])
     cells = tn.tally(np.zeros(5, int), p, sample_weight=[count] * 5).parts[0]
-    drawn = np.hstack([hits for (hits,) in redrawn(*entries_of(cells), 20_000, np.random.default_rng(1))]).T
+    drawn = np.hstack([hits for (hits,) in label_batches(*count_entries(cells), 20_000, np.random.default_rng(1))]).T
     assert drawn.shape == (20_000, 5)
     deviation = np.sqrt(count * p * (1 - p))
     np.testing.assert_allclose(drawn.mean(axis=0), count * p, atol=(5 * deviation.max() / math.sqrt(20_000)))
@@ -425,10 +423,8 @@ def test_redrawn_events_are_binomial(count):
 
 
 def test_many_rows_of_a_score_are_drawn_as_one_binomial_number_entry_by_entry():
-    from trueness.infer._null_draws import drawn_hits
-
     count, p = np.full(40, 50), np.linspace(0, 1, 40)
-    (hits,) = drawn_hits(p[:, None], count, 7, np.random.default_rng(3))
+    (hits,) = draw_hits(p[:, None], count, 7, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     rng.integers(0, 1 << 64, 40 * 7 // 4, dtype=np.uint64)  # the bits of single rows come first; none is undecided
     assert hits.tolist() == [rng.binomial(50, chance, 7).tolist() for chance in p]
@@ -436,8 +432,6 @@ def test_many_rows_of_a_score_are_drawn_as_one_binomial_number_entry_by_entry():
 
 def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
     """Two steps of 2⁻¹⁶ apart, and with a part that only the further bits can tell."""
-    from trueness.infer._null_draws import _trials
-
     step = 2.0**-16
     p = np.array([0.25 * step, 0.75 * step, 1.5 * step, 1 - 0.25 * step])
     draws = 4_000_000

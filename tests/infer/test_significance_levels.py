@@ -8,7 +8,7 @@ import pytest
 
 from trueness import simulate
 from trueness.infer import calibration_test
-from trueness.infer._significance import _METHODS
+from trueness.infer._calibration_test import _METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
 
@@ -21,7 +21,7 @@ LAWS = {
 }
 DRAWN = tuple(name for name, method in _METHODS.items() if method.draws)
 LIMITS = tuple(name for name in _METHODS if name not in DRAWN)
-REDRAWN = tuple(name for name in LIMITS if "resamples" in _METHODS[name].takes)
+REDRAWN = tuple(name for name in LIMITS if "resamples" in _METHODS[name].uses)
 
 
 def pvalues(method, law, n, runs, seed, **how):

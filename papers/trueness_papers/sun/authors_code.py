@@ -11,8 +11,7 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import of_matrix
 from trueness._tally.rows_or_sums import as_sample
 from trueness.infer._analytic import analytic_region, zero_threshold
-from trueness.infer._outcomes import Outcomes
-from trueness.infer._subsampling import subsamples
+from trueness.infer._resampling import RowKinds, subsamples
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.expected import true_with_intercept
@@ -80,7 +79,7 @@ def _interval_of(y: Any, z: Any, cells: int) -> Any:
 
 def _subsampled(data: Any, cells: int, truth: float, rng: np.random.Generator) -> tuple[bool, bool]:
     """Whether subsampling covers, centred at the estimate; and at the last subsample, as the notebook does."""
-    rows = Outcomes(of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), 1, cells))
+    rows = RowKinds(of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), 1, cells))
     found = subsamples(rows, math.isqrt(_N), _SUBSAMPLES, rng, replace=True)
     low, high = np.quantile(found[:-1], [_ALPHA / 2, 1 - _ALPHA / 2])
     scale = math.sqrt(math.isqrt(_N) / _N)

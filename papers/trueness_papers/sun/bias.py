@@ -9,7 +9,7 @@ import numpy as np
 from trueness._numerics.pairs import pair_sums
 from trueness._tally.binned_scores import of_matrix
 from trueness._tally.rows_or_sums import as_sample
-from trueness.infer._pair_statistic import PairStatistic
+from trueness.infer._exact import PairStatistic
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.expected import expected

@@ -10,12 +10,17 @@ from trueness._tally.binned_scores import BinnedScores, of_matrix
 from trueness._tally.rows_or_sums import as_sample
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, zero_threshold
-from trueness.infer._bootstrap import bootstrap_squared_ece, centred_interval, percentile_interval
+from trueness.infer._exact import PairStatistic
 from trueness.infer._hulc import adaptive_hulc, hulc
-from trueness.infer._null_draws import drawn_pvalue, redrawn
-from trueness.infer._outcomes import Outcomes
-from trueness.infer._pair_statistic import PairStatistic
-from trueness.infer._subsampling import politis_romano, subsampling
+from trueness.infer._redrawn_labels import label_batches, monte_carlo_pvalue
+from trueness.infer._resampling import (
+    RowKinds,
+    bootstrap_squared_ece,
+    centred_interval,
+    percentile_interval,
+    politis_romano,
+    subsampling,
+)
 from trueness.simulate import Simulated
 from trueness_papers.sun.settings import LEVEL, SETTINGS
 
@@ -66,7 +71,7 @@ def judged(
     found = ece_interval(data.y_true, data.y_prob, k=law.k, level=LEVEL, squared=True, seed=rng["score"])
     yield "score", Judged(truth in found, found.high - found.low, not found.includes_zero, found.high - found.low)
     yield from _analytic(scores, law.cells[n], truth)
-    rows = Outcomes(scores)
+    rows = RowKinds(scores)
     if slow:
         resampled = bootstrap_squared_ece(rows, _RESAMPLES, rng["bootstrap"])
         yield "bootstrap", _open(*percentile_interval(rows.estimate, resampled, LEVEL), truth)
@@ -107,5 +112,5 @@ def _t_cal(scores: BinnedScores, rng: np.random.Generator) -> float:
     """P-value of T-Cal at the resolution of the interval, for one score of a row or several."""
     statistic = PairStatistic(scores.z, scores.count, scores.first, "rows")
     (seen,) = statistic(list(scores.hits.T[:, :, np.newaxis]))
-    null = [statistic(hits) for hits in redrawn(scores.z, scores.count, _T_CAL_DRAWS, rng)]
-    return float(drawn_pvalue(seen, np.concatenate(null)))
+    null = [statistic(hits) for hits in label_batches(scores.z, scores.count, _T_CAL_DRAWS, rng)]
+    return float(monte_carlo_pvalue(seen, np.concatenate(null)))

@@ -18,7 +18,7 @@ from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import EqualWidth
 from trueness._tally.tally import Parts
 from trueness.errors import DroppedRowsWarning, InputError
-from trueness.infer._clusters import cluster_codes, cluster_column
+from trueness.infer._paired_rows import cluster_codes, cluster_column
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 __all__ = ["ReportRows", "about", "fractional", "main_view", "read", "weight_type"]

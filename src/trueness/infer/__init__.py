@@ -1,10 +1,10 @@
-"""How sure: intervals, tests, bands, noise floors and comparisons."""
+"""Statistical inference: intervals, tests, bands, noise floors and comparisons."""
 
 from trueness.infer._bands import reliability_bands
+from trueness.infer._calibration_test import calibration_test
 from trueness.infer._compare import compare
+from trueness.infer._cumulative import cumulative_walk
 from trueness.infer._interval import ece_interval
 from trueness.infer._noise_floor import noise_floor
-from trueness.infer._significance import calibration_test
-from trueness.infer._walk import cumulative_walk
 
 __all__ = ["calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"]

@@ -1,4 +1,4 @@
-"""Rows in clusters, as one model scored them."""
+"""The rows of one model in clusters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,28 +13,28 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
 from trueness.errors import FewClustersWarning, FewRowsWarning, InputError, warn
-from trueness.infer._influence import PairedResiduals
 from trueness.infer._paired_rows import bin_numbers, read_rows, top_scores
+from trueness.infer._residuals import BinnedResiduals
 from trueness.typing import Floats, Ints, RowOptions
 
 __all__ = ["ClusteredRows", "clustered_rows"]
 
-# Below so many clusters of equal size, tests at 0.1 were seen to refute 0.2 of calibrated data sets.
+# With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations.
 _ENOUGH = 20
 
 
 @dataclass(frozen=True)
 class ClusteredRows:
-    """One score per row, and rows in clusters; their order depends on neither that given nor the names of clusters."""
+    """One score per row, and rows in clusters; their order depends neither on the input order nor on cluster names."""
 
     top: Sample
     """Scores and labels, without weights."""
     cluster: Ints
     """The cluster of each row, numbered from 0."""
     classes: int | None
-    """Columns of the matrix of which `top` is the largest score; None for a vector."""
+    """Columns of the matrix whose largest score is `top`; None for a vector."""
     weight: Floats | None = None
-    """How much each row matters, if not all the same."""
+    """Importance weights, if any."""
 
     @property
     def n(self) -> int:
@@ -48,7 +48,7 @@ class ClusteredRows:
 
     @property
     def effective_clusters(self) -> float:
-        r"""How many clusters of equal size, or weight, would be as uneven: :math:`(\sum n_g)^2 / \sum n_g^2`."""
+        r"""Effective number of clusters of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
         sizes = np.bincount(self.cluster, self.weight).astype(np.float64)
         return float(sizes.sum() ** 2 / (sizes @ sizes))
 
@@ -71,24 +71,25 @@ class ClusteredRows:
     def _weighted(self) -> Sample:
         return Sample(self.top.y, self.top.p, self.weight, self.top.classes, self.top.tolerance)
 
-    def residuals(self, rule: BinRule) -> PairedResiduals:
+    def residuals(self, rule: BinRule) -> BinnedResiduals:
         """The residuals in the bins of a rule."""
         if rule.asked > self.n:
             warn(f"There are fewer rows ({self.n:,}) than bins ({rule.asked:,}).", FewRowsWarning)
-        found = PairedResiduals(self.u, bin_numbers(self._weighted, rule), self.cluster, self.weight)
-        found.check()
-        return found
+        residuals = BinnedResiduals(self.u, bin_numbers(self._weighted, rule), self.cluster, self.weight)
+        residuals.check()
+        return residuals
 
 
 def clustered_rows(
     y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions, *, importance: bool = False
 ) -> ClusteredRows:
-    """Read labels, scores and clusters; rows of any weight, each a cluster of its own unless told otherwise."""
+    """Read labels, scores and clusters; without `cluster`, importance weights make every row its own cluster."""
     if isinstance(y_true, Parts):
-        what = "`weight_type='importance'` looks at the weight of each row"
-        if cluster is not None:
-            what = "`cluster` names the rows that belong together"
-        raise InputError(f"{what}, and a {type(y_true).__name__} holds only sums of rows; pass labels and scores.")
+        raise InputError(
+            "weight_type='importance'" if cluster is None else "cluster",
+            "needs labels and scores",
+            f"a {type(y_true).__name__} holds only sums of rows",
+        )
     alone = importance and cluster is None
     if alone:
         cluster = np.arange(column(y_true, "y_true").values.shape[0])
@@ -104,28 +105,28 @@ def clustered_rows(
     assert paired.cluster is not None
     rows_or_sums.warn_one_class(sample)
     top = top_scores(sample)
-    cells_of_rows(top)  # looks at every value
-    codes = _by_content(top, paired.cluster)
+    cells_of_rows(top)  # checks every value
+    codes = _codes_by_content(top, paired.cluster)
     w = top.w
     order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
     classes = None if sample.p.ndim == 1 else sample.p.shape[1]
     sorted_rows = Sample(top.y[order], top.p[order], None, top.classes, top.tolerance)
-    found = ClusteredRows(sorted_rows, codes[order], classes, None if w is None else w[order])
-    if found.effective_clusters < _ENOUGH:
-        worth = f"{found.effective_clusters:.1f} of equal {'size' if w is None else 'weight'}"
+    result = ClusteredRows(sorted_rows, codes[order], classes, None if w is None else w[order])
+    if result.effective_clusters < _ENOUGH:
+        worth = f"{result.effective_clusters:.1f} of equal {'size' if w is None else 'weight'}"
         what = "rows by `sample_weight`" if alone else "clusters"
         warn(
-            f"There are {found.clusters:,} {what}, worth {worth}. Below {_ENOUGH} the level may not be kept: where "
-            "events are rare, tests at 0.1 were seen to refute 0.22 of calibrated data sets.",
+            f"There are {result.clusters:,} {what}, worth {worth}. Below {_ENOUGH} the level may not be kept: for rare "
+            "events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
             FewClustersWarning,
         )
-    return found
+    return result
 
 
-def _by_content(top: Sample, cluster: Ints) -> Ints:
-    """Number the clusters by what they hold, so that a seed gives one result whatever they are called.
+def _codes_by_content(top: Sample, cluster: Ints) -> Ints:
+    """Number the clusters by their content, so that results for a seed do not depend on cluster names.
 
-    Whole numbers of 64 bits are mixed and added without regard to order; clusters of equal content may be swapped.
+    64-bit integers are mixed and added, which ignores order; clusters of equal content may be swapped.
     """
     bits = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ (np.asarray(top.y).astype(np.uint64) << 63)
     if top.w is not None:

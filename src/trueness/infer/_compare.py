@@ -1,11 +1,11 @@
-"""Which of several models is better, on the same rows."""
+"""Comparison of several models on the same rows."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -17,24 +17,24 @@ from trueness._tally import rows_or_sums
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
-from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.infer._clusters import error_of_mean
-from trueness.infer._influence import PairedResiduals, pair_variance
-from trueness.infer._interval import equal_mass_by_size
-from trueness.infer._noise_floor import TallyMeasure, checked_number, measure_name
-from trueness.infer._paired_bootstrap import Redrawn, RedrawnTally, drawn_interval, drawn_pvalue, paired_draws
-from trueness.infer._paired_rows import PairedRows, about, bin_numbers, paired_rows, top_scores
+from trueness.errors import FewRowsWarning, InputError, Place, warn
+from trueness.infer._exact import score_test_bins
+from trueness.infer._noise_floor import TallyMeasure, measure_name, measure_value
+from trueness.infer._paired_bootstrap import ResampledTally, ResampledValue, bootstrap_pvalue, paired_resamples
+from trueness.infer._paired_rows import PairedRows, bin_numbers, model_context, paired_rows, top_scores
+from trueness.infer._resampling import centred_interval
+from trueness.infer._residuals import BinnedResiduals, pair_variance
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, Kind, RowOptions
 
-__all__ = ["compare", "holm"]
+__all__ = ["compare", "error_of_mean", "holm"]
 
 Method: TypeAlias = Literal["influence", "bootstrap"]
 Named: TypeAlias = Literal["squared_ece", "brier", "log_loss"]
 _NAMED = ("squared_ece", "brier", "log_loss")
 
 
-@partial(takes_rows, kind=None)  # type: ignore[arg-type]  # what is looked at by default depends on the measure
+@partial(takes_rows, kind=None)  # type: ignore[arg-type]  # the default view depends on the measure
 def compare(
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
@@ -51,53 +51,51 @@ def compare(
     progress: Progress = True,
     **rows: Unpack[RowOptions],
 ) -> Comparison:
-    r"""Compare models on the same rows: differences, how sure they are, and whether they could be chance.
+    r"""Compare models on the same rows: differences with confidence intervals and p-values.
 
-    Errors of two models on one row have much in common, and their difference is known far better than either of them.
-    Two intervals that overlap say little; this is the interval of the difference itself.
+    The errors of two models on the same rows are strongly correlated, so their difference is known far better than
+    either error. Overlapping intervals of the models say little; this is the interval of the difference itself.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     models : dict of array-like of shape (n,) or (n, K)
-        Scores by name of the model, for the same rows in the same order.
+        Scores by model name, for the same rows in the same order.
     measure : {'squared_ece', 'brier', 'log_loss'} or callable, default 'squared_ece'
-        'squared_ece': the debiased squared l2 calibration error, for a matrix that of the top label. 'brier' and
-        'log_loss': proper scores, for a matrix over all classes; lower is better, and not only for calibration. Or any
+        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix. 'brier' and
+        'log_loss': proper scores, over all classes for a matrix; they reward more than calibration. Or any
         function of a :class:`Tally` that returns one number, which needs ``method="bootstrap"``.
     method : {'influence', 'bootstrap'}, default 'influence'
-        'influence': from how much each row moves the difference; no randomness. 'bootstrap': rows, or clusters, are
+        'influence': the influence of each row on the difference; not random. 'bootstrap': rows, or clusters, are
         drawn with replacement, the same for all models.
     bins : int, sequence of edges or bin rule, optional
-        For 'squared_ece': ``EqualMass(max(5, round(n**0.4)))`` if nothing is said; the scores of each model are cut
-        by the same rule. Rules that look at the labels are refused. Resamples keep the bins of the whole sample.
+        For 'squared_ece', applied to the scores of each model; ``EqualMass(max(5, round(n**0.4)))`` by default. Rules
+        that depend on the labels are refused. Resamples keep the bins of the whole sample.
     level : float, default 0.9
         Level of the intervals.
     cluster : array-like of shape (n,), optional
-        A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient).
+        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient).
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance': a row of any weight is one
-        row, and weights say how much it matters (sampling weights); for 'influence'.
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight; for 'influence'.
     resamples : int, default 999
-        For 'bootstrap': how many times rows are drawn.
+        For 'bootstrap': number of resamples.
     seed : int or numpy.random.Generator, optional
-        For 'bootstrap'; the same seed gives the same values for the same order of rows, whatever the number of workers.
+        For 'bootstrap'; the same seed and order of rows give the same values with any number of workers.
     workers : int, default 1
-        For 'bootstrap': threads. Your own measure must allow for that if there is more than one.
+        For 'bootstrap': number of threads; a measure of your own must be thread-safe if there are several.
     progress : bool or callable, default True
-        For 'bootstrap': whether a bar is shown on a terminal if it takes long, or a function of (done, total).
+        For 'bootstrap': show a progress bar on a terminal if it takes long, or call a function of (done, total).
     **rows
-        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is 'importance'.
-        ``missing="drop"`` drops a row for all models if one
-        of them, or a label, a weight or a cluster, misses it. `kind` of a matrix is 'confidence' for 'squared_ece'
-        and 'classwise' for other measures unless it says otherwise.
+        As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
+        missing. The default `kind` of a matrix is 'confidence' for 'squared_ece' and 'classwise' for other measures.
 
     Returns
     -------
     Comparison
-        Every pair of models: the difference (first − second), its standard error, interval and p-value; with more than
-        two models also p-values adjusted by Holm's method and simultaneous intervals by Bonferroni's.
+        For every pair of models the difference (first − second), its standard error, interval and p-value; with more
+        than two models also p-values adjusted by Holm's method and simultaneous intervals by Bonferroni's.
 
     Notes
     -----
@@ -105,31 +103,31 @@ def compare(
 
     .. math:: \psi_i = 2 u_i \bar u_{-i} - \theta_{-i} , \qquad u = y - p ,
 
-    with the mean and the mean over pairs of the other rows in the bin of row i. Either way the variance of the
-    difference is that of the mean of :math:`d`: :math:`\sum (d_i - \bar d)^2 / (n (n - 1))`, or the like from sums over
-    clusters, and intervals use Student's t with one degree of freedom fewer than there are rows, or clusters. With
-    clusters, pairs of rows of one cluster are left out of the squared error.
+    with the mean and the mean over pairs of the other rows in the bin of row i. In both cases the variance of the
+    difference is that of the mean of :math:`d`: :math:`\sum (d_i - \bar d)^2 / (n (n - 1))`, or its analogue for sums
+    over clusters, and intervals use Student's t with rows − 1, or clusters − 1, degrees of freedom. With clusters,
+    pairs of rows of one cluster are left out of the squared error.
 
-    With ``weight_type="importance"`` the difference is that of weighted means, and row i moves it by
-    :math:`w_i (d_i - \bar d) / \sum w`, where :math:`\bar d` is the weighted mean: the variance is
-    :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2`, or the like from sums over clusters. It needs many
-    rows, none with much of the weight.
+    With ``weight_type="importance"`` the difference is that of weighted means, and row i contributes
+    :math:`w_i (d_i - \bar d) / \sum w`, where :math:`\bar d` is the weighted mean. The variance is
+    :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2`, or its analogue for sums over clusters. This needs
+    many rows, none of which dominates the weight.
 
-    A row moves the squared error by itself, and by the pairs it is in; the spread of influences counts a pair for both
-    of its rows, and so twice what pairs add to the variance (Efron and Stein 1981). That part, the variance
-    :math:`V_2` that the difference would have if both models were right on average in every bin, is therefore taken
-    off the variance :math:`V` of the influences: :math:`\max(V - V_2, V_2)`.
+    The spread of influences counts the contribution of each pair of rows to the squared error for both rows, and so
+    doubles the share of pairs in the variance (Efron and Stein 1981). That share, the variance :math:`V_2` of the
+    difference if both models were right on average in every bin, is therefore subtracted from the variance :math:`V`
+    of the influences: :math:`\max(V - V_2, V_2)`.
 
-    What is compared by 'squared_ece' is the binned error. In simulations with 100 to 5,000 rows, models that err as
-    much as each other but on opposite sides are told apart in 7 to 11 % of samples at level 0.9. Where both models are
-    calibrated, or err in nearly the same way, the standard error is still 1.1 to 1.4 times too large (1.5 times
-    without the correction), because chance then passes for error, and most where the difference is large; equal models
-    are told apart in 0 to 5 % only. The bootstrap is more cautious still, with a spread about 1.7 times too large.
+    'squared_ece' compares the binned errors. In simulations with 100 to 5,000 rows, models with equal errors of
+    opposite sign are declared different in 7 to 11 % of samples at level 0.9. If both models are calibrated, or err in
+    nearly the same way, the standard error is still 1.1 to 1.4 times too large (1.5 times without the correction), and
+    equal models are declared different in only 0 to 5 %. The bootstrap is more conservative, with a spread about 1.7
+    times too large.
 
-    The interval of the bootstrap is that between quantiles of the resampled differences, moved so that their mean
-    is the difference observed; its p-value is where that interval begins to hold zero, at least
-    2/(resamples + 1). For a measure that is itself biased (any error with absolute values) it speaks of the
-    difference such samples show on average.
+    The bootstrap interval lies between quantiles of the resampled differences, shifted so that their mean is the
+    observed difference; its p-value is 1 minus the level at which the interval starts to contain zero, at least
+    2/(resamples + 1). For a measure that is itself biased (any error with absolute values) it refers to the mean
+    difference of such samples.
 
     References
     ----------
@@ -141,92 +139,103 @@ def compare(
     Examples
     --------
     >>> from trueness.infer import compare
-    >>> found = compare([0, 0, 1, 1], {"sharp": [0.1, 0.2, 0.8, 0.9], "flat": [0.5, 0.5, 0.5, 0.5]}, measure="brier")
-    >>> round(found["sharp", "flat"].difference, 6)
+    >>> models = {"sharp": [0.1, 0.2, 0.8, 0.9], "flat": [0.5, 0.5, 0.5, 0.5]}
+    >>> comparison = compare([0, 0, 1, 1], models, measure="brier")
+    >>> round(comparison["sharp", "flat"].difference, 6)
     -0.225
-    >>> found["sharp", "flat"].high < 0
+    >>> comparison["sharp", "flat"].high < 0
     True
     """
-    asked = _checked_measure(measure, method, bins)
+    _check_measure(measure, method, bins)
     level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
     workers, rng, report = checked_whole(workers, "workers"), generator(seed), reporter(progress)
-    kind: Kind = "confidence" if asked == "squared_ece" else "classwise"
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if importance and method != "influence":
-        raise InputError("`weight_type='importance'` needs `method='influence'`: rows of other weights are not drawn.")
+        raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
+    kind: Kind = "confidence" if measure == "squared_ece" else "classwise"
     paired = paired_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
     if paired.n < 2:
-        raise InputError("y_true", "must have at least 2 rows to tell how sure a difference is", f"got {paired.n}")
+        raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {paired.n}")
     rows_or_sums.warn_one_class(next(iter(paired.samples.values())))
-    words = ""
-    if asked == "squared_ece":
-        rule = blind_to_labels(as_rule(bins)) if bins is not None else equal_mass_by_size(paired.n)
-        words = repr(rule)
-        standings = _squared_standings(paired, rule)
-    elif isinstance(asked, str):
-        standings = _loss_standings(paired, asked)
+    bins_used = ""
+    if measure == "squared_ece":
+        rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(paired.n)
+        bins_used = repr(rule)
+        estimates = _squared_errors(paired, rule)
+    elif isinstance(measure, str):
+        estimates = _mean_losses(paired, measure)
     else:
-        standings = _own_standings(paired, asked)
-    judge: _Judge = (
-        _Influence(standings, paired.cluster, paired.weight)
-        if method == "influence"
-        else _Bootstrap(standings, _drawn(standings, paired, level, resamples, rng, workers, report))
-    )
+        estimates = _measure_values(paired, measure)
+    contrast: _Contrast = _InfluenceContrast(estimates, paired.cluster, paired.weight)
+    if method == "bootstrap":
+        _check_resamples(resamples, len(estimates), level)
+        values = [each.resampled for each in estimates.values()]
+        contrast = _BootstrapContrast(
+            estimates, paired_resamples(values, paired.units, resamples, rng, workers, report)
+        )
     return Comparison(
-        measure=asked if isinstance(asked, str) else measure_name(asked),
-        pairs=_differences(judge, level),
-        estimates={name: standing.estimate for name, standing in standings.items()},
+        measure=measure if isinstance(measure, str) else measure_name(measure),
+        pairs=_differences(contrast, level),
+        estimates={name: each.value for name, each in estimates.items()},
         level=level,
         method=method,
         n=paired.n,
-        clusters=None if paired.cluster is None else int(paired.cluster.max()) + 1,
-        bins=words,
-        multiplicity=_multiplicity(len(standings), level),
+        clusters=None if paired.cluster is None else paired.units,
+        bins=bins_used,
+        multiplicity=_multiplicity(len(estimates), level),
         assumptions=_assumptions(paired, method, resamples),
     )
 
 
-def _checked_measure(measure: Any, method: Any, bins: Any) -> Named | TallyMeasure:
+def _check_measure(measure: Any, method: Any, bins: Any) -> None:
     if not (callable(measure) or (isinstance(measure, str) and measure in _NAMED)):
         raise InputError(
             "measure",
             f"must be {', '.join(map(repr, _NAMED))} or a function of a Tally, such as `tn.ece`",
             f"got {measure!r}",
         )
-    if not isinstance(method, str) or method not in ("influence", "bootstrap"):
-        raise InputError("method", "must be 'influence' or 'bootstrap'", f"got {method!r}")
+    checked_word(method, "method", ("influence", "bootstrap"))
     if callable(measure) and method != "bootstrap":
         raise InputError(
             "method",
-            "must be 'bootstrap' for a measure of your own: how much a row moves it is not known. "
-            "'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap",
+            "must be 'bootstrap' for a measure of your own, whose influences are unknown",
+            f"got {method!r}",
+            remedy="'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap.",
         )
     if bins is not None and measure != "squared_ece":
-        raise InputError("bins", "is for `measure='squared_ece'`", f"{_shown(measure)} has none")
-    return measure  # type: ignore[no-any-return]  # a name or a function, as was just seen
+        name = repr(measure) if isinstance(measure, str) else f"{measure_name(measure)}, as a function of a Tally,"
+        raise InputError("bins", "is for `measure='squared_ece'`", f"{name} has none")
 
 
-def _shown(measure: Any) -> str:
-    return repr(measure) if isinstance(measure, str) else f"{measure_name(measure)}, as a function of a Tally,"
+def _check_resamples(resamples: int, models: int, level: float) -> None:
+    m = _comparisons(models)
+    least = int(np.ceil(round(2 * m / (1 - level), 6))) - 1
+    if resamples < least:
+        raise InputError(
+            "resamples",
+            f"must be at least {least:,} for {_comparisons_text(m)} at level {level:g}, so that at least one resample "
+            "lies beyond each end of an interval",
+            f"got {resamples:,}",
+        )
 
 
 @dataclass(frozen=True)
-class _Standing:
-    """One model: its number, what each row adds to it, and the number of a resample."""
+class _Estimate:
+    """The measure of one model, its value in resamples and, for 'influence', the influence of each row."""
 
-    estimate: float
-    redrawn: Redrawn
-    values: Floats | None = None
-    residuals: PairedResiduals | None = None
+    value: float
+    resampled: ResampledValue
+    influence: Floats | None = None
+    residuals: BinnedResiduals | None = None
 
 
-def _squared_standings(paired: PairedRows, rule: BinRule) -> dict[str, _Standing]:
+def _squared_errors(paired: PairedRows, rule: BinRule) -> dict[str, _Estimate]:
     if rule.asked > paired.n:
         warn(f"There are fewer rows ({paired.n:,}) than bins ({rule.asked:,}).", FewRowsWarning)
-    return {name: _squared(name, sample, paired, rule) for name, sample in paired.samples.items()}
+    return {name: _squared_error(name, sample, paired, rule) for name, sample in paired.samples.items()}
 
 
-def _squared(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _Standing:
+def _squared_error(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _Estimate:
     if sample.p.ndim == 2 and paired.kind != "confidence":
         raise InputError(
             "kind",
@@ -234,39 +243,38 @@ def _squared(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _S
             f"got {paired.kind!r}",
             remedy="For one class against the rest pass its column as a vector.",
         )
-    with about(name):
+    with model_context(name):
         top = top_scores(sample)
         bin_of = bin_numbers(top, rule)
         u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-        # Weights are of entries, and a row of its own is one.
+        # Residuals take weights with clusters only; without clusters every row is its own.
         unit = np.arange(paired.n) if paired.cluster is None and paired.weight is not None else paired.cluster
-        residuals = PairedResiduals(u, bin_of, unit, paired.weight)
+        residuals = BinnedResiduals(u, bin_of, unit, paired.weight)
         residuals.check()
-    return _Standing(residuals.estimate, residuals.redrawn, residuals.influence(), residuals)
+    return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals)
 
 
-def _loss_standings(paired: PairedRows, measure: str) -> dict[str, _Standing]:
-    standings = {}
+def _mean_losses(paired: PairedRows, measure: str) -> dict[str, _Estimate]:
+    estimates = {}
     for name, sample in paired.samples.items():
-        with about(name):
+        with model_context(name):
             losses = _losses(sample, paired.kind == "classwise", measure)
-        if not np.isfinite(losses).all():
-            _refuse_infinite(name, losses, paired.row)
-        standings[name] = _mean_standing(losses, paired.cluster, paired.weight)
-    return standings
+            _require_finite(losses, paired.row)
+        estimates[name] = _mean_loss(losses, paired)
+    return estimates
 
 
-def _losses(sample: Sample, whole: bool, measure: str) -> Floats:
-    """The loss of each row: of all its classes, or of the top label as a yes or no."""
-    top = top_scores(sample)  # looks at every value of a matrix
-    if sample.p.ndim == 2 and whole:
-        chosen = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
+def _losses(sample: Sample, all_classes: bool, measure: str) -> Floats:
+    """The loss of each row: over all its classes, or of the top label as a binary outcome."""
+    top = top_scores(sample)  # checks every value of a matrix
+    if sample.p.ndim == 2 and all_classes:
+        of_label = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
         if measure == "brier":
             squares = np.einsum("ik,ik->i", sample.p, sample.p, dtype=np.float64)
-            return np.asarray(squares - chosen**2 + (1 - chosen) ** 2)
+            return np.asarray(squares - of_label**2 + (1 - of_label) ** 2)
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(chosen)) + 0.0
-    bins_of_rows(top, EqualWidth(1))  # looks at every value of a vector
+            return np.asarray(-np.log(of_label)) + 0.0
+    bins_of_rows(top, EqualWidth(1))  # checks every value of a vector
     y, p = np.asarray(top.y) == 1, np.asarray(top.p, dtype=np.float64)
     if measure == "brier":
         return np.asarray((y - p) ** 2)
@@ -274,89 +282,68 @@ def _losses(sample: Sample, whole: bool, measure: str) -> Floats:
         return np.where(y, -np.log(p), -np.log1p(-p)) + 0.0
 
 
-def _refuse_infinite(name: str, losses: Floats, row: Ints) -> None:
+def _require_finite(losses: Floats, row: Ints) -> None:
     bad = ~np.isfinite(losses)
-    raise InputError(
-        f"`models[{name!r}]` gives probability 0 to what happened in {int(bad.sum()):,} of {bad.size:,} rows, "
-        f"the first is row {int(row[np.argmax(bad)])}: its log loss is infinite, and no difference can be judged. "
-        "Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`."
-    )
+    if bad.any():
+        raise InputError(
+            "y_prob",
+            "must not be 0 for the observed label, where the log loss is infinite",
+            f"it is in {int(bad.sum()):,} of {bad.size:,} rows, the first",
+            place=Place(int(row[np.argmax(bad)])),
+            remedy="Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`.",
+        )
 
 
-def _mean_standing(losses: Floats, cluster: Ints | None, weight: Floats | None) -> _Standing:
-    if weight is not None:
-        mean = float(np.average(losses, weights=weight))
-        return _Standing(mean, lambda count: math.nan, losses)  # noqa: ARG005  # never drawn
-    sums = losses if cluster is None else np.bincount(cluster, losses)
-    sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
-    # Not `@`: threads of a linear algebra library cost far more than such a sum.
-    return _Standing(float(losses.mean()), lambda count: float((count * sums).sum() / (count * sizes).sum()), losses)
+def _mean_loss(losses: Floats, paired: PairedRows) -> _Estimate:
+    if paired.weight is not None:
+        mean = float(np.average(losses, weights=paired.weight))
+        return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
+    sums = losses if paired.cluster is None else np.bincount(paired.cluster, losses)
+    sizes = np.ones(losses.size) if paired.cluster is None else np.bincount(paired.cluster).astype(np.float64)
+    # Not `@`: the threads of a linear algebra library cost far more than this sum.
+    return _Estimate(float(losses.mean()), lambda count: float((count * sums).sum() / (count * sizes).sum()), losses)
 
 
-def _own_standings(paired: PairedRows, measure: TallyMeasure) -> dict[str, _Standing]:
-    standings = {}
+def _measure_values(paired: PairedRows, measure: TallyMeasure) -> dict[str, _Estimate]:
+    estimates = {}
     for name, sample in paired.samples.items():
-        with about(name):
+        with model_context(name):
             if sample.p.ndim == 2:
-                top_scores(sample)
-            of = partial(_redrawn_measure, measure, RedrawnTally(sample, paired.kind), paired.cluster)
-            units = paired.n if paired.cluster is None else int(paired.cluster.max()) + 1
-            value = of(np.ones(units, dtype=np.int64))
+                top_scores(sample)  # checks every value
+            resampled = partial(_resampled_measure, measure, ResampledTally(sample, paired.kind), paired.cluster)
+            value = resampled(np.ones(paired.units, dtype=np.int64))
             if not np.isfinite(value):
                 raise InputError("measure", "must be finite to be compared", f"it is {value}")
-        standings[name] = _Standing(value, of)
-    return standings
+        estimates[name] = _Estimate(value, resampled)
+    return estimates
 
 
-def _redrawn_measure(measure: TallyMeasure, tally: RedrawnTally, cluster: Ints | None, count: Ints) -> float:
-    return checked_number(measure, tally(count if cluster is None else count[cluster]))
+def _resampled_measure(measure: TallyMeasure, tally: ResampledTally, cluster: Ints | None, count: Ints) -> float:
+    return measure_value(measure, tally(count if cluster is None else count[cluster]))
 
 
-def _drawn(
-    standings: dict[str, _Standing],
-    paired: PairedRows,
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
-    workers: int,
-    report: Callable[[int, int], None],
-) -> Floats:
-    m = _comparisons(len(standings))
-    least = int(np.ceil(round(2 * m / (1 - level), 6))) - 1
-    if resamples < least:
-        raise InputError(
-            "resamples",
-            f"must be at least {least:,} for {_counted(m)} at level {level:g}, so that one of them can "
-            "lie beyond each end of an interval",
-            f"got {resamples:,}",
-        )
-    units = paired.n if paired.cluster is None else int(paired.cluster.max()) + 1
-    return paired_draws([s.redrawn for s in standings.values()], units, resamples, rng, workers, report)
+class _Difference(NamedTuple):
+    """A difference with its standard error, p-value, and interval as a function of the level."""
 
-
-class _Judged(NamedTuple):
-    """A difference, and what gives its p-value and its interval at a level."""
-
-    difference: float
+    value: float
     error: float
     pvalue: float
     interval: Callable[[float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class _Influence:
-    """Judges a difference by what rows add to it."""
+class _InfluenceContrast:
+    """Differences judged by the influence of each row."""
 
-    standings: dict[str, _Standing]
+    estimates: dict[str, _Estimate]
     cluster: Ints | None
     weight: Floats | None
 
-    def __call__(self, first: str, second: str) -> _Judged:
-        a, b = self.standings[first], self.standings[second]
-        assert a.values is not None
-        assert b.values is not None
-        difference = a.estimate - b.estimate
-        error, units = error_of_mean(_shares(a.values - b.values, self.weight), self.cluster)
+    def __call__(self, first: str, second: str) -> _Difference:
+        a, b = self.estimates[first], self.estimates[second]
+        difference = a.value - b.value
+        d = cast(Floats, a.influence) - cast(Floats, b.influence)
+        error, units = error_of_mean(_weighted_influence(d, self.weight), self.cluster)
         if a.residuals is not None and b.residuals is not None and error > 0:
             pairs = pair_variance(a.residuals, b.residuals)
             error = math.sqrt(max(error**2 - pairs, pairs))
@@ -365,56 +352,56 @@ class _Influence:
             reach = -float(stdtrit(units - 1, (1 - level) / 2)) * error
             return difference - reach, difference + reach
 
-        return _Judged(difference, error, _student(difference, error, units - 1), interval)
+        return _Difference(difference, error, _student_pvalue(difference, error, units - 1), interval)
 
 
 @dataclass(frozen=True)
-class _Bootstrap:
-    """Judges a difference by its resamples."""
+class _BootstrapContrast:
+    """Differences judged by their resamples."""
 
-    standings: dict[str, _Standing]
-    drawn: Floats
+    estimates: dict[str, _Estimate]
+    resampled: Floats
 
-    def __call__(self, first: str, second: str) -> _Judged:
-        names = list(self.standings)
-        difference = self.standings[first].estimate - self.standings[second].estimate
-        drawn = self.drawn[:, names.index(first)] - self.drawn[:, names.index(second)]
-        interval = partial(drawn_interval, difference, drawn)
-        return _Judged(difference, float(drawn.std(ddof=1)), drawn_pvalue(difference, drawn), interval)
-
-
-_Judge: TypeAlias = _Influence | _Bootstrap
+    def __call__(self, first: str, second: str) -> _Difference:
+        names = list(self.estimates)
+        difference = self.estimates[first].value - self.estimates[second].value
+        drawn = self.resampled[:, names.index(first)] - self.resampled[:, names.index(second)]
+        interval = partial(centred_interval, difference, drawn)
+        return _Difference(difference, float(drawn.std(ddof=1)), bootstrap_pvalue(difference, drawn), interval)
 
 
-def _shares(d: Floats, weight: Floats | None) -> Floats:
-    """Values whose plain mean is the weighted one, and whose spread is that of what rows add to it."""
+_Contrast: TypeAlias = _InfluenceContrast | _BootstrapContrast
+
+
+def _weighted_influence(d: Floats, weight: Floats | None) -> Floats:
+    """Values whose plain mean is the weighted mean of `d`, and whose spread gives its variance."""
     if weight is None:
         return d
     mean = np.average(d, weights=weight)
     return np.asarray(mean + weight / weight.mean() * (d - mean))
 
 
-def _student(difference: float, error: float, freedom: int) -> float:
+def _student_pvalue(difference: float, error: float, freedom: int) -> float:
     if error == 0:
         return 1.0 if difference == 0 else 0.0
     return float(2 * stdtr(freedom, -abs(difference) / error))
 
 
-def _differences(judge: _Judge, level: float) -> tuple[Difference, ...]:
-    pairs = list(combinations(judge.standings, 2))
-    found = [judge(*pair) for pair in pairs]
-    adjusted = holm(np.array([one.pvalue for one in found]))
+def _differences(contrast: _Contrast, level: float) -> tuple[Difference, ...]:
+    pairs = list(combinations(contrast.estimates, 2))
+    differences = [contrast(*pair) for pair in pairs]
+    adjusted = holm(np.array([d.pvalue for d in differences]))
     each = 1 - (1 - level) / len(pairs)
     return tuple(
-        Difference(*names, one.difference, one.error, *one.interval(level), one.pvalue, float(p), *one.interval(each))
-        for names, one, p in zip(pairs, found, adjusted, strict=True)
+        Difference(*names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each))
+        for names, d, p in zip(pairs, differences, adjusted, strict=True)
     )
 
 
 def holm(pvalues: Floats) -> Floats:
-    """P-values adjusted so that rejecting those at most α errs at all with probability at most α.
+    """Holm's adjusted p-values: rejecting those at most α keeps the family-wise error rate at α.
 
-    The smallest of m is multiplied by m, the next by m − 1, and so on; none becomes smaller than one before it.
+    The smallest of m is multiplied by m, the next by m − 1, and so on; none is smaller than the one before.
     """
     order = np.argsort(pvalues, kind="stable")
     scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
@@ -423,11 +410,37 @@ def holm(pvalues: Floats) -> Floats:
     return adjusted
 
 
+def error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
+    r"""Standard error of the mean over rows, and the number of independent units behind it.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        A value d for each row.
+    cluster : int array of shape (n,), optional
+        The cluster of each row, numbered from 0; without it all rows are independent.
+
+    Returns
+    -------
+    error : float
+        :math:`\frac1n \sqrt{\frac{G}{G - 1} \sum_g \big( \sum_{i \in g} (d_i - \bar d) \big)^2}` for G clusters,
+        which is the usual standard error if every row is its own cluster. Zero if all values are equal.
+    units : int
+        G, or n.
+    """
+    rest = values - values.mean()
+    sums = rest if cluster is None else np.bincount(cluster, rest)
+    units = sums.size
+    # Equal values leave only the rounding of their mean.
+    spread = 0.0 if (values == values[0]).all() else float(sums @ sums) * units / (units - 1)
+    return float(np.sqrt(spread)) / values.size, units
+
+
 def _comparisons(models: int) -> int:
     return models * (models - 1) // 2
 
 
-def _counted(m: int) -> str:
+def _comparisons_text(m: int) -> str:
     return f"{m:,} comparison{'' if m == 1 else 's'}"
 
 
@@ -436,8 +449,8 @@ def _multiplicity(models: int, level: float) -> str:
     if m == 1:
         return "One comparison: nothing to adjust for."
     return (
-        f"{_counted(m)} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
-        f"Bonferroni's, each of level {100 * (1 - (1 - level) / m):.4g} %, so that all of them hold together with "
+        f"{_comparisons_text(m)} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
+        f"Bonferroni's, each of level {100 * (1 - (1 - level) / m):.4g} %, so that all cover jointly with "
         f"probability {100 * level:g} %."
     )
 
@@ -446,7 +459,7 @@ def _assumptions(paired: PairedRows, method: str, resamples: int) -> str:
     who = "Rows are paired and independent" if paired.cluster is None else "Rows are paired, clusters are independent"
     units = "rows" if paired.cluster is None else "clusters"
     if paired.weight is not None:
-        who += ", weights say how much a row matters"
+        who += ", weights are importance weights"
     if method == "influence":
-        return f"{who}; the difference is about normal (Student's t with {units} − 1 degrees of freedom)."
+        return f"{who}; the difference is approximately normal (Student's t with {units} − 1 degrees of freedom)."
     return f"{who}; {resamples:,} resamples of {units}, the same for all models, centred on the difference."

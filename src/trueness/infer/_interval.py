@@ -1,8 +1,9 @@
-"""A confidence set for the l2 calibration error."""
+"""Confidence sets for the l2 calibration error: one function, a table of methods."""
 
 import math
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
@@ -19,16 +20,22 @@ from trueness._tally.binned_scores import (
 )
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
-from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold
+from trueness.infer._analytic import Region, analytic_region, sums_of_bins, zero_threshold
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._clustered_score import clustered_region
-from trueness.infer._outcomes import Outcomes
-from trueness.infer._region import Region
-from trueness.infer._resampled import BOOTSTRAPS, RESAMPLED, resampled_region
-from trueness.infer._score import score_region
+from trueness.infer._exact import score_test_bins
+from trueness.infer._hulc import adaptive_hulc, hulc
+from trueness.infer._resampling import (
+    RowKinds,
+    basic_bootstrap,
+    centred_bootstrap,
+    percentile_bootstrap,
+    politis_romano,
+    subsampling,
+)
+from trueness.infer._score_interval import clustered_region, score_region
 from trueness.results import Interval
 from trueness.typing import ArrayLike, RowOptions
 
@@ -45,10 +52,23 @@ Method: TypeAlias = Literal[
     "hulc",
     "adaptive-hulc",
 ]
-_METHODS = ("score", "analytic", *RESAMPLED)
+
+BOOTSTRAPS: Final[dict[str, Callable[..., tuple[float, float]]]] = {
+    "bootstrap": percentile_bootstrap,
+    "basic-bootstrap": basic_bootstrap,
+    "centred-bootstrap": centred_bootstrap,
+}
+"""Methods that need only the sums of bins."""
+RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | {
+    "subsampling": subsampling,
+    "politis-romano": politis_romano,
+    "hulc": hulc,
+    "adaptive-hulc": adaptive_hulc,
+}
+
 _RESAMPLES = 500
 _HIGHEST = 0.9999
-# Up to so many rows the bootstrap draws rows; beyond, the sums of bins.
+# The bootstrap draws rows up to this number, and the sums of bins beyond.
 _FEW = 2_000
 
 
@@ -77,39 +97,38 @@ def ece_interval(
         As for :func:`ece`. A vector of scores is P(positive). A :class:`Tally` of vector scores, or of
         kind 'confidence', may take the place of both when k = 1.
     k : int, optional
-        How many of the largest probabilities of a row of a matrix are looked at, together; one by default. For
-        k = K all of them, in class order: full calibration.
+        Number of largest probabilities of each row that are examined jointly; 1 by default. For k = K all of them, in
+        class order: full calibration.
     bins : int, sequence of edges or bin rule, optional
         An int is the number of cells per axis (for k = K the number of parts of an edge of the simplex). Rules that
-        look at the labels are refused; ``method="analytic"`` needs cells of equal volume, so an int or
+        depend on the labels are refused; ``method="analytic"`` needs cells of equal volume, so an int or
         :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses
         ``EqualMass(max(5, round(n**0.4)))``, and everything else max(2, round(n^{2/(4 + d)})) cells with
-        d = min(k, K − 1), or 1 for a vector. The result says what was chosen.
+        d = min(k, K − 1), or 1 for a vector. The result names the bins.
     level : float, default 0.9
-        Wanted coverage, more than 1/2.
+        Nominal coverage, more than 1/2.
     method : str, default 'score'
-        'score': zero is in the set if an exact test of calibration, with labels drawn from the scores, does not refute
-        it; the ends invert a test at the spread that each value would have. 'analytic': the published set.
-        To compare with: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
+        'score': the set contains zero if an exact test of calibration, with labels drawn from the scores, does not
+        reject; the ends invert a test at the spread that each value would have. 'analytic': the published set.
+        For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
         the resampled estimates), 'subsampling' (⌊√n⌋ rows, as published), 'politis-romano' (without
         replacement, and inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
     squared : bool, default False
-        Whether to return the squared error, which may be estimated as negative.
+        Whether to return the squared error, whose estimate may be negative.
     cluster : array-like of shape (n,), optional
-        A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient),
+        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
         and different clusters are independent. For 'score' with k = 1, from labels and scores; see Notes.
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance': a row of any weight is one
-        row, and weights say how much it matters: sampling weights, for 'score' with k = 1; see Notes.
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight; for 'score' with k = 1; see Notes.
     resamples : int, optional
-        How many resamples the bootstraps, the subsamplings and 'adaptive-hulc' draw, 500 by default; the other
+        Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by default; the other
         methods take none.
     seed : int or numpy.random.Generator, optional
-        For what is drawn: 'score' draws 999 sets of labels or more, and with `cluster` as many sets of signs. Without
-        it the lower end may vary from call to call if the test is near its limit.
+        For random draws: 'score' draws at least 999 sets of labels, and with `cluster` as many sets of signs. Without
+        a seed the lower end may vary from call to call if the test is near its limit.
     support : {'published', 'reachable'}, default 'published'
-        For 'analytic' with 1 < k < K: over which scores the spread under calibration is computed,
-        see Notes.
+        For 'analytic' with 1 < k < K: the scores over which the spread under calibration is computed.
     **rows
         As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is 'importance'. For a matrix
         with k = 1, `kind` is 'confidence'.
@@ -121,15 +140,14 @@ def ece_interval(
 
     Notes
     -----
-    Both methods are built on the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the
-    binned error: miscalibration that changes sign within a bin is not seen by either, and a set may lie
-    below the truth where the error oscillates within bins (at level 0.9, five oscillations over uniform scores and
-    1,000 rows: 'score' covers 0.84, 'analytic' 0.76; a truth of ten steps and 10,000 rows: 0.83, and 0.93 with the
-    40 bins of 'analytic', which fit the steps).
+    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the binned error: no method
+    detects miscalibration that changes sign within a bin, and a set may lie below the truth if the error oscillates
+    within bins (at level 0.9, five oscillations over uniform scores and 1,000 rows: 'score' covers 0.84, 'analytic'
+    0.76; a truth of ten steps and 10,000 rows: 0.83, and 0.93 with the 40 bins of 'analytic', which fit the steps).
 
     'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
-    cell is occupied: with rare events or confident models it is far too large, and so the set keeps zero too
-    often; with few rows it is too small. Close to zero it covers more than it says, in between less (at level 0.9
+    cell is occupied. With rare events or confident models this spread is far too large, so the set contains zero too
+    often; with few rows it is too small. Close to zero it covers more than its level, in between less (at level 0.9
     down to 0.76 for concentrated confidences with the paper's bins, and to 0.44 for rare events with the default ones).
 
     'score' takes all :math:`\theta \ge 0` with
@@ -139,43 +157,44 @@ def ece_interval(
 
     where :math:`\tau^2` is the exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the
     variance of the labels along the error and :math:`R_2` the unevenness of the error over rows; the lower end is zero
-    whenever the exact test keeps zero. Bins of equal mass have far more power and right coverage for
+    whenever the exact test does not reject. Bins of equal mass have far more power and correct coverage for
     concentrated scores, and less power against local or oscillating miscalibration than bins of
     equal width. At level 0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of
-    ``benchmarks/coverage.py``, of 50 to 10,000 rows; six others it covers too often, such as 50 rows of rare events,
-    where the statistic has few values to take, and two less, where the error changes sign within bins (0.83 and
+    ``benchmarks/coverage.py``, with 50 to 10,000 rows. It covers too often in six others, such as 50 rows of rare
+    events, where the statistic takes few values, and less in two, where the error changes sign within bins (0.83 and
     0.84). ``docs/inference.md`` has the tables.
 
-    **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure how alike the rows are. For
+    **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
 
     .. math:: T = \frac1n \sum_b N \frac{S^2 - \sum_g S_g^2}{N^2 - \sum_g N_g^2} .
 
-    Zero is left out of the set if T is large both among values with a random sign for the residuals of each
-    cluster, and among those of labels drawn from the scores. The ends are as above, with the larger of the variances
+    The set excludes zero if T is large both among its values for random signs of the residuals of each cluster and
+    among those for labels drawn from the scores. The ends are as above, with the larger of the variances
     of T under such signs and such labels for :math:`\tau^2`, and :math:`R_1` and :math:`R_2` from sums over clusters.
-    This needs many clusters, none with much of the rows; nothing is exact. At level 0.9, for 100 clusters of 1 to 10
-    rows with labels that go together, it covers between 0.86 and 0.98 (uniform scores, rare events or scores near 1,
-    calibrated or with four kinds of error); least for uniform scores too low or too high throughout. There, taking
-    rows for independent covers 0.80 if the scores are calibrated and 0.68 to 0.73 if they err. With 5 to 80 clusters,
-    or one that holds half of the rows, it covers 0.84 to 1.00 (``benchmarks/clusters.py``), with long sets. Below 20
-    clusters, counted as :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`FewClustersWarning`.
+    This is not exact: it needs many clusters, none of which dominates. At level 0.9, for 100 clusters of 1 to 10
+    rows with correlated labels, it covers between 0.86 and 0.98 (uniform scores, rare events or scores near 1,
+    calibrated or with four kinds of error); least for uniform scores that are too low or too high throughout. There,
+    treating rows as independent covers 0.80 if the scores are calibrated and 0.68 to 0.73 if they are not. With 5 to 80
+    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (``benchmarks/clusters.py``), with long
+    sets. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
+    :class:`FewClustersWarning`.
 
-    The bootstraps draw rows with replacement, up to 2,000 rows. From more rows (or from bins) they draw the sums of
-    bins: the rows and events of each bin from their very law, and, given these, the sum of the scores from the normal
-    law with the mean and the variance that drawn rows have. Beside the labels that sum hardly varies, and the rows are
-    passed over once, without sorting.
+    **Importance weights** give the error of the population that the weights restore, by the weighted :math:`T` of
+    :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs, because labels
+    cannot be drawn from the scores if weights depend on the label.
 
-    **Importance.** Weights that say how much rows matter give the error of the population that the weights restore, by
-    the weighted :math:`T` of :func:`squared_ece`. Rows are then treated as clusters of their own: zero must withstand
-    random signs too, because weights that depend on the label leave no labels to be drawn from the scores.
+    **Resampling.** Up to 2,000 rows the bootstraps draw rows with replacement. Above that (or from bins) they draw the
+    sums of bins: the rows and events of each bin from their exact distribution and, given these, the sum of the scores
+    from the normal distribution with the mean and variance of drawn rows. That sum hardly varies compared with the
+    labels, and the rows are read once, without sorting.
 
     The competitors do not keep their level close to zero: with Sun et al.'s setting 1, 1,000 rows and a calibrated
     model, at level 0.9 the percentile bootstrap covers about 0.1, the centred bootstrap and subsampling
-    nearly always; HulC keeps near its level by splitting the rows at random, which makes its sets long.
+    nearly always; HulC stays near its level by splitting the rows at random, which makes its sets long.
 
-    For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are floats, so that
-    another order of the rows changes results by rounding and, with 'score', the labels that a seed draws.
+    For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are floats, so another
+    order of the rows changes results by rounding and, with 'score', the labels drawn for a seed.
 
     References
     ----------
@@ -186,184 +205,193 @@ def ece_interval(
     >>> from trueness import simulate
     >>> from trueness.infer import ece_interval
     >>> d = simulate.binary(2000, distortion=simulate.Logit(slope=0.5), seed=1)
-    >>> found = ece_interval(d.y_true, d.y_prob, seed=1)
-    >>> found.includes_zero, found.low < d.true_ece("l2") < found.high
+    >>> interval = ece_interval(d.y_true, d.y_prob, seed=1)
+    >>> interval.includes_zero, interval.low < d.true_ece("l2") < interval.high
     (False, True)
     """
-    asked, alpha = checked_k(k), _checked_alpha(level)
-    if not isinstance(method, str) or method not in _METHODS:
-        raise InputError("method", f"must be {' or '.join(map(repr, _METHODS))}", f"got {method!r}")
-    if not isinstance(support, str) or support not in ("published", "reachable"):
-        raise InputError("support", "must be 'published' or 'reachable'", f"got {support!r}")
+    k = checked_k(k)
+    alpha = _checked_alpha(level, method)
+    checked_word(method, "method", tuple(_METHODS))
+    checked_word(support, "support", ("published", "reachable"))
     if support != "published" and method != "analytic":
-        raise InputError("support", "is for `method='analytic'`", f"{method!r} does not assume how scores are spread")
+        demand = "is for `method='analytic'`"
+        raise InputError("support", demand, f"{method!r} does not assume a distribution of the scores")
     if not isinstance(squared, bool | np.bool_):
         raise InputError("squared", "must be True or False", f"got {squared!r}")
-    _check_level(level, method)
-    drawn = _checked_draws(method, resamples)
-    rng = generator(seed)
+    resamples = _checked_resamples(method, resamples)
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if cluster is not None or importance:
-        _check_clustered(method, asked, "cluster" if cluster is not None else "weight_type='importance'")
-        estimate, n, region, words = _clustered(y_true, y_prob, cluster, bins, alpha, rng, rows, importance)
-        return _interval(estimate, region, level, method, n, words, squared, asked)
-    if method == "analytic":
-        sums, region, words = _analytic(y_true, y_prob, asked, bins, alpha, support, rows)
-    elif method in RESAMPLED:
-        sums, region, words = _resampled(y_true, y_prob, asked, bins, method, float(level), drawn, rng, rows)
-    else:
-        scores = _scores(y_true, y_prob, asked, bins, rows)
-        sums, words = pair_sums(scores.z, scores.count, scores.hits, scores.first), scores.bins
-        _need_pairs(sums)
-        region = score_region(scores, sums, alpha, rng)
-    return _interval(sums.statistic, region, level, method, int(sums.total), words, squared, asked)
-
-
-def _interval(
-    estimate: float, region: Region, level: float, method: str, n: int, words: str, squared: bool, k: int
-) -> Interval:
-    # The squared distance of a rate from a score is at most 1, that of several of a row at most 2.
+        _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
+    data = _Data(y_true, y_prob, rows, k, bins, cluster, importance)
+    options = _Options(method, float(level), alpha, support, resamples, generator(seed))
+    estimate = _METHODS[method](data, options)
+    # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
     most = 1.0 if k == 1 else 2.0
-    found = Interval(
-        estimate=estimate,
-        low=min(region.low, most),
-        high=min(region.high, most),
+    interval = Interval(
+        estimate=estimate.statistic,
+        low=min(estimate.region.low, most),
+        high=min(estimate.region.high, most),
         level=float(level),
         method=method,
-        n=n,
-        low_closed=region.low_closed,
-        includes_zero=region.includes_zero,
-        bins=words,
+        n=estimate.n,
+        low_closed=estimate.region.low_closed,
+        includes_zero=estimate.region.includes_zero,
+        bins=estimate.bins,
         squared=True,
     )
-    return found if squared else found.root()
+    return interval if squared else interval.root()
 
 
-def _checked_alpha(level: float) -> float:
+class _Data(NamedTuple):
+    """The rows, not yet read, and the cells to use."""
+
+    y_true: Any
+    y_prob: Any
+    rows: RowOptions
+    k: int
+    bins: BinsLike | None
+    cluster: ArrayLike | None
+    importance: bool
+
+    def top_k_scores(self) -> BinnedScores:
+        """The cells of several scores per row."""
+        sample = as_sample(self.y_true, self.y_prob, self.rows, kind="confidence")
+        return of_matrix(sample, self.k, None if self.bins is None else cells_per_axis(self.bins))
+
+    def rule(self) -> BinRule | None:
+        """The bin rule, which must not depend on the labels; None for the default."""
+        return None if self.bins is None else blind_to_labels(as_rule(self.bins))
+
+
+class _Options(NamedTuple):
+    method: str
+    level: float
+    alpha: float
+    support: Support
+    resamples: int
+    rng: np.random.Generator
+
+
+class _Estimate(NamedTuple):
+    """The squared error, its confidence set, and the rows and bins behind them."""
+
+    statistic: float
+    region: Region
+    n: int
+    bins: str
+
+
+def _score(data: _Data, options: _Options) -> _Estimate:
+    if data.cluster is not None or data.importance:
+        return _clustered_score(data, options)
+    if data.k > 1:
+        scores = data.top_k_scores()
+    else:
+        rule = data.rule()
+        tally = as_tally(data.y_true, data.y_prob, data.rows, rule=rule, kind="confidence")
+        _require_one_score(tally)
+        scores = of_cells(tally.parts[0], rule or score_test_bins(tally.weight), _classes(tally))
+    sums = _pair_sums(scores)
+    region = score_region(scores, sums, options.alpha, options.rng)
+    return _Estimate(sums.statistic, region, int(sums.total), scores.bins)
+
+
+def _clustered_score(data: _Data, options: _Options) -> _Estimate:
+    rule = data.rule()
+    clustered = clustered_rows(data.y_true, data.y_prob, data.cluster, data.rows, importance=data.importance)
+    rule = rule or score_test_bins(clustered.n)
+    residuals = clustered.residuals(rule)
+    region = clustered_region(clustered, residuals, options.alpha, options.rng)
+    return _Estimate(residuals.estimate, region, clustered.n, bins_in_words(rule, residuals.first.size))
+
+
+def _analytic(data: _Data, options: _Options) -> _Estimate:
+    if data.k > 1:
+        scores = data.top_k_scores()
+        sums, bins, classes = _pair_sums(scores), scores.bins, scores.classes
+        cells = default_cells(sums.total, data.k, classes) if data.bins is None else cells_per_axis(data.bins)
+    else:
+        rule = BySize(_default_equal_width) if data.bins is None else _equal_volume(as_rule(data.bins))
+        binned = as_binned(data.y_true, data.y_prob, rule, data.rows, moments=True, kind="confidence")
+        _require_one_score(binned)
+        sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
+        _require_pairs(sums)
+        bins = bins_in_words(EqualWidth(cells), sums.n.size)
+    threshold = zero_threshold(sums.total, options.alpha, cells, classes, data.k, options.support)
+    region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, options.alpha)
+    return _Estimate(sums.statistic, region, int(sums.total), bins)
+
+
+def _resampling(data: _Data, options: _Options) -> _Estimate:
+    if data.k > 1:
+        scores = data.top_k_scores()
+    else:
+        few = _FEW if options.method in BOOTSTRAPS else math.inf
+        rule = data.rule() or BySize(_default_equal_width)
+        sums, rule = as_sums(data.y_true, data.y_prob, rule, data.rows, few=few, kind="confidence")
+        _require_one_score(sums)
+        if isinstance(sums, Binned):
+            return _bootstrap_of_bins(sums.parts[0], rule, options)
+        scores = of_cells(sums.parts[0], rule, _classes(sums))
+    pairs = _pair_sums(scores)
+    return _Estimate(pairs.statistic, _resampled_region(RowKinds(scores), options), int(pairs.total), scores.bins)
+
+
+def _bootstrap_of_bins(bins: Bins, rule: BinRule, options: _Options) -> _Estimate:
+    if bins.table is None:
+        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: they count rows")
+    sums = sums_of_bins(bins)
+    _require_pairs(sums)
+    words = bins_in_words(rule, sums.n.size)
+    return _Estimate(sums.statistic, _resampled_region(bins, options), int(sums.total), words)
+
+
+def _resampled_region(sums: RowKinds | Bins, options: _Options) -> Region:
+    """The interval of the method; an error is not negative, so values below zero are cut off."""
+    method = RESAMPLING[options.method]
+    low, high = method(sums, level=options.level, resamples=options.resamples, rng=options.rng)
+    return Region(max(0.0, low), max(0.0, high), True, low <= 0)
+
+
+_METHODS: Final[Mapping[str, Callable[[_Data, _Options], _Estimate]]] = {
+    "score": _score,
+    "analytic": _analytic,
+    **dict.fromkeys(RESAMPLING, _resampling),
+}
+
+
+def _checked_alpha(level: float, method: Any) -> float:
     number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
     if not number or not 0.5 < level < 1:
         raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
-    return round(1 - float(level), 12)
-
-
-def _check_level(level: float, method: str) -> None:
-    """A test by draws cannot refute at a level far below one over their number."""
+    # A Monte-Carlo test cannot reject at a level far below one over the number of draws.
     if method == "score" and level > _HIGHEST:
         raise InputError(
             "level",
             f"must be at most {_HIGHEST} for `method='score'`, which draws 20 / (1 - level) sets of labels",
             f"got {level!r}",
         )
+    return round(1 - float(level), 12)
 
 
-def _checked_draws(method: str, resamples: int | None) -> int:
-    if resamples is not None and (method not in RESAMPLED or method == "hulc"):
+def _checked_resamples(method: str, resamples: int | None) -> int:
+    if resamples is not None and (method not in RESAMPLING or method == "hulc"):
         raise InputError(
             "resamples", "is for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
         )
     return _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
 
 
-def _check_clustered(method: str, k: int, what: str) -> None:
+def _check_clustered(method: str, k: int, argument: str) -> None:
     if method != "score":
-        raise InputError(what, "is taken by `method='score'`", f"{method!r} needs rows that are independent and alike")
+        demand = "is taken by `method='score'`"
+        raise InputError(argument, demand, f"{method!r} needs rows that are independent and of equal weight")
     if k > 1:
-        raise InputError(what, "is taken where one score per row is looked at", f"`k` must be 1; got {k}")
+        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {k}")
 
 
-def _clustered(
-    y_true: Any,
-    y_prob: Any,
-    cluster: ArrayLike | None,
-    bins: BinsLike | None,
-    alpha: float,
-    rng: np.random.Generator,
-    rows: RowOptions,
-    importance: bool,
-) -> tuple[float, int, Region, str]:
-    rule = None if bins is None else blind_to_labels(as_rule(bins))
-    found = clustered_rows(y_true, y_prob, cluster, rows, importance=importance)
-    chosen = rule or equal_mass_by_size(found.n)
-    residuals = found.residuals(chosen)
-    words = bins_in_words(chosen, residuals.first.size)
-    return residuals.estimate, found.n, clustered_region(found, residuals, alpha, rng), words
-
-
-def _resampled(
-    y_true: Any,
-    y_prob: Any,
-    k: int,
-    bins: BinsLike | None,
-    method: str,
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
-    rows: RowOptions,
-) -> tuple[PairSums, Region, str]:
-    if k > 1:
-        scores = of_matrix(as_sample(y_true, y_prob, rows, kind="confidence"), k, _per_axis(bins))
-    else:
-        asked = BySize(_equal_width) if bins is None else blind_to_labels(as_rule(bins))
-        few = _FEW if method in BOOTSTRAPS else math.inf
-        found, rule = as_sums(y_true, y_prob, asked, rows, few=few, kind="confidence")
-        _one_score(found)
-        if isinstance(found, Binned):
-            return _bootstrapped(found.parts[0], rule, method, level, resamples, rng)
-        scores = of_cells(found.parts[0], rule, _classes(found))
-    sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
-    _need_pairs(sums)
-    return sums, resampled_region(method, Outcomes(scores), level, resamples, rng), scores.bins
-
-
-def _bootstrapped(
-    bins: Bins, rule: BinRule, method: str, level: float, resamples: int, rng: np.random.Generator
-) -> tuple[PairSums, Region, str]:
-    if bins.table is None:
-        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: weight 2 is the row twice")
-    sums = sums_of_bins(bins)
-    _need_pairs(sums)
-    return sums, resampled_region(method, bins, level, resamples, rng), bins_in_words(rule, sums.n.size)
-
-
-def _analytic(
-    y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, alpha: float, support: Support, rows: RowOptions
-) -> tuple[PairSums, Region, str]:
-    if k > 1:
-        scores = of_matrix(as_sample(y_true, y_prob, rows, kind="confidence"), k, _per_axis(bins))
-        sums, words, classes = pair_sums(scores.z, scores.count, scores.hits, scores.first), scores.bins, scores.classes
-        cells = default_cells(sums.total, k, classes) if bins is None else cells_per_axis(bins)
-    else:
-        rule = BySize(_equal_width) if bins is None else _equal_volume(as_rule(bins))
-        binned = as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence")
-        _one_score(binned)
-        sums, classes = sums_of_bins(binned.parts[0]), _classes(binned)
-        cells = binned.parts[0].size
-        words = bins_in_words(EqualWidth(cells), sums.n.size)
-    _need_pairs(sums)
-    threshold = zero_threshold(sums.total, alpha, cells, classes, k, support)
-    return sums, analytic_region(sums.statistic, sums.variance, sums.total, threshold, alpha), words
-
-
-def _scores(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, rows: RowOptions) -> BinnedScores:
-    if k > 1:
-        return of_matrix(as_sample(y_true, y_prob, rows, kind="confidence"), k, _per_axis(bins))
-    rule = None if bins is None else blind_to_labels(as_rule(bins))
-    tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
-    _one_score(tally)
-    return of_cells(tally.parts[0], rule or equal_mass_by_size(tally.weight), _classes(tally))
-
-
-def _per_axis(bins: BinsLike | None) -> int | None:
-    return None if bins is None else cells_per_axis(bins)
-
-
-def _equal_width(n: float) -> EqualWidth:
+def _default_equal_width(n: float) -> EqualWidth:
     return EqualWidth(default_cells(n, 1, None))
-
-
-def equal_mass_by_size(n: float) -> EqualMass:
-    """The bins of the score interval: as many as n^0.4, of equal mass."""
-    return EqualMass(max(5, round(n**0.4)))
 
 
 def _equal_volume(rule: BinRule) -> EqualWidth:
@@ -377,30 +405,39 @@ def _equal_volume(rule: BinRule) -> EqualWidth:
     return rule
 
 
-def _one_score(found: Tally | Binned) -> None:
-    if found.kind not in ("binary", "confidence"):
+def _require_one_score(sums: Tally | Binned) -> None:
+    if sums.kind not in ("binary", "confidence"):
         raise InputError(
             "kind",
             "must be 'confidence' for the interval of a matrix, or `k` more than 1",
-            f"got {found.kind!r}",
+            f"got {sums.kind!r}",
             remedy="For one class against the rest pass its column as a vector.",
         )
 
 
-def _classes(found: Tally | Binned) -> int | None:
-    return None if found.classes is None else len(found.classes)
+def _classes(sums: Tally | Binned) -> int | None:
+    return None if sums.classes is None else len(sums.classes)
 
 
-def _need_pairs(sums: PairSums) -> None:
+def _pair_sums(scores: BinnedScores) -> PairSums:
+    sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+    _require_pairs(sums)
+    return sums
+
+
+def _require_pairs(sums: PairSums) -> None:
+    """Raise if no bin has two rows; warn if most rows are alone in their bin."""
     alone = int((sums.n == 1).sum())
     if alone == sums.total:
         raise InputError(
-            f"No bin holds two rows, so that nothing is known of the error: {alone:,} rows in as many bins. "
-            "Use fewer `bins`."
+            "",
+            "No bin holds two rows, so the error cannot be estimated",
+            f"{alone:,} rows are in as many bins",
+            remedy="Use fewer `bins`.",
         )
     if 2 * alone > sums.total:
         warn(
             f"{alone:,} of {int(sums.total):,} rows are alone in their bin and add nothing to the estimate, "
-            "which is then too low. Use fewer `bins`.",
+            "which is therefore too low. Use fewer `bins`.",
             FewRowsWarning,
         )

@@ -1,29 +1,27 @@
-"""What a measure shows when nothing is wrong."""
+"""The noise floor: what a measure shows for a perfectly calibrated model."""
 
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_fraction, checked_whole, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
 from trueness._progress import Progress, reporter
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
-from trueness.infer._redraw import Redraw, WeightType, redraw_of_rows, redraw_of_tally
+from trueness.infer._redrawn_labels import Redraw, WeightType, redraw_of_rows, redraw_of_tally
+from trueness.infer._resampling import parallel_draws
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["Alternative", "TallyMeasure", "noise_floor"]
+__all__ = ["Alternative", "TallyMeasure", "measure_name", "measure_value", "noise_floor"]
 
 TallyMeasure: TypeAlias = Callable[[Tally], float]
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 _ALTERNATIVES = ("greater", "less", "two-sided")
-# Redraws that share a stream of random numbers; fixed, so that values do not depend on the number of workers.
-_BATCH = 16
 
 
 @takes_rows
@@ -42,10 +40,10 @@ def noise_floor(
     progress: Progress = True,
     **rows: Unpack[RowOptions],
 ) -> NoiseFloor:
-    r"""What a perfectly calibrated model with these very scores would show for a measure.
+    r"""The values of a measure for a perfectly calibrated model with the same scores.
 
-    Labels are redrawn from the scores, as if these were the true probabilities, and measured; many times.
-    An observed value within that range is no evidence of miscalibration.
+    Labels are drawn from the scores, as if these were the true probabilities, and measured, many times. An observed
+    value within the range of the results is no evidence of miscalibration.
 
     Parameters
     ----------
@@ -53,50 +51,50 @@ def noise_floor(
         Any function of a :class:`Tally` that returns one number: ``tn.ece``,
         ``functools.partial(tn.tce, bins=5)``, one of your own.
     y_prob : array-like of shape (n,) or (n, K), or Tally
-        Scores. A tally gives its scores, and its labels give the observed value. A class-wise tally has lost
-        which entries of the matrix belong to one row, and is refused.
+        Scores. The labels of a tally give the observed value. A class-wise tally does not keep the scores of a row
+        together and is refused.
     y_true : array-like of shape (n,), optional
         Labels, for the observed value.
     observed : float, optional
-        The observed value itself, if labels are not at hand.
+        The observed value, if labels are not available.
     resamples : int, default 999
-        How many times labels are redrawn. The smallest p-value is 1/(resamples + 1).
+        Number of sets of labels. The smallest p-value is 1/(resamples + 1).
     level : float, default 0.95
-        Share of redrawn values between `low` and `high`.
+        Share of simulated values between `low` and `high`.
     alternative : {'greater', 'less', 'two-sided'}, default 'greater'
-        Which values speak against calibration: large ones (any calibration error), small ones, or both (say, a
-        calibration slope).
+        Which values are evidence against calibration: large ones (any calibration error), small ones, or both (for
+        example a calibration slope).
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': weight 2 is the row twice, with a label each, and weights are whole numbers.
+        'frequency': whole numbers; a weight of 2 counts the row twice, with a label each.
         'importance': a row of any weight has one label.
     seed : int or numpy.random.Generator, optional
-        The same seed gives the same values, whatever the number of workers.
+        The same seed gives the same values with any number of workers.
     workers : int, default 1
-        Threads. Your own measure must allow for that if there is more than one.
+        Number of threads; a measure of your own must be thread-safe if there are several.
     progress : bool or callable, default True
-        A bar on stderr, if that is a terminal and the run takes more than two seconds; or a function of (done, total).
+        A progress bar on stderr, if that is a terminal and the run takes more than two seconds; or a function of
+        (done, total).
     **rows
         As for :func:`trueness.ece`.
 
     Returns
     -------
     NoiseFloor
-        Mean, standard deviation and quantiles of the redrawn values, the observed value and its p-value.
+        Mean, standard deviation and quantiles of the simulated values, the observed value and its p-value.
 
     Notes
     -----
-    With m* the redrawn values and m the observed one, the p-value is
+    With m* the simulated values and m the observed one, the p-value is
 
     .. math:: \frac{1 + \#\{m^* \ge m\}}{R + 1} ,
 
     which under calibration is at most α with probability at most α, for any measure, number of rows and R.
-    'two-sided' is twice the smaller of the two one-sided ones. A redrawn value that is undefined (nan) counts as far
-    out and is left out of mean and quantiles; a warning says how many there are.
+    'two-sided' is twice the smaller of the two one-sided p-values. An undefined simulated value (nan) counts as extreme
+    and is left out of mean and quantiles; a warning gives their number.
 
-    The events among rows of one score are a binomial draw, so that nothing is sorted again. This holds for
-    'confidence' and 'top-label' too, where the top label comes with the probability it was given. For 'classwise' one
-    class is drawn per row, since the columns of a row depend on each other; rows that do not sum to 1 exactly are
-    divided by their sum.
+    The events among rows of one score are a binomial draw, so nothing is sorted again. This includes 'confidence' and
+    'top-label', where the top label is correct with its predicted probability. For 'classwise' one class is drawn per
+    row, since the columns of a row are dependent; rows that do not sum to exactly 1 are divided by their sum.
 
     References
     ----------
@@ -106,7 +104,7 @@ def noise_floor(
     Examples
     --------
     Four rows of score 1/2. Zero to four events have errors 1/2, 1/4, 0, 1/4, 1/2, and probabilities
-    1/16, 4/16, 6/16, 4/16, 1/16, so that a calibrated model shows 3/16 on average.
+    1/16, 4/16, 6/16, 4/16, 1/16, so a calibrated model shows 3/16 on average.
 
     >>> from functools import partial
     >>> import trueness as tn
@@ -117,19 +115,18 @@ def noise_floor(
     """
     if not callable(measure):
         raise InputError("measure", "must be a function of a Tally, such as `tn.ece`", f"got {measure!r}")
-    if not isinstance(alternative, str) or alternative not in _ALTERNATIVES:
-        raise InputError("alternative", "must be 'greater', 'less' or 'two-sided'", f"got {alternative!r}")
+    checked_word(alternative, "alternative", _ALTERNATIVES)
     level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
     workers = checked_whole(workers, "workers")
     rng = generator(seed)
-    redraw, labelled = _accept(y_prob, y_true, weight_type, rows)
+    redraw, labelled = _redraw(y_prob, y_true, weight_type, rows)
     if observed is not None and y_true is not None:
-        raise InputError("observed", "must be left out when `y_true` is given: the labels give the observed value")
+        raise InputError("observed", "must be left out when `y_true` is given, which determines it")
     if observed is None and labelled is not None:
-        observed = checked_number(measure, labelled)
+        observed = measure_value(measure, labelled)
     elif observed is not None:
         observed = _checked_observed(observed)
-    draws = _draws(measure, redraw, rng, resamples, workers, reporter(progress), told=labelled is not None)
+    draws = _draws(measure, redraw, rng, resamples, workers, reporter(progress), measured=labelled is not None)
     known = _defined(draws)
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return NoiseFloor(
@@ -149,16 +146,15 @@ def noise_floor(
     )
 
 
-def _accept(
+def _redraw(
     y_prob: ArrayLike | Tally, y_true: ArrayLike | None, weight_type: WeightType, rows: RowOptions
 ) -> tuple[Redraw, Tally | None]:
-    if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
-        raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
+    checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if not isinstance(y_prob, Tally):
         return redraw_of_rows(y_true, y_prob, rows, weight_type)
     if y_true is not None or rows:
         name = "y_true" if y_true is not None else next(iter(rows))
-        raise InputError(name, "must be left out when `y_prob` is a Tally: it holds labels and scores")
+        raise InputError(name, "must be left out when `y_prob` is a Tally, which holds labels and scores")
     return redraw_of_tally(y_prob, weight_type)
 
 
@@ -170,7 +166,8 @@ def _checked_observed(observed: Any) -> float:
     return float(observed)
 
 
-def checked_number(measure: TallyMeasure, tally: Tally) -> float:
+def measure_value(measure: TallyMeasure, tally: Tally) -> float:
+    """The measure of a tally, which must be one number."""
     value = measure(tally)
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError("measure", "must return one number", f"it returned {type(value).__name__}")
@@ -185,43 +182,34 @@ def _draws(
     workers: int,
     report: Callable[[int, int], None],
     *,
-    told: bool,
+    measured: bool,
 ) -> Floats:
-    """The measure at `resamples` redrawn sets of labels, in batches with a stream of random numbers each."""
-    sizes = [min(_BATCH, resamples - at) for at in range(0, resamples, _BATCH)]
-
-    def batch(stream: np.random.Generator, size: int) -> list[float]:
-        return [checked_number(measure, redraw(stream)) for _ in range(size)]
-
-    values: list[float] = []
+    """The measure for `resamples` sets of labels."""
     with warnings.catch_warnings():
-        # Redrawn labels that are all equal are no news to the user; what is said of the scores is said once.
+        # Equal simulated labels are no concern of the user; warnings about the scores are given once.
         warnings.simplefilter("ignore", OneClassWarning)
-        if not told:
+        if not measured:
             measure(redraw(np.random.default_rng(0)))
         warnings.simplefilter("ignore", TruenessWarning)
-        with ThreadPoolExecutor(workers) as pool:
-            run = pool.map if workers > 1 else map
-            for found in run(batch, rng.spawn(len(sizes)), sizes):
-                values += found
-                report(len(values), resamples)
-    return np.array(values)
+        return np.array(
+            parallel_draws(lambda stream: measure_value(measure, redraw(stream)), resamples, rng, workers, report)
+        )
 
 
 def _defined(draws: Floats) -> Floats:
     known = draws[~np.isnan(draws)]
     if known.size < draws.size:
         if not known.size:
-            raise InputError("measure", "is nan for every set of redrawn labels, so it has no noise floor")
+            raise InputError("measure", "must be defined for some set of simulated labels", "it is nan for every set")
         warn(
-            f"The measure is undefined for {draws.size - known.size:,} of {draws.size:,} sets of redrawn labels.",
+            f"The measure is undefined for {draws.size - known.size:,} of {draws.size:,} sets of simulated labels.",
             NoEstimateWarning,
         )
     return known
 
 
 def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
-    # Values that are equal but for rounding count as equal: a tie speaks for calibration.
+    # Values that are equal up to rounding count as equal, in favour of calibration.
     slack = 1e-12 * max(1.0, abs(observed))
     undefined = np.isnan(draws)
     greater = (1 + int((undefined | (draws >= observed - slack)).sum())) / (draws.size + 1)
@@ -232,7 +220,7 @@ def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
 def measure_name(measure: Any) -> str:
     """``tce(bins=5)`` for a partial function, the name of any other."""
     if isinstance(measure, partial):
-        told = [repr(a) for a in measure.args] + [f"{k}={v!r}" for k, v in measure.keywords.items()]
-        return f"{measure_name(measure.func)}({', '.join(told)})"
+        options = [repr(a) for a in measure.args] + [f"{k}={v!r}" for k, v in measure.keywords.items()]
+        return f"{measure_name(measure.func)}({', '.join(options)})"
     name = getattr(measure, "__name__", type(measure).__name__)
     return "measure" if name == "<lambda>" else str(name)

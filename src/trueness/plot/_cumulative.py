@@ -107,7 +107,7 @@ class CumulativeDisplay:
         CumulativeDisplay
         """
         from trueness._input.arguments import checked_fraction
-        from trueness.infer._walk import walk_of_cells
+        from trueness.infer._cumulative import walk_of_cells
 
         checked = checked_fraction(level, "level")
         found = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)

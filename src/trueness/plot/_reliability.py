@@ -331,7 +331,7 @@ def from_band(
         if few.n > _MANY:  # the exact law of many rows takes time, and fewer pools do as well
             few = Tally("binary", (pooled_cells(few.parts[0], _BAND_POOLS, rule),))
         return reliability_bands(few, bins=rule, band=band, level=level)
-    from trueness.infer._curve_band import consistency_of_curve
+    from trueness.infer._bands import consistency_of_curve
 
     return consistency_of_curve(
         few.parts[0], method, bandwidth=width, level=level, resamples=max(99, resamples), seed=seed

@@ -1,7 +1,7 @@
-r"""The debiased squared error of rows in bins: its estimate, how much each row moves it, and its resamples.
+r"""The debiased squared error from residuals in bins: its estimate, the influence of each row, and its resamples.
 
-A row has the residual :math:`u = y - p`. Pairs of rows of one bin are multiplied; a row is never paired with itself,
-nor with another row of its cluster, because such a pair would measure how alike they are and not how wrong the scores.
+A row has the residual :math:`u = y - p`. The error is a mean over products of pairs of rows that share a bin. A row is
+never paired with itself, nor with another row of its cluster: such a pair would measure their dependence.
 
 References: Hoeffding, "A class of statistics with asymptotically normal distribution", Annals of Mathematical
 Statistics, 1948; Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error",
@@ -15,29 +15,29 @@ from trueness._numerics.pairs import influence
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["PairedResiduals", "pair_variance"]
+__all__ = ["BinnedResiduals", "pair_variance"]
 
 
-class PairedResiduals:
-    r"""Residuals in bins, in entries that are not paired with themselves: rows, or the rows of a cluster in a bin.
+class BinnedResiduals:
+    r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.
 
     Parameters
     ----------
     u : array of shape (n,)
         Residuals.
     bin_of : int array of shape (n,)
-        The bin of each row, numbered from 0; none is empty.
+        The bin of each row, numbered from 0 without gaps.
     cluster : int array of shape (n,), optional
         The cluster of each row, numbered from 0.
     weight : array of shape (n,), optional
-        How much each row matters, where there are clusters; what is called rows below is then weight.
+        Importance weights, for residuals with clusters; "rows" below then means weight.
     """
 
     def __init__(self, u: Floats, bin_of: Ints, cluster: Ints | None = None, weight: Floats | None = None) -> None:
         self.u, self.bin_of, self.weight = u, bin_of, weight
         self.clustered = cluster is not None
         if cluster is None:
-            # Numbers of 16 bits are sorted by counting, in one pass.
+            # NumPy sorts 16-bit integers by counting, in one pass.
             small = bin_of.astype(np.uint16) if u.size and bin_of.max() < 1 << 16 else bin_of
             self.unit: Ints = np.argsort(small, kind="stable")
             """The row, or cluster, of each entry; entries are in the order of their bins."""
@@ -50,34 +50,45 @@ class PairedResiduals:
             units = int(cluster.max()) + 1
             pair, entry = np.unique(bin_of * units + cluster, return_inverse=True)
             self.entry: Ints = entry.reshape(-1)
-            """The entry of each row, where there are clusters."""
+            """The entry of each row, if there are clusters."""
             bins, self.unit = np.divmod(pair, units)
             self.n = np.bincount(self.entry, weight).astype(np.float64)
             self.s = np.bincount(self.entry, u if weight is None else weight * u).astype(np.float64)
         self.first: Ints = np.flatnonzero(np.diff(bins, prepend=-1))
-        """The entries at which the bins begin."""
+        """The first entry of each bin."""
+        self.start: Ints = np.append(self.first, self.s.size)
 
     @property
     def estimate(self) -> float:
-        r"""The debiased squared error T, over the bins with N rows of at least two entries e.
+        r"""The debiased squared error T, over bins with N rows in at least two entries e.
 
         .. math:: T = \frac1n \sum_b N \frac{S^2 - \sum_e S_e^2}{N^2 - \sum_e N_e^2} .
         """
-        return self._of(self.n, self.s)
+        return self._statistic(self.n, self.s)
 
-    def redrawn(self, count: Ints) -> float:
-        """T when each row, or cluster, was drawn so many times; its copies are not paired with each other."""
+    def resampled(self, count: Ints) -> float:
+        """T of a resample with `count` copies of each row, or cluster; copies are not paired with each other."""
         drawn = count[self.unit]
-        return self._of(drawn * self.n if self.clustered else drawn.astype(np.float64), drawn * self.s)
+        return self._statistic(drawn * self.n if self.clustered else drawn.astype(np.float64), drawn * self.s)
 
     @property
     def coefficient(self) -> Floats:
-        r"""What :math:`S^2 - \sum_e S_e^2` of each bin is multiplied by in T: 0 if it has one entry."""
+        r"""The factor of :math:`S^2 - \sum_e S_e^2` of each bin in T; 0 for a bin with one entry."""
         size, own = (np.add.reduceat(part, self.first) for part in (self.n, self.n * self.n))
         pairs = size * size - own
         return np.asarray(np.divide(size, pairs, out=np.zeros(size.size), where=pairs > 0) / size.sum())
 
-    def _of(self, n: Floats, s: Floats) -> float:
+    @property
+    def row_weight(self) -> Floats:
+        """The weight of each row; 1 without weights."""
+        return np.ones(self.u.size) if self.weight is None else self.weight
+
+    @property
+    def coefficient_of_entries(self) -> Floats:
+        """The coefficient of the bin of each entry."""
+        return np.repeat(self.coefficient, np.diff(self.start))
+
+    def _statistic(self, n: Floats, s: Floats) -> float:
         size, excess, squares, own = (np.add.reduceat(part, self.first) for part in (n, s, s * s, n * n))
         pairs = size * size - own
         paired = pairs > 0
@@ -85,15 +96,15 @@ class PairedResiduals:
         return float(size[paired] @ means / size.sum())
 
     def influence(self) -> Floats:
-        r"""How much each row moves T: values whose spread gives that of T.
+        r"""The influence of each row on T: values whose spread gives that of T.
 
         Returns
         -------
         array of shape (n,)
             :math:`\psi_i = 2 u_i \bar u_{-g} - \theta_{-g}`, the mean and the mean over pairs of the rows of the bin
-            that are not of the cluster of row i. Where only one other cluster is in the bin it has no pair, and the
-            mean over pairs is that of the whole bin; where there is none, 0. If every row is a cluster of its own,
-            their mean is T.
+            outside the cluster of row i. If only one other cluster is in the bin, it has no pair, and the mean over
+            pairs is that of the whole bin; if there is none, the influence is 0. If every row is its own cluster, the
+            influences average to T.
         """
         if not self.clustered:
             return influence(self.u[:, np.newaxis], self.bin_of)
@@ -110,49 +121,51 @@ class PairedResiduals:
         return np.where(rest_n > 0, values, 0.0)
 
     def deviations(self) -> sparse.csr_array:
-        r"""The sums of u − ū of entries, times √c of their bin, of shape (bins, units), c the coefficients of T.
+        r"""Sums of u − ū of the entries times √c, of shape (bins, units), c the coefficients of T.
 
-        The mean of a bin lies too near its own rows: of entry e with :math:`N_e` of N rows, the sum has
-        :math:`1 - N_e/N` of the variance of that around the true mean, and is divided by the root of this.
+        The mean of a bin is pulled towards its own rows: the sum of entry e, with :math:`N_e` of N rows, has only
+        :math:`1 - N_e/N` of its variance around the true mean, and is divided by the root of this factor.
         """
-        entries = np.diff(np.append(self.first, self.s.size))
+        entries = np.diff(self.start)
         size, excess = (np.repeat(np.add.reduceat(part, self.first), entries) for part in (self.n, self.s))
         rest = 1 - self.n / size
         spread = (self.s - self.n * excess / size) / np.sqrt(np.where(rest > 0, rest, 1.0))
-        values = np.sqrt(np.repeat(self.coefficient, entries)) * spread
+        values = np.sqrt(self.coefficient_of_entries) * spread
         shape = self.first.size, int(self.unit.max()) + 1
-        return sparse.csr_array((values, self.unit, np.append(self.first, self.s.size)), shape=shape)
+        return sparse.csr_array((values, self.unit, self.start), shape=shape)
 
     def check(self) -> None:
         """Raise if there is no pair at all; warn if most rows have none."""
-        entries = np.diff(np.append(self.first, self.n.size))
+        entries = np.diff(self.start)
         alone: Bools = np.repeat(entries == 1, entries)
         of_entry = self.n if self.weight is None else np.bincount(self.entry)
         rows, total = int(of_entry[alone].sum()), int(of_entry.sum())
         of_what = "rows of two clusters" if self.clustered else "two rows"
         if rows == total:
-            raise InputError(f"No bin holds {of_what}, so that nothing is known of the error. Use fewer `bins`.")
+            raise InputError(
+                "", f"No bin holds {of_what}, so the error cannot be estimated", remedy="Use fewer `bins`."
+            )
         if 2 * rows > total:
             warn(
                 f"{rows:,} of {total:,} rows are in bins without {of_what} and add nothing to the estimate, "
-                "which is then too low. Use fewer `bins`.",
+                "which is therefore too low. Use fewer `bins`.",
                 FewRowsWarning,
             )
 
 
-def pair_variance(first: PairedResiduals, second: PairedResiduals) -> float:
-    r"""The variance that the difference of two T would have if both models were right on average in every bin.
+def pair_variance(first: BinnedResiduals, second: BinnedResiduals) -> float:
+    r"""The variance of the difference of two T if both models were right on average in every bin.
 
-    Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`; so the difference is
-    :math:`\sum_{g \ne h} K_{gh}` with uncorrelated terms of mean zero, and has the variance
-    :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, here from products of bins:
+    Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`. Their difference
+    :math:`\sum_{g \ne h} K_{gh}` has uncorrelated terms of mean zero and the variance
+    :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, computed from products of bins:
     :math:`\|K\|^2 = \|X X^\top\|^2 - 2 \|X Z^\top\|^2 + \|Z Z^\top\|^2`, less the diagonal.
     """
     x, z = first.deviations(), second.deviations()
-    whole = _norm(x @ x.T) - 2 * _norm(x @ z.T) + _norm(z @ z.T)
+    whole = _squared_norm(x @ x.T) - 2 * _squared_norm(x @ z.T) + _squared_norm(z @ z.T)
     own = np.bincount(x.indices, x.data**2, x.shape[1]) - np.bincount(z.indices, z.data**2, x.shape[1])
     return max(0.0, 2 * (whole - float(own @ own)))
 
 
-def _norm(products: sparse.csr_array) -> float:
+def _squared_norm(products: sparse.csr_array) -> float:
     return float(products.data @ products.data)

@@ -1,0 +1,278 @@
+"""Tests of calibration: one function, a table of methods."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import Seed, checked_whole, checked_word, generator
+from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.rules import BinsLike, BlockIsotonic, Isotonic, as_rule
+from trueness._tally.tally import Tally
+from trueness.errors import InputError
+from trueness.infer._analytic import analytic
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._clustered_tests import CLUSTERED_TESTS
+from trueness.infer._cumulative import ks, kuiper
+from trueness.infer._exact import exact
+from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
+from trueness.infer._spiegelhalter_cox import cox, spiegelhalter
+from trueness.infer._t_cal import adaptive_t_cal, t_cal
+from trueness.infer._test_method import Options, Test, significance
+from trueness.results import Significance
+from trueness.typing import ArrayLike, RowOptions
+
+__all__ = ["TestMethod", "calibration_test"]
+
+TestMethod: TypeAlias = Literal[
+    "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow"
+]
+
+_RESAMPLES = 999
+
+
+class _Method(NamedTuple):
+    test: Test
+    uses: tuple[str, ...]
+    """The options it uses; `seed` goes with `resamples`."""
+    draws: bool = False
+    """Whether labels are redrawn even without `resamples`."""
+
+
+_METHODS: Mapping[str, _Method] = {
+    "exact": _Method(exact, ("bins", "resamples"), draws=True),
+    "analytic": _Method(analytic, ("bins",)),
+    "t-cal": _Method(t_cal, ("bins", "resamples"), draws=True),
+    "adaptive-t-cal": _Method(adaptive_t_cal, ("resamples",), draws=True),
+    "ks": _Method(ks, ("resamples",)),
+    "kuiper": _Method(kuiper, ("resamples",)),
+    "spiegelhalter": _Method(spiegelhalter, ("resamples",)),
+    "cox": _Method(cox, ("resamples",)),
+    "hosmer-lemeshow": _Method(hosmer_lemeshow, ("bins", "resamples", "fitted")),
+}
+
+
+@partial(takes_rows, kind="confidence")
+def calibration_test(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    method: TestMethod = "exact",
+    bins: BinsLike | None = None,
+    cluster: ArrayLike | None = None,
+    resamples: int | None = None,
+    seed: Seed = None,
+    fitted: bool = False,
+    **rows: Unpack[RowOptions],
+) -> Significance:
+    r"""Test whether scores are calibrated: whether each event had its predicted probability.
+
+    A small p-value is evidence against calibration. A large one is no evidence for it: there may be too few rows, or
+    the test may have no power against the error there is.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. The labels must not have been
+        used to fit the scores (except with `fitted`).
+    method : str, default 'exact'
+        'exact'
+            Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
+            redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
+            4,096 distinct scores, nearly equal scores of a bin are drawn together, as one binomial number; this
+            changes the level by less than 0.001.
+        'analytic'
+            The same :math:`T` as :math:`z = n \sqrt{w}\, T / \sigma_0`, cells of volume :math:`w`, upper tail of the
+            normal distribution (Sun et al. 2025). Equal width only; default max(2, round(n^0.4)) bins.
+        't-cal'
+            :math:`\frac1n \sum_b [(\sum u)^2 - \sum u^2] / n_b`, u = y − p, compared with redrawn labels (Lee et al.
+            2023). Default bins: max(2, round(n^0.4)) of equal width.
+        'adaptive-t-cal'
+            't-cal' with 2, 4, …, :math:`2^B` bins, :math:`B = \lceil 2 \log_2 (n / \sqrt{\log n}) \rceil`; the smallest
+            p-value times B, at most 1. The statistic is that of the resolution with the smallest p-value.
+        'ks', 'kuiper'
+            With :math:`C(s) = \frac1n \sum_{p_i \le s} (y_i - p_i)` over the distinct scores, and 0 before the first:
+            the largest :math:`|C|`; the range of :math:`C`. Divided by
+            :math:`\sigma = \frac1n \sqrt{\sum p (1 - p)}`, they are compared with Brownian motion on [0, 1].
+        'spiegelhalter'
+            :math:`z = \sum (y - p)(1 - 2p) / \sqrt{\sum (1 - 2p)^2 p (1 - p)}`, two-sided: whether the Brier score is
+            what the scores predict. Scores of 1/2 have no influence.
+        'cox'
+            Score test of slope 1 and intercept 0 in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, with
+            the information at (1, 0): chi-squared, 2 degrees of freedom (1 if there is one distinct score).
+        'hosmer-lemeshow'
+            :math:`\sum_b (O_b - E_b)^2 / (n_b \bar p_b (1 - \bar p_b))` over :math:`g` non-empty groups:
+            chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
+    bins : int, sequence of edges or bin rule, optional
+        For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are refused.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
+        and different clusters are independent. For 'exact', 'ks', 'kuiper' and 'spiegelhalter', from labels and
+        scores; whole-number weights only. See Notes.
+    resamples : int, optional
+        Number of sets of labels redrawn from the scores. The default is 999 for 'exact', 't-cal' and all methods with
+        `cluster`, and at least 100 B − 1 for 'adaptive-t-cal', so that 0.01 can be reached. For 'ks', 'kuiper',
+        'spiegelhalter', 'cox' and 'hosmer-lemeshow' a number replaces the limiting distribution by redrawn labels,
+        which keep the level at any n.
+    seed : int or numpy.random.Generator, optional
+        For redrawn labels and random signs.
+    fitted : bool, default False
+        For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
+        :math:`g - 2` degrees of freedom.
+    **rows
+        As for :func:`trueness.ece`, but for a matrix `kind` is 'confidence'; the other kinds are refused, since they
+        pose several questions that share rows.
+
+    Returns
+    -------
+    Significance
+        `statistic`, `pvalue`, `method`, `n` and, in words, `assumptions`: those of the p-value, and the defaults used.
+        An option that the method does not use is an error.
+
+    Notes
+    -----
+    **Redrawn labels.** :math:`Y^*_i` is 1 with probability :math:`p_i`, and the p-value is
+    :math:`(1 + \#\{T^* \ge T\}) / (R + 1)` with :math:`R` redraws: never 0, and
+    :math:`P(\text{pvalue} \le \alpha) \le \alpha` for calibrated scores at any n, with equality, except for ties, if
+    :math:`\alpha (R + 1)` is whole. For 'adaptive-t-cal' all resolutions share the redrawn labels; the correction for
+    their number makes it conservative.
+
+    **Limiting distributions** need enough rows that influence the statistic. Share of calibrated data sets of 200 rows
+    rejected at 0.05 and at 0.01 without `resamples`, for uniform scores, rare events (Beta(0.3, 60)) and scores near 1
+    (Beta(12, 0.25)); the standard error of a share is at most 0.0015:
+
+    =================  =====  =====  =====  =====  =====  =====
+    method             uniform       rare          near 1
+    -----------------  ------------  ------------  ------------
+    level              .05    .01    .05    .01    .05    .01
+    =================  =====  =====  =====  =====  =====  =====
+    'analytic'         .073   .031   .000   .000   .006   .002
+    'ks'               .044   .008   .049   .019   .035   .011
+    'kuiper'           .040   .008   .048   .018   .033   .010
+    'spiegelhalter'    .049   .010   .053   .019   .046   .011
+    'cox'              .047   .011   .073   .037   .052   .019
+    'hosmer-lemeshow'  .050   .013   .093   .072   .080   .055
+    =================  =====  =====  =====  =====  =====  =====
+
+    'hosmer-lemeshow' and 'cox' reject too often if few events are expected, up to seven times the level; 'analytic'
+    rejects three times too often for uniform scores, at any n, and never for rare events, because its null deviation
+    assumes that scores fill [0, 1]; 'ks' and 'kuiper' are conservative. `resamples` corrects all but 'analytic'.
+
+    **Clusters.** Dependent rows make every plain test reject too often. With `cluster` the same statistic (for
+    'exact', :math:`T` without pairs of rows of one cluster, as for :func:`trueness.ece_interval`) is compared with its
+    values for random signs of the residuals y − p of each cluster, and for redrawn labels, which matter if few events
+    are expected; the larger p-value is reported. No method is then exact: they need many clusters, none of which
+    dominates. Share of calibrated data sets rejected at 0.05, 100 clusters of 1 to 10 rows with correlated labels and
+    scores, uniform scores and rare events (Beta(0.3, 20)), with `cluster` and, labels redrawn, without:
+
+    ===============  ======  =====  ======  =====
+    method           uniform        rare
+    ---------------  -------------  -------------
+    cluster          given   not    given   not
+    ===============  ======  =====  ======  =====
+    'exact'          .042    .104   .037    .096
+    'ks'             .050    .212   .033    .113
+    'kuiper'         .041    .204   .026    .108
+    'spiegelhalter'  .058    .109   .050    .110
+    ===============  ======  =====  ======  =====
+
+    The standard error of a share is about 0.007 with `cluster` and 0.012 without. With fewer clusters, or one that
+    contains half of the rows, the level is kept for scores around 1/2 but not always for rare events, where at 0.1 up
+    to 0.22 of calibrated data sets are rejected (``benchmarks/clusters.py``). Below 20 effective clusters,
+    :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`trueness.FewClustersWarning`.
+
+    **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If
+    all scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give:
+    0, or 1/(R + 1). Among other scores the formulas apply: 'cox' takes its limit, which is infinite (p-value 0), as is
+    'hosmer-lemeshow' if a whole group is contradicted; the others add the difference of 1.
+
+    **Weights** that are whole numbers count rows. With other weights 'ks', 'kuiper', 'spiegelhalter', 'cox' and
+    'hosmer-lemeshow' use the null variance :math:`\sum w^2 p (1 - p)`; methods that redraw labels, and 'analytic',
+    refuse them.
+
+    **Swapping the classes** does not change 'kuiper', 'spiegelhalter' and 'cox'. It changes 'ks', whose path then
+    starts at the other end, and binned methods if a score lies on an edge or a tie on a cut.
+
+    References
+    ----------
+    D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958).
+    D. W. Hosmer, S. Lemeshow, Goodness of fit tests for the multiple logistic regression model, Communications in
+    Statistics 9 (1980).
+    D. J. Spiegelhalter, Probabilistic prediction in patient management and clinical trials, Statistics in Medicine 5
+    (1986).
+    I. Arrieta-Ibarra, P. Gujral, J. Tannen, M. Tygert, C. Xu, Metrics of calibration for probabilistic predictions,
+    Journal of Machine Learning Research 23 (2022).
+    D. Lee, X. Huang, H. Hassani, E. Dobriban, T-Cal: an optimal test for the calibration of predictive models, Journal
+    of Machine Learning Research 24 (2023).
+    Y. Sun, P. Chaudhari, I. Barnett, E. Dobriban, A confidence interval for the l2 expected calibration error, 2025.
+
+    Examples
+    --------
+    Forty events among a hundred rows of score 0.5: :math:`|C| = 0.1`, two null standard deviations.
+
+    >>> from trueness.infer import calibration_test
+    >>> test = calibration_test([1] * 40 + [0] * 60, [0.5] * 100, method="ks")
+    >>> round(test.statistic, 6), round(test.pvalue, 4)
+    (0.1, 0.091)
+
+    A model that predicts 0.95 and is wrong one time in four:
+
+    >>> calibration_test([1, 1, 1, 0] * 25, [0.95] * 100, seed=0).pvalue
+    0.001
+    """
+    options = _options(method, bins, resamples, seed, fitted, clustered=cluster is not None)
+    if cluster is not None:
+        grouped = clustered_rows(y_true, y_prob, cluster, rows)
+        outcome = CLUSTERED_TESTS[method](grouped, options, options.resamples or _RESAMPLES)
+        return significance(grouped.cells, method, outcome)
+    tally = as_tally(y_true, y_prob, rows, rule=options.rule, kind="confidence")
+    cells = _only_part(tally)
+    options = options._replace(classes=None if tally.classes is None else len(tally.classes))
+    return significance(cells, method, _METHODS[method].test(cells, options))
+
+
+def _options(
+    method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, *, clustered: bool
+) -> Options:
+    checked_word(method, "method", tuple(_METHODS))
+    if not isinstance(fitted, bool | np.bool_):
+        raise InputError("fitted", "must be True or False", f"got {fitted!r}")
+    if clustered and method not in CLUSTERED_TESTS:
+        *most, last = map(repr, CLUSTERED_TESTS)
+        takers = f"{', '.join(most)} or {last}"
+        raise InputError("cluster", f"is taken by {takers}", f"`method={method!r}` needs independent rows")
+    passed = {"bins": bins is not None, "resamples": resamples is not None, "fitted": bool(fitted)}
+    for option in (name for name, is_passed in passed.items() if is_passed):
+        if option not in _METHODS[method].uses:
+            users = [name for name, other in _METHODS.items() if option in other.uses]
+            remedy = f"Leave it out; it is used by {', '.join(users)}."
+            raise InputError(option, f"is not used by `method={method!r}`", remedy=remedy)
+    if fitted and resamples is not None:
+        demand = "redraws labels as if they had not been used to fit"
+        raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
+    count = None if resamples is None else checked_whole(resamples, "resamples")
+    if seed is not None and count is None and not (clustered or _METHODS[method].draws):
+        _refuse_seed(method)
+    rule = None if bins is None else as_rule(bins)
+    if isinstance(rule, Isotonic | BlockIsotonic):
+        raise InputError("bins", "must not look at the labels", f"{rule!r} does")
+    return Options(rule, count, generator(seed), bool(fitted), None)
+
+
+def _refuse_seed(method: str) -> None:
+    if "resamples" in _METHODS[method].uses:
+        demand = f"is used by `method={method!r}` only if labels are redrawn"
+        raise InputError("seed", demand, remedy="Give `resamples` too, or leave it out.")
+    raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
+
+
+def _only_part(tally: Tally) -> Cells:
+    if len(tally.parts) == 1:
+        return tally.parts[0]
+    raise InputError(
+        "",
+        f"A test poses one question; kind={tally.kind!r} poses {len(tally.parts)}, one per class",
+        remedy="Use `kind='confidence'`, or test class c alone with `y_true == c` and column c of `y_prob`.",
+    )

@@ -1,0 +1,96 @@
+"""The common form of all tests of calibration: from cells and options to an outcome."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule
+from trueness.errors import InputError
+from trueness.results import Significance
+from trueness.typing import Floats, Ints
+
+__all__ = [
+    "Options",
+    "Outcome",
+    "Test",
+    "bin_starts",
+    "observed_events",
+    "require_counts",
+    "significance",
+    "squared_weights",
+]
+
+
+class Options(NamedTuple):
+    """The checked options of a test; None where the default applies."""
+
+    rule: BinRule | None
+    resamples: int | None
+    rng: np.random.Generator
+    fitted: bool
+    classes: int | None
+    """Columns of the matrix of scores whose largest entry is tested; None for a vector."""
+
+
+class Outcome(NamedTuple):
+    """The outcome of a test."""
+
+    statistic: float
+    pvalue: float
+    assumptions: str
+    smallest: float = 0.0
+    """The smallest p-value that the method can give."""
+
+
+Test: TypeAlias = Callable[[Cells, Options], Outcome]
+
+
+def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
+    """The public record of an outcome."""
+    n = int(cells.weight.sum() if cells.exact else cells.count.sum())
+    return Significance(outcome.statistic, _pvalue(cells, outcome), method, n, outcome.assumptions)
+
+
+def _pvalue(cells: Cells, outcome: Outcome) -> float:
+    """The p-value of the method, except where all scores are 0 or 1 and calibration leaves nothing to chance."""
+    p = cells.score
+    if ((p > 0) & (p < 1)).any():
+        return outcome.pvalue
+    return 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
+
+
+def observed_events(cells: Cells) -> Floats:
+    """The observed events, as a batch of one row."""
+    return cells.events.astype(np.float64)[np.newaxis, :]
+
+
+def squared_weights(cells: Cells) -> Floats:
+    """Σw² of each cell, the factor of p(1 − p) in the null variance of Σwy.
+
+    A whole-number weight of 2 counts the row twice, and 1² + 1² is the weight itself.
+    """
+    if cells.exact or cells.squares is None:
+        return cells.weight.astype(np.float64)
+    return cells.squares
+
+
+def require_counts(cells: Cells, what: str) -> Cells:
+    """The cells, if their weights count rows; otherwise an error."""
+    if not cells.exact:
+        raise InputError(
+            "sample_weight",
+            f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",
+            remedy=(
+                "Other weights are taken by `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' and "
+                "'hosmer-lemeshow' without `resamples`."
+            ),
+        )
+    return cells
+
+
+def bin_starts(cells: Cells, rule: BinRule) -> Ints:
+    """The first cell of each non-empty bin."""
+    start = rule.group(cells).start
+    return start[:-1][start[1:] > start[:-1]]
