@@ -96,7 +96,7 @@ def test_fractional_weights_are_importance_and_that_is_said(call, fails, grouped
     asked = ["x.npz", "--prob", "p", "--prob", "q", "--weight", "w", "--format", "json"]
     for verb, key in (("compare", "comparisons"), ("gate", "findings")):
         result = call(verb, *asked, *(["--max-ece", "0.9"] if verb == "gate" else []))
-        assert "note: Weights are not whole numbers: they are taken to say how much a row matters" in result.stderr
+        assert "note: Weights are not whole numbers: they are taken as importance weights" in result.stderr
         assert len(json.loads(result.stdout)[key]) == (1 if verb == "compare" else 2)
     expected = tn.compare(
         grouped["y"], {"p": grouped["p"], "q": grouped["q"]}, sample_weight=w, weight_type="importance"
@@ -104,4 +104,4 @@ def test_fractional_weights_are_importance_and_that_is_said(call, fails, grouped
     found = json.loads(call("compare", *asked).stdout)["comparisons"][0]["pairs"][0]
     assert found["low"] == expected["p", "q"].low
     message = fails("compare", *asked, "--measure", "ece")
-    assert message.endswith("`--method influence`, of squared-ece, brier and log-loss, takes others.")
+    assert message.endswith("`--method influence` (of squared-ece, brier and log-loss) takes others.")

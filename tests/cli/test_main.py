@@ -230,7 +230,7 @@ def test_an_error_that_nobody_foresaw_is_a_paragraph_too(call, fails, monkeypatc
     def broken(*_, **__):
         raise RuntimeError("one line\nand another")
 
-    monkeypatch.setattr("trueness.cli._bins.bin_rule", broken)
+    monkeypatch.setattr("trueness.cli._measure.bin_rule", broken)
     assert fails("measure", "--demo") == (
         "A mistake in trueness, not in your data: RuntimeError: one line. `--debug` shows where."
     )
@@ -241,7 +241,7 @@ def test_rows_that_do_not_fit_into_memory_are_a_paragraph(fails, monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("trueness.cli._bins.bin_rule", full)
+    monkeypatch.setattr("trueness.cli._measure.bin_rule", full)
     assert fails("measure", "--demo").startswith("The rows do not fit into memory.")
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.cli._bins import bin_rule
+from trueness.cli._options import bin_rule
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_the_picture_repeats_itself(call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--display", "tested"], "`--display` tested cannot be drawn in letters"),
+        (["--display", "tested"], "`--display` tested cannot be drawn as text"),
         (["-o", "p.gif"], "`--output` must end in .png, .svg, .pdf or .txt"),
         (["-o", "p"], "`--output` must end in .png"),
         (["--display", "bins", "-o", "p.png"], "draws one model; `--prob` names 2."),
@@ -106,4 +106,4 @@ def test_displays_of_one_model_take_the_first_of_the_demo(call):
 
 def test_there_is_room_for_one_column_of_groups(call):
     result = call("plot", "--demo", "--display", "interval", "--by", "a", "--by", "b", "-o", "p.png")
-    assert "A picture has room for one --by." in result.stderr
+    assert "A picture takes one --by." in result.stderr

@@ -10,7 +10,7 @@ import pytest
 from tables_on_disk import write_columns
 
 import trueness as tn
-from trueness.cli import _reading, _stream
+from trueness.cli import _rows, _stream
 from trueness.sources import _compression, _parquet
 
 
@@ -127,7 +127,7 @@ def test_a_gate_of_too_many_distinct_scores_uses_the_analytic_limits(call, monke
 @pytest.mark.parametrize("verb", [["measure"], ["gate", "--max-ece", "0.9"]])
 def test_large_files_are_read_by_stream_and_it_is_said(call, monkeypatch, grouped, tmp_path, verb):
     write_columns(tmp_path / "x.csv", grouped)
-    monkeypatch.setattr(_reading, "_LARGE", 1_000)
+    monkeypatch.setattr(_rows, "_LARGE", 1_000)
     given = [*verb, "x.csv", "--label", "y", "--prob", "p"]
     said = "note: x.csv is large and is read by stream; `--no-stream` reads it whole."
     assert said in call(*given).stderr

@@ -206,7 +206,7 @@ def test_a_partial_of_other_files_is_not_gone_on_from(call, fails, grouped, tmp_
     started = tn.Accumulator(about={"label": "y", "score": "p", "weight": None})
     started.update([0, 1], [0.5, 0.5], position={"inputs": [["w.csv", 3]], "file": 0, "rows": 2, "dropped": 0})
     started.save(tmp_path / "x.tally.partial")
-    assert "was made of other files" in fails("tally", "x.csv", "-o", "x.tally", "--resume")
+    assert "was made from other files" in fails("tally", "x.csv", "-o", "x.tally", "--resume")
     assert call("tally", "x.csv", "-o", "x.tally").exit_code == 0
     assert not (tmp_path / "x.tally.partial").exists()
     result = call("tally", "x.csv", "-o", "x.tally", "--resume")
@@ -547,7 +547,8 @@ def test_files_of_no_weight_add_nothing(call, fails, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bins", "words"), [("0,0.3,1", "2 between the edges 0, 0.3, 1"), ("7", "7 of equal width"), ("20", "20 of equal")]
+    ("bins", "words"),
+    [("0,0.3,1", "2 bins between the edges 0, 0.3, 1"), ("7", "7 bins of equal width"), ("20", "20 bins of")],
 )
 def test_bins_that_were_kept_are_those_that_are_measured(call, grouped, tmp_path, bins, words):
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})

@@ -1,4 +1,4 @@
-"""Which columns are the labels, the scores and the weights."""
+"""Which columns hold the labels, the scores and the weights."""
 
 import difflib
 import re
@@ -16,19 +16,24 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Model:
-    """One column of the output: a vector of scores, or a matrix in one array or in several columns."""
+    """The scores of one model: a vector, or a matrix in one array or in several columns."""
 
     name: str
     columns: tuple[str, ...]
     classes: tuple[str, ...] | None = None
-    """What the columns are called, or what the star stands for; None if one column was named."""
+    """Names of the columns, or what the star of a pattern matched; None if one column was named."""
     starred: bool = False
-    """Whether a pattern found the columns."""
+    """Whether the columns come from a pattern."""
+
+    @property
+    def words(self) -> str:
+        """What messages call it."""
+        return f"column {self.name!r}" if len(self.columns) == 1 else f"scores {self.name!r}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The columns to read, and what was guessed."""
+    """The columns to read, and which of them were guessed."""
 
     label: str
     models: tuple[Model, ...]
@@ -39,20 +44,25 @@ class Choice:
     cluster: str | None = None
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The column of labels."""
-        return (self.label,)
-
-    @property
     def groups(self) -> tuple[str, ...]:
-        """Every column that tells rows apart, once."""
+        """Columns of groups and clusters, each once."""
         return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster]))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Every column of numbers, once."""
+        """Columns of scores and weights, each once."""
         named = [column for model in self.models for column in model.columns]
         return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
+
+    def about(self, source: str) -> dict[str, object]:
+        """The data as JSON output describes them."""
+        return {
+            "source": source,
+            "label": self.label,
+            "weight": self.weight,
+            "cluster": self.cluster,
+            "by": list(self.by),
+        }
 
 
 def choose(
@@ -66,7 +76,7 @@ def choose(
     by: Sequence[str] = (),
     cluster: str | None = None,
 ) -> Choice:
-    """Find the columns that were named; guess labels and scores only where one name fits."""
+    """Find the named columns; guess labels and scores only if exactly one name fits."""
     guesses = []
     if label is None:
         label = _guess(names, LABELS, "labels", "--label", source)
@@ -88,7 +98,7 @@ def choose_scores(
     matrices: Sequence[str] = (),
     taken: Mapping[str, str] | None = None,
 ) -> tuple[tuple[Model, ...], tuple[str, ...]]:
-    """The models and what was guessed; no score column may be among those taken for something else."""
+    """The models and what was guessed; a score column must not be `taken` for something else."""
     taken = taken or {}
     guesses: tuple[str, ...] = ()
     if not probs and not matrices:
@@ -98,24 +108,24 @@ def choose_scores(
     for prob in probs:
         _demand(names, prob, "--prob", source)
         if prob in taken:
-            raise InputError(f"Column {prob!r} cannot be both scores and {taken[prob]}.")
+            raise InputError("", f"Column {prob!r} cannot be both scores and {taken[prob]}")
     free = [name for name in names if name not in taken]
     models = [Model(prob, (prob,)) for prob in probs] + [_matrix(free, text, source) for text in matrices]
     twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
     if twice:
-        raise InputError(f"Scores {min(twice)!r} were asked for twice.")
+        raise InputError("", f"Scores {min(twice)!r} were asked for twice")
     return tuple(models), guesses
 
 
 def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, source: str) -> str:
-    found = [name for name in names if name.lower() in usual]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise InputError(
-            f"{source} has several columns that may hold {what} ({_listed(found)}); `{option}` says which."
-        )
-    raise InputError(f"`{option}` must name the column of {what} in {source}; {_there_is(names)}")
+    fitting = [name for name in names if name.lower() in usual]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        several = f"{source} has several columns that may hold {what} ({_listed(fitting)})"
+        raise InputError("", several, f"`{option}` says which")
+    columns, hint = _overview(names)
+    raise InputError(option, f"must name the column of {what} in {source}", columns, remedy=hint)
 
 
 def _demand(names: Sequence[str], wanted: str, option: str, source: str) -> None:
@@ -123,32 +133,29 @@ def _demand(names: Sequence[str], wanted: str, option: str, source: str) -> None
         return
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), list(lower), n=3)
-    hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else _capital(_there_is(names))
     if any(re.search("[\udc80-\udcff]", name) for name in names):
         hint = "Some of its names are not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does."
-    raise InputError(f"`{option}`: {source} has no column {wanted!r}. {hint}")
+    elif close:
+        hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?"
+    else:
+        columns, more = _overview(names)
+        hint = f"I{columns[1:]}. {more}".strip()
+    raise InputError("", f"{source} has no column {wanted!r}", remedy=hint, context=f"`{option}`")
 
 
-def _capital(text: str) -> str:
-    """The first letter alone: names of columns stay as they are."""
-    return text[:1].upper() + text[1:]
-
-
-def _there_is(names: Sequence[str]) -> str:
+def _overview(names: Sequence[str]) -> tuple[str, str]:
+    """Which columns there are, and why they may be the wrong ones."""
     if len(names) == 1:
         other = next((s for s in (";", "\t", "|", ",") if s in names[0]), None)
-        hint = (
-            f" If {other!r} separates columns, say `--separator {'tab' if other == chr(9) else repr(other)}`."
-            if other
-            else ""
-        )
-        return f"its only column is {names[0]!r}.{hint}"
+        typed = "tab" if other == "\t" else repr(other)
+        hint = f"If {other!r} separates columns, say `--separator {typed}`." if other else ""
+        return f"its only column is {names[0]!r}", hint
     hint = ""
     if list(names) == [str(i) for i in range(len(names))]:
-        hint = " Columns of a matrix go by number, `--label 0 --prob 1`; the first line of a text must name its own."
+        hint = "Columns of a matrix go by number, `--label 0 --prob 1`; the first line of a text must name its own."
     elif all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
-        hint = " These look like numbers: the first line must name the columns."
-    return f"its columns are {_listed(names)}.{hint}"
+        hint = "These look like numbers: the first line must name the columns."
+    return f"its columns are {_listed(names)}", hint
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -162,21 +169,22 @@ def _matrix(names: Sequence[str], text: str, source: str) -> Model:
     for item in (part.strip() for part in text.split(",")):
         if "*" in item and item not in names:
             pattern = re.compile(re.escape(item).replace(r"\*", "(.*)"), re.DOTALL)
-            found = [(m[1], m[0]) for m in map(pattern.fullmatch, names) if m]
-            if not found:
-                raise InputError(f"`--prob-columns`: no column of {source} matches {item!r}; {_there_is(names)}")
-            if all(part.isdecimal() for part, _ in found):  # p2 before p10, whatever their order in the file
-                found.sort(key=lambda pair: int(pair[0]))
-            classes += [part for part, _ in found]
-            columns += [name for _, name in found]
+            matches = [(m[1], m[0]) for m in map(pattern.fullmatch, names) if m]
+            if not matches:
+                known, hint = _overview(names)
+                demand = f"no column of {source} matches {item!r}"
+                raise InputError("", demand, known, remedy=hint, context="`--prob-columns`")
+            if all(part.isdecimal() for part, _ in matches):  # p2 before p10, whatever their order in the file
+                matches.sort(key=lambda pair: int(pair[0]))
+            classes += [part for part, _ in matches]
+            columns += [name for _, name in matches]
         else:
             _demand(names, item, "--prob-columns", source)
             classes.append(item)
             columns.append(item)
     if len(set(columns)) < len(columns):
-        raise InputError(f"`--prob-columns` must name each column once; got {text!r}.")
+        raise InputError("--prob-columns", "must name each column once", f"got {text!r}")
     if len(columns) < 2:
-        raise InputError(
-            f"`--prob-columns` must give a column per class, at least 2; {text!r} gives one. `--prob` takes one."
-        )
+        demand, got = "must give one column per class, at least 2", f"{text!r} gives one"
+        raise InputError("--prob-columns", demand, got, remedy="`--prob` takes one.")
     return Model(text, tuple(columns), tuple(classes), "*" in text)

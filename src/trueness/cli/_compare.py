@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
+from trueness.cli._messages import errors_as_messages, note, warning
 from trueness.cli._options import (
+    bin_rule,
     bins_option,
     check_input,
     cluster_option,
@@ -30,25 +31,30 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 
 
 @click.command("compare", no_args_is_help=True)
-@data_options(several=True)
+@data_options()
 @cluster_option
 @click.option(
     "--measure",
     type=click.Choice([*_KNOWN, *_DRAWN]),
     default="squared-ece",
     show_default=True,
-    help="What is compared.",
+    help="The measure compared.",
 )
 @click.option(
     "--method",
     type=click.Choice(["influence", "bootstrap"]),
-    help="How sure: from how much each row moves the difference, or by drawing rows again.  "
+    help="How the uncertainty is computed: from the influence of each row, or by resampling rows.  "
     "[default: influence; for ece, ace, smooth-ece and tce bootstrap, the only one]",
 )
 @bins_option(None, "Bins of squared-ece, ece and ace", blind=True)
-@level_option(0.9, "Level of the intervals.")
+@level_option(0.9, "Confidence level of the intervals.")
 @click.option(
-    "--resamples", type=click.IntRange(min=1), metavar="N", default=999, show_default=True, help="Draws of bootstrap."
+    "--resamples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=999,
+    show_default=True,
+    help="Number of bootstrap samples.",
 )
 @seed_option()
 @output_options
@@ -56,44 +62,40 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
-    A difference below zero means that the first model errs less. With three models or more p-values are adjusted for
-    the number of pairs by Holm's method.
+    A negative difference means that the first model has the smaller error. With three or more models, p-values are
+    adjusted for the number of pairs by Holm's method.
 
     \b
       trueness compare --demo
       trueness compare predictions.csv --label churned --prob old --prob new --measure brier
       trueness compare answers.jsonl --label correct --prob a --prob b --cluster question
 
-    Exit code 0: compared, whatever came out. 2: the options or the data are wrong.
+    Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_input(context, files, demo)
     with errors_as_messages(debug):
         _compare(files, **options)
 
 
-def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, measure: str, **asked: Any) -> None:
-    from trueness.cli._bins import bin_rule
-    from trueness.cli._reading import Request, read_rows
-    from trueness.cli._rows import IMPORTANCE
+def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, measure: str, **options: Any) -> None:
+    from trueness.cli._rows import IMPORTANCE, Request, read_rows
 
     check_writable(output, *files)
     form = form_of(form, output)
-    bins = None if asked["bins"] is None else bin_rule(asked["bins"])
     settings = {
-        **_measure(measure, bins),
-        "method": asked["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
-        "level": asked["level"],
-        "resamples": asked["resamples"],
-        "seed": asked["seed"],
+        **_measure(measure, bin_rule(options["bins"])),
+        "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
+        "level": options["level"],
+        "resamples": options["resamples"],
+        "seed": options["seed"],
     }
-    rows = read_rows(Request.taken_from({"files": files, **asked}))
+    rows = read_rows(Request.pop_from(options, files=files))
     if len(rows.choice.models) < 2:
-        raise InputError(f"`--prob` must name two models or more to compare; got {rows.choice.models[0].name!r} alone.")
-    for line in rows.said_dropped:
-        warning(f"{line}")
+        demand, got = "must name two models or more to compare", f"got {rows.choice.models[0].name!r} alone"
+        raise InputError("--prob", demand, got)
     if rows.weight_type == "importance" and settings["method"] == "influence":
         settings["weight_type"] = rows.weight_type
-        note(f"{IMPORTANCE}")
+        note(IMPORTANCE)
     deliver(_sheet(rows, list(_comparisons(rows, settings))), form, output)
 
 
@@ -104,7 +106,7 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
     if name in _KNOWN:
         return {"measure": name.replace("-", "_")} | ({} if bins is None else {"bins": bins})
     if bins is not None and name not in ("ece", "ace"):
-        raise InputError(f"`--bins` is for squared-ece, ece and ace; {name} has none of that kind.")
+        raise InputError("--bins", "is for squared-ece, ece and ace", f"{name} has no such bins")
     function: Callable[..., float] = getattr(tn, name.replace("-", "_"))
     fixed = {} if bins is None else {"bins": bins}
 
@@ -118,38 +120,23 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
 def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Group", "Comparison"]]:
     import trueness as tn
     from trueness._progress import progress_bar
+    from trueness.cli._rows import same_classes
 
     compare: Any = tn.compare
     for group, part in rows.groups():
-        with (
-            part.about(*rows.choice.models, group=group),
-            collect_warnings() as warned,
-            progress_bar("Drawing rows") as report,
-        ):
-            given = {model.name: part.arguments(model) for model in rows.choice.models}
-            first = next(iter(given.values()))
-            if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):
-                raise InputError("All models must have their columns in the same order of classes.")
-            found = compare(
-                first.y_true,
-                {name: one.y_prob for name, one in given.items()},
-                cluster=part.cluster,
-                progress=report,
-                **settings,
-                **first.rows,
-            )
+        with part.about(*rows.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
+            scores, one = same_classes(part)
+            result = compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
         for message in warned:
             warning(f"{f'{group}: ' if str(group) else ''}{message}")
-        yield group, found
+        yield group, result
 
 
-def _sheet(rows: "Rows", found: Sequence[tuple["Group", "Comparison"]]) -> "Sheet":
-    from trueness.cli._groups import group_columns, group_entry
+def _sheet(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> "Sheet":
+    from trueness.cli._groups import group_columns
     from trueness.cli._sheet import Column, Sheet, stamped
 
-    first = found[0][1]
-    several = len(first.pairs) > 1
-    percent = f"{100 * first.level:g} %"
+    first = results[0][1]
     columns = [
         *group_columns(rows.choice.by),
         Column("first", "first", "name"),
@@ -157,39 +144,33 @@ def _sheet(rows: "Rows", found: Sequence[tuple["Group", "Comparison"]]) -> "Shee
         Column("first_estimate", "of first", "fraction"),
         Column("second_estimate", "of second", "fraction"),
         Column("difference", "difference", "fraction"),
-        Column("low", f"{percent} from", "fraction"),
+        Column("low", f"{100 * first.level:g} % from", "fraction"),
         Column("high", "to", "fraction"),
         Column("pvalue", "p", "pvalue"),
         Column("adjusted_pvalue", "adjusted p", "pvalue"),
     ]
     lines = [
         {
-            **group_entry(group),
+            **group.entry(),
             **pair.to_dict(),
             "first_estimate": one.estimates[pair.first],
             "second_estimate": one.estimates[pair.second],
         }
-        for group, one in found
+        for group, one in results
         for pair in one.pairs
     ]
     more = [Column(key, key, "fraction") for key in ("standard_error", "simultaneous_low", "simultaneous_high")]
+    several = len(first.pairs) > 1
     shown = [column for column in columns if several or column.key != "adjusted_pvalue"]
+    number = "" if rows.choice.by else f", {first.n:,} rows"
     bins = f", {first.bins}" if first.bins else ""
     notes = [
-        f"Data: {rows.source}, labels {rows.choice.label!r}, {sum(one.n for _, one in found[:1]):,} rows."
-        if not rows.choice.by
-        else f"Data: {rows.source}, labels {rows.choice.label!r}.",
+        f"Data: {rows.source}, labels {rows.choice.label!r}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
     ]
     data = stamped(
-        data={
-            "source": rows.source,
-            "label": rows.choice.label,
-            "weight": rows.choice.weight,
-            "cluster": rows.choice.cluster,
-            "by": list(rows.choice.by),
-        },
-        comparisons=[{**group_entry(group), **_entry(one)} for group, one in found],
+        data=rows.choice.about(rows.source),
+        comparisons=[{**group.entry(), **_entry(one)} for group, one in results],
     )
     return Sheet([*columns, *more], lines, data, notes, shown)
 

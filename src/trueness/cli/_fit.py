@@ -1,11 +1,12 @@
 """``trueness fit``."""
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
+from trueness.cli._messages import errors_as_messages, note, warning
 from trueness.cli._options import (
     check_input,
     data_options,
@@ -23,7 +24,7 @@ __all__ = ["command"]
 
 
 @click.command("fit", no_args_is_help=True)
-@data_options(several=True, by=False, rows=False)
+@data_options(by=False, rows=False)
 @missing_option
 @click.option(
     "--calibrator",
@@ -38,17 +39,17 @@ __all__ = ["command"]
     "parameters",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A parameter of the calibrator, such as n_bins=15; of the NAME after a colon, calibrator__n_bins=15. "
+    help="A parameter of the calibrator, such as n_bins=15; for the NAME after a colon, calibrator__n_bins=15. "
     "Repeatable.",
 )
 @seed_option("Seed of the calibrator, if it takes one, and of the demo data.")
 @plain_output_options
 @click.pass_context
 def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
-    """Learn a map from scores to better scores, and write it as JSON.
+    """Fit a map from scores to calibrated scores, and write it as JSON.
 
-    The rows must not be those that the model was trained on, nor those that it will be judged on. The map is numbers
-    with their meaning and holds no code. `trueness apply` uses it.
+    Use neither the rows that the model was trained on nor those that it will be evaluated on. The map holds numbers
+    with their meaning, and no code; it remembers its score columns. `trueness apply` uses it.
 
     \b
       trueness fit valid.csv --label churned --prob model -o map.json
@@ -63,74 +64,73 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
 
 def _fit(
-    files: tuple[str, ...], *, calibrator: str, parameters: tuple[str, ...], output: str | None, **asked: Any
+    files: tuple[str, ...], *, calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any
 ) -> None:
-    from trueness.cli._reading import Request, read_rows
+    from trueness.cli._rows import Request, read_rows
 
     check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
-    made = _with_parameters(_made(calibrator), calibrator, parameters, asked["seed"])
-    request = Request.taken_from({"files": files, **asked})
+    unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"])
+    request = Request.pop_from(options, files=files)
     if not files and not request.probs:
-        request = request.with_probs("p")
+        request = replace(request, probs=("p",))
     rows = read_rows(request, alike=False)
     if len(rows.choice.models) > 1:
-        raise InputError(
-            f"`--prob` must name one model to fit a map for; got {', '.join(m.name for m in rows.choice.models)}."
-        )
-    for line in rows.said_dropped:
-        warning(f"{line}")
-    _learn(made, rows)
-    text = json.dumps(made.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        names = ", ".join(model.name for model in rows.choice.models)
+        raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
+    fitted = _fitted(unfitted, rows)
+    text = json.dumps(fitted.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if output is None or output == "-":
         click.echo(text, nl=False)
     else:
         write(output, text)
-        note(f"{type(made).__name__} fitted on {made.n_rows_:,} rows and written to {output}.")
+        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.")
 
 
-def _learn(made: Any, rows: "Rows") -> None:
-
+def _fitted(calibrator: Any, rows: "Rows") -> Any:
     (model,) = rows.choice.models
-    try:
-        with rows.about(model), collect_warnings() as warned:
-            given = rows.arguments(model)
-            known = ("labels", "pos_label", "sample_weight")
-            made.fit(given.y_prob, given.y_true, **{k: v for k, v in given.rows.items() if k in known})
-    except InputError as reason:
-        logits = "`--calibrator temperature-scaling --set input=logits` takes them"
-        said = str(reason).replace('`TemperatureScaling(input="logits")` takes them', logits)
-        said = said.replace('`input="logits"` takes them', "`--set input=logits` takes them")
-        matrix = "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix"
-        said = said.replace("`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix", matrix)
-        raise InputError(said) from reason
-    if given.remark:
-        note(f"{given.remark}")
+    takes_logits = "input" in calibrator.get_params()
+    logits = "--set input=logits" if takes_logits else "--calibrator temperature-scaling --set input=logits"
+    remedies = {
+        "from-logits": f"These look like logits: `{logits}` takes them.",
+        "wrap-calibrator": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
+        "drop-missing": "`--missing drop` leaves such rows out.",
+    }
+    parameters = {name: f"--set {name}" for name in calibrator.get_params()}
+    with rows.about(model, options=parameters, remedies=remedies) as warned:
+        arguments = rows.arguments(model)
+        known = ("labels", "pos_label", "sample_weight")
+        own = {name: value for name, value in arguments.rows.items() if name in known}
+        calibrator.fit(arguments.y_prob, arguments.y_true, **own)
+    calibrator.about_ = {"label": rows.choice.label, "scores": list(model.columns)}
+    if arguments.remark:
+        note(arguments.remark)
     for message in warned:
-        told = message.replace("scheme='randomized' breaks", "`--set scheme=randomized` breaks")
-        warning(f"{told}")
+        warning(message)
+    return calibrator
 
 
-def _made(text: str) -> Any:
-    """The calibrator of that name, unfitted; of a name after a colon, inside the one before it."""
+def _calibrator(text: str) -> Any:
+    """The unfitted calibrator of that name; a name after a colon goes inside the one before it."""
     outer, colon, inner = text.partition(":")
     cls = _class(outer)
     if not colon:
         return cls()
     if "calibrator" not in cls._get_param_names():
-        raise InputError(f"`--calibrator` {outer!r} takes no other calibrator after a colon; got {text!r}.")
-    return cls(calibrator=_made(inner))
+        raise InputError("--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}")
+    return cls(calibrator=_calibrator(inner))
 
 
 def _class(text: str) -> Any:
     from trueness import recalibrate
 
+    classes = [getattr(recalibrate, name) for name in recalibrate.__all__]
+    named = {_kebab(cls.__name__): cls for cls in classes if _is_calibrator(cls)}
     wanted = text.strip().lower().replace("_", "-")
-    for name in recalibrate.__all__:
-        if wanted in (_kebab(name), name.lower()) and _is_calibrator(getattr(recalibrate, name)):
-            return getattr(recalibrate, name)
-    known = [_kebab(name) for name in recalibrate.__all__ if _is_calibrator(getattr(recalibrate, name))]
-    raise InputError(f"`--calibrator` must be one of {', '.join(known)}; got {text!r}.")
+    for name, cls in named.items():
+        if wanted in (name, cls.__name__.lower()):
+            return cls
+    raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}")
 
 
 def _is_calibrator(thing: Any) -> bool:
@@ -140,7 +140,7 @@ def _is_calibrator(thing: Any) -> bool:
 
 
 def _kebab(name: str) -> str:
-    """A class as one types it.
+    """The name of a class as one types it.
 
     Examples
     --------
@@ -150,18 +150,19 @@ def _kebab(name: str) -> str:
     return "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
-def _with_parameters(made: Any, text: str, parameters: tuple[str, ...], seed: int) -> Any:
-    """Set what was asked for, and the seed of every part that takes one."""
-    known = made.get_params(deep=True)
+def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], seed: int) -> Any:
+    """Set the parameters, and the seed of every part that takes one."""
+    known = calibrator.get_params(deep=True)
     values: dict[str, Any] = {name: seed for name in known if name.rpartition("__")[2] == "seed"}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
         if not equals:
-            raise InputError(f"`--set` must be NAME=VALUE; got {parameter!r}.")
+            raise InputError("--set", "must be NAME=VALUE", f"got {parameter!r}")
         if name not in known:
-            raise InputError(f"`--set`: {text} has no parameter {name!r}; it has {', '.join(sorted(known)) or 'none'}.")
+            others = ", ".join(sorted(known)) or "none"
+            raise InputError("", f"{text} has no parameter {name!r}", f"it has {others}", context="`--set`")
         values[name] = _value(value)
-    return made.set_params(**values)
+    return calibrator.set_params(**values)
 
 
 def _value(text: str) -> Any:

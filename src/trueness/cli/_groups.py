@@ -1,14 +1,13 @@
 """Measurements of groups as one table: a line per group and model."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from trueness.cli._measurements import Measurements
 from trueness.cli._rows import Group
 from trueness.cli._sheet import Column, Sheet, stamped
 from trueness.cli._tables import footer, model_entry
 
-__all__ = ["group_columns", "group_entry", "sheet_of_groups"]
+__all__ = ["group_columns", "sheet_of_groups"]
 
 _SHOWN = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected"}
 
@@ -18,18 +17,11 @@ def group_columns(by: Sequence[str]) -> list[Column]:
     return [Column("by", "by", "name"), Column("group", "group", "name")] if by else []
 
 
-def group_entry(group: Group) -> dict[str, Any]:
-    """The same as values."""
-    return {} if group.by is None else {"by": group.by, "group": group.value}
-
-
 def sheet_of_groups(found: Sequence[tuple[Group, Measurements]], source: str) -> Sheet:
     """Every measure in CSV and JSON; those that most ask for in a table."""
     first = found[0][1]
     quantities = first.quantities
-    rows = [
-        {**group_entry(group), "model": model.name, **model.values} for group, part in found for model in part.models
-    ]
+    rows = [{**group.entry(), "model": model.name, **model.values} for group, part in found for model in part.models]
     columns = [*group_columns(["by"]), Column("model", "model", "name")]
     columns += [Column(q.key, q.name, q.form) for q in quantities]
     keys = [quantity.key for quantity in quantities]
@@ -37,8 +29,7 @@ def sheet_of_groups(found: Sequence[tuple[Group, Measurements]], source: str) ->
         data={"source": source, "label": first.label, "weight": first.weight},
         bins=first.bins,
         groups=[
-            {**group_entry(group), "models": [model_entry(model, keys) for model in part.models]}
-            for group, part in found
+            {**group.entry(), "models": [model_entry(model, keys) for model in part.models]} for group, part in found
         ],
     )
     wanted = [c for c in columns if c.key in ("by", "group", "model") or c.key.partition("_c")[0] in _SHOWN]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
+from trueness.cli._messages import errors_as_messages, note, warning
 from trueness.cli._options import (
+    bin_rule,
     bins_option,
     check_input,
     data_options,
@@ -21,13 +22,13 @@ from trueness.cli._writing import check_writable, form_of, write
 
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements, Options
-    from trueness.cli._reading import Opened
+    from trueness.cli._rows import Dataset
 
 __all__ = ["command"]
 
 
 @click.command("measure", no_args_is_help=True)
-@data_options(several=True)
+@data_options()
 @seed_option("Seed of the demo data.")
 @click.option(
     "--kind",
@@ -72,9 +73,8 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 def _measure(
     files: tuple[str, ...], *, form: str | None, output: str | None, stream: bool | None, **asked: Any
 ) -> None:
-    from trueness.cli._bins import bin_rule
     from trueness.cli._measurements import Options, measure_all, measure_groups
-    from trueness.cli._reading import Request, opening
+    from trueness.cli._rows import Request, open_dataset
 
     options = Options(
         bins=bin_rule(asked["bins"]),
@@ -84,43 +84,43 @@ def _measure(
     )
     check_writable(output, *files)
     form = form_of(form, output)
-    request = Request.taken_from({"files": files, **asked})
-    with opening(request) as opened:
-        source = opened.source.name
-        if stream or (stream is None and opened.large and not request.by):
-            found = _streamed(opened, options, asked=stream is not None)
+    request = Request.pop_from(asked, files=files)
+    with open_dataset(request) as data:
+        source = data.source.name
+        if stream or (stream is None and data.large and not request.by):
+            results = _streamed(data, options, asked=stream is not None)
         else:
-            rows = opened.rows().checked()
+            rows = data.rows().checked()
             if request.by:
-                for line in rows.said_dropped:
-                    warning(f"{line}")
+                rows.warn_of_dropped()
                 _by_group(measure_groups(rows, options), source, form, output)
                 return
-            found = measure_all(rows, options)
-    _remark([("", found)])
-    _deliver(found, source, form, output)
+            results = measure_all(rows, options)
+    _remark([("", results)])
+    _deliver(results, source, form, output)
 
 
-def _streamed(opened: "Opened", options: "Options", *, asked: bool) -> "Measurements":
+def _streamed(data: "Dataset", options: "Options", *, asked: bool) -> "Measurements":
     from dataclasses import replace
 
+    from trueness.cli import _stream
     from trueness.cli._measurements import measured, measurements, sums_of
-    from trueness.cli._stream import MOST_CELLS, streamed
 
-    if not asked:
-        note(f"{opened.source.name} is large and is read by stream; `--no-stream` reads it whole.")
-    found = streamed(opened, lambda rows, model: sums_of(rows, model, options), options.bins)
-    if found.binned:
+    total = _stream.stream_sums(data, lambda rows, model: sums_of(rows, model, options), options.bins, asked=asked)
+    binned = any(sums.binned for sums in total.values())
+    if binned:
         note(
-            f"there are more than {MOST_CELLS:,} distinct scores. What needs each of them is left out: ACE, TCE, "
-            "smooth ECE, the parts of the Brier score, log loss, slope and intercept. `--no-stream` measures them."
+            f"there are more than {_stream.MOST_CELLS:,} distinct scores. Measures that need each of them are left "
+            "out: ACE, TCE, smooth ECE, the parts of the Brier score, log loss, slope and intercept. `--no-stream` "
+            "computes them."
         )
     models = []
-    for model in found.choice.models:
-        with collect_warnings() as warned:
-            one = measured(model, found.sums[model.name], options)
-        models.append(replace(one, warnings=(*found.said, *warned)))
-    return measurements(found.choice, models, options, binned=found.binned)
+    for model in data.choice.models:
+        sums = total[model.name]
+        with data.about(model.name) as warned:
+            one = measured(model, sums, options)
+        models.append(replace(one, warnings=(*sums.warnings, *warned)))
+    return measurements(data.choice, models, options, binned=binned)
 
 
 def _by_group(found: Sequence[tuple[Any, "Measurements"]], source: str, form: str | None, output: str | None) -> None:

@@ -9,11 +9,11 @@ import trueness as tn
 from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
-from trueness.cli._bins import in_words
+from trueness._text.bins import rule_in_words
 from trueness.cli._columns import Choice, Model
 from trueness.cli._layout import Form
-from trueness.cli._messages import collect_warnings
-from trueness.cli._rows import Group, Rows
+from trueness.cli._rows import Group, Rows, dropped_message
+from trueness.cli._stream import Sums
 from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
 
@@ -63,14 +63,6 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Sums:
-    """The tallies of one model by kind, or bins where there were too many distinct scores."""
-
-    parts: Mapping[str, tn.Tally | Binned]
-    remark: str | None = None
-
-
-@dataclass(frozen=True)
 class Measured:
     """The measures of one model."""
 
@@ -100,21 +92,19 @@ class Measurements:
 
 
 def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
-    """Measure every model; an error says which file and column it is about."""
-    found = []
+    """Measure every model; an error names the file and the column."""
+    dropped = dropped_message(rows.dropped, len(rows) + rows.dropped)
+    results = []
     for model in rows.choice.models:
-        with rows.about(model, group=group), collect_warnings() as warned:
+        with rows.about(model, group=group) as warned:
             one = measured(model, sums_of(rows, model, options), options)
-        found.append(replace(one, warnings=(*rows.said_dropped, *warned)))
-    return measurements(rows.choice, found, options)
+        results.append(replace(one, warnings=(*dropped, *warned)))
+    return measurements(rows.choice, results, options)
 
 
 def measure_groups(rows: Rows, options: Options) -> list[tuple[Group, Measurements]]:
     """The same for each group of each column that `--by` names."""
-    found = []
-    for group, part in rows.groups():
-        found.append((group, measure_all(part, options, group)))
-    return found
+    return [(group, measure_all(part, options, group)) for group, part in rows.groups()]
 
 
 def measurements(choice: Choice, found: Sequence[Measured], options: Options, *, binned: bool = False) -> Measurements:
@@ -128,14 +118,15 @@ def measurements(choice: Choice, found: Sequence[Measured], options: Options, *,
 
 def sums_of(rows: Rows, model: Model, options: Options) -> Sums:
     """Tally the rows of one model, once for each kind that is measured."""
-    given = rows.arguments(model)
+    one = rows.arguments(model)
     if not rows.is_matrix(model):
         if options.kinds:
-            raise InputError("`--kind` is for scores of several classes (a matrix); these are one column of scores.")
-        return Sums({"binary": tn.tally(given.y_true, given.y_prob, **given.rows)})
+            demand = "is for scores of several classes (a matrix)"
+            raise InputError("--kind", demand, "these are one column of scores")
+        return Sums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
     kinds: tuple[Kind, ...] = ("classwise", "confidence", *options.of_matrix)
-    asked: dict[Kind, RowOptions] = {kind: {**given.rows, "kind": kind} for kind in kinds}
-    return Sums({k: tn.tally(given.y_true, given.y_prob, **said) for k, said in asked.items()}, given.remark)
+    settings: dict[Kind, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in kinds}
+    return Sums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
 
 
 def measured(model: Model, sums: Sums, options: Options) -> Measured:
@@ -285,8 +276,8 @@ def _remarks(t: tn.Tally | Binned) -> tuple[str, ...]:
 
 
 def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
-    own, mass, blocks = (in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
+    own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
     if binned:
         return {"ece": own, "mce": own} | ({"squared_ece": own} if squared else {})
     named = {"ece": own, "mce": own, "ace": mass, "tce": blocks}
-    return named | ({"squared_ece": "n^0.4 of equal width"} if squared else {})
+    return named | ({"squared_ece": "n^0.4 bins of equal width"} if squared else {})

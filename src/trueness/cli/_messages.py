@@ -1,29 +1,41 @@
 """Errors, warnings and notes in the words of the command line, on standard error."""
 
 import errno
-import re
 import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from trueness.errors import TruenessError, TruenessWarning
+from trueness.errors import InputError, Place, TruenessError, TruenessWarning, Wording
 
 __all__ = [
+    "CommandError",
     "Refusal",
-    "collect_warnings",
     "errors_as_messages",
-    "in_options",
     "note",
     "print_paragraph",
+    "reworded",
     "visible",
     "warning",
+    "wording",
 ]
+
+_OPTIONS = {
+    *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "bins", "level", "kind"),
+    *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split"),
+}
+_QUOTED = {"pos_label"}
+"""Options whose value keeps its quotes: they show that the label is text."""
+_REMEDIES = {
+    "swapped": "Swap `--label` and `--prob`.",
+    "column-stack": "`--prob-columns` names one column per class.",
+    "matrix": "Several classes need one column of scores each: `--prob-columns` names them.",
+}
 
 
 class Refusal(click.ClickException):
@@ -32,8 +44,12 @@ class Refusal(click.ClickException):
     exit_code = 2
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002  # click's signature
-        """Say what is wrong."""
+        """Print what is wrong."""
         print_paragraph(f"Error: {self.message}")
+
+
+class CommandError(TruenessError):
+    """An error of the library in the words of the command line."""
 
 
 def note(text: str) -> None:
@@ -57,13 +73,13 @@ def print_paragraph(text: str) -> None:
 
 @contextmanager
 def errors_as_messages(debug: bool) -> Iterator[None]:
-    """Turn errors into a paragraph, or let them through; none may end with the code of a gate that failed."""
+    """Turn any error into a message and exit code 2, so that none ends with the code of a failed gate."""
     try:
         yield
     except click.exceptions.Exit:
         raise
     except Exception as reason:
-        # A reader that has seen enough is no error; click knows.
+        # A closed pipe (`| head`) is not an error; click handles it.
         known = isinstance(reason, click.ClickException) or getattr(reason, "errno", None) == errno.EPIPE
         if debug or known:
             raise
@@ -74,39 +90,75 @@ def _message(reason: Exception) -> str:
     if isinstance(reason, TruenessError):
         return str(reason)
     if isinstance(reason, OSError):
-        about = f"{reason.filename}: " if reason.filename else ""
-        return f"{about}{reason.strerror or reason}."
+        file = f"{reason.filename}: " if reason.filename else ""
+        return f"{file}{reason.strerror or reason}."
     if isinstance(reason, MemoryError):
         return "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with `--stream`."
-    said = str(reason).strip().partition("\n")[0]
-    return f"A mistake in trueness, not in your data: {type(reason).__name__}: {said}. `--debug` shows where."
+    first_line = str(reason).strip().partition("\n")[0]
+    return f"A mistake in trueness, not in your data: {type(reason).__name__}: {first_line}. `--debug` shows where."
+
+
+def wording(
+    arguments: Mapping[str, str] | None = None,
+    place: Callable[[Place], str] = str,
+    *,
+    options: Mapping[str, str] | None = None,
+    remedies: Mapping[str, str] | None = None,
+) -> Wording:
+    """How the command line words the library's messages.
+
+    `arguments` names the columns behind the arguments; `options` adds spellings of arguments such as
+    ``{"n_bins": "--bins"}``; `remedies` adds ways out.
+
+    Examples
+    --------
+    >>> print(wording().spell('`missing="drop"` leaves such rows out.'))
+    `--missing drop` leaves such rows out.
+    """
+
+    def option(name: str, value: str | None) -> str:
+        if options and name in options:
+            return f"`{options[name]}{'' if value is None else _plain_value(name, value, '=')}`"
+        if (name, value) == ("weight_type", "'importance'"):
+            return "`--method influence` (of squared-ece, brier and log-loss)"
+        if name not in _OPTIONS:
+            return f"`{name}`" if value is None else f"`{name}={value}`"
+        return f"`--{name.replace('_', '-')}{'' if value is None else _plain_value(name, value, ' ')}`"
+
+    return Wording(arguments or {}, {**_REMEDIES, **(remedies or {})}, place, option)
+
+
+def _plain_value(name: str, value: str, separator: str) -> str:
+    """A Python value as one types it after an option."""
+    if name == "labels":
+        value = "" if "…" in value else ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
+    elif name not in _QUOTED:
+        value = value.strip("'\"")
+    if name in ("missing", "from_logits", "kind", "method", "measure", "scheme", "bound", "fitted"):
+        value = "" if value == "True" else value.replace("_", "-")
+    return f"{separator}{value}" if value else ""
 
 
 @contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect the library's warnings, each once; other warnings are passed on."""
+def reworded(words: Wording, context: str = "") -> Iterator[list[str]]:
+    """Reword the library's errors, and collect its warnings, each once; other warnings are passed on."""
     messages: list[str] = []
+    prefix = f"{context}: " if context else ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TruenessWarning)
-        yield messages
+        try:
+            yield messages
+        except InputError as error:
+            counting = "" if error.place is None else " Rows count from 0."
+            raise CommandError(f"{prefix}{error.render(words)}{counting}") from error
     for w in caught:
         if not issubclass(w.category, TruenessWarning):
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-        elif (text := in_options(str(w.message))) not in messages:
+            continue
+        text = words.spell(str(w.message))
+        text = text[:1].upper() + text[1:]
+        if text not in messages:
             messages.append(text)
-
-
-_ARGUMENTS = (
-    *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "bins", "level", "kind"),
-    *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split"),
-)
-_ARGUMENT = re.compile(rf"`({'|'.join(_ARGUMENTS)})(?:=([^`]*))?`")
-_RULES = (
-    ("`EqualMass` bins", "`--bins`"),
-    ("`Distinct()`", "`--bins distinct`"),
-    ("the arguments seem swapped. Labels come first.", "`--label` and `--prob` seem swapped."),
-    ("`weight_type='importance'` takes", "`--method influence`, of squared-ece, brier and log-loss, takes"),
-)
 
 
 def visible(text: str) -> str:
@@ -118,31 +170,3 @@ def visible(text: str) -> str:
     \x1b[31mred
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def in_options(message: str, arguments: Mapping[str, str] | None = None) -> str:
-    """A message about arguments as one about options and what the arguments stand for.
-
-    Examples
-    --------
-    >>> in_options('`y_prob` must not have missing values. `missing="drop"` leaves such rows out.',
-    ...            {"y_prob": "column 'p'"})
-    "Column 'p' must not have missing values. `--missing drop` leaves such rows out."
-    """
-    message = _ARGUMENT.sub(_option, message)
-    message = re.sub(r"\bmethod='([\w-]+)'", r"`--method \1`", message)
-    for rule, words in _RULES:
-        message = message.replace(rule, words)
-    for argument, words in (arguments or {}).items():
-        message = message.replace(f"`{argument}`", words)
-    message = message[:1].upper() + message[1:]
-    return f"{message} Rows count from 0." if re.search(r"\brow \d", message) else message
-
-
-def _option(argument: re.Match[str]) -> str:
-    name, value = argument[1].replace("_", "-"), argument[2] or ""
-    if name == "labels":
-        value = ",".join(part.strip(" '\"") for part in value.strip("[]").split(",")) if "…" not in value else ""
-    elif name in ("missing", "from-logits", "kind", "method", "measure", "scheme", "bound", "fitted"):
-        value = value.strip("'\"").replace("True", "").replace("_", "-")
-    return f"`--{name} {value}".rstrip() + "`"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, in_options
+from trueness.cli._messages import errors_as_messages, reworded, wording
 from trueness.cli._options import output_options
 from trueness.cli._writing import check_writable, deliver, form_of
 from trueness.errors import InputError
@@ -24,45 +24,45 @@ _KINDS = {
 @click.command("plan", no_args_is_help=True)
 @click.option("--n", type=click.IntRange(min=1), metavar="N", help="Rows to fit on.")
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
-@click.option("--epsilon", type=float, metavar="EPSILON", help="The error allowed, between 0 and 1.")
+@click.option("--epsilon", type=float, metavar="EPSILON", help="The largest error allowed, between 0 and 1.")
 @click.option(
-    "--alpha", type=float, default=0.1, show_default=True, help="How often the promise may fail, between 0 and 1."
+    "--alpha", type=float, default=0.1, show_default=True, help="Probability that the guarantee fails, between 0 and 1."
 )
 @click.option(
-    "--kind", type=click.Choice(list(_KINDS)), default="conditional", show_default=True, help="What is promised."
+    "--kind", type=click.Choice(list(_KINDS)), default="conditional", show_default=True, help="What is guaranteed."
 )
 @click.option(
     "--scheme",
     type=click.Choice(["umd", "randomized", "original", "split", "fixed-width"]),
     default="umd",
     show_default=True,
-    help="How histogram binning makes and fills its bins.",
+    help="How histogram binning chooses and fills its bins.",
 )
 @click.option(
     "--bound",
     type=click.Choice(["hoeffding", "exact"]),
     default="hoeffding",
     show_default=True,
-    help="As published, or from the binomial distribution: smaller and as safe.",
+    help="As published, or from the binomial distribution: smaller and equally valid.",
 )
 @output_options
 def command(debug: bool, **options: Any) -> None:
     """Plan histogram binning with a guarantee.
 
-    Of rows, bins and error give two, and get the third.
+    Give any two of rows, bins and error; the third is computed.
 
     \b
-      trueness plan --n 5000 --bins 10          how far can it be off?
+      trueness plan --n 5000 --bins 10          how large can the error be?
       trueness plan --bins 10 --epsilon 0.05    how many rows does it need?
       trueness plan --n 5000 --epsilon 0.05     how many bins can it have?
 
-    The promise holds whatever the model and the distribution.
+    The guarantee holds for any model and any distribution.
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     given = [options[name] is not None for name in ("n", "n_bins", "epsilon")]
     if sum(given) != 2:
-        raise click.UsageError("Give two of --n, --bins and --epsilon; the third is what is planned.")
+        raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
     with errors_as_messages(debug):
         _plan(**options)
 
@@ -82,20 +82,15 @@ def _plan(
         n_bins: ("max_bins", "n_bins"),
         epsilon: ("epsilon", "epsilon"),
     }[None]
-    try:
-        found = getattr(planning, function)(**arguments, **how)
-    except InputError as reason:
-        said = in_options(
-            str(reason).replace("`n_bins`", "`--bins`").replace("`n`", "`--n`").replace("2·n_bins = ", "")
-        )
-        raise InputError(said) from reason
-    if wanted == "n_bins" and found == 0:
+    with reworded(wording(options={"n": "--n", "n_bins": "--bins"})):
+        planned = getattr(planning, function)(**arguments, **how)
+    if wanted == "n_bins" and planned == 0:
         assert epsilon is not None
+        least = planning.sample_size(n_bins=1, epsilon=epsilon, **how)
         raise InputError(
-            f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows; one bin needs "
-            f"{planning.sample_size(n_bins=1, epsilon=epsilon, **how):,}."
+            "", f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows", f"one bin needs {least:,}"
         )
-    deliver(_sheet({**arguments, wanted: found}, wanted, how), form, output)
+    deliver(_sheet({**arguments, wanted: planned}, wanted, how), form, output)
 
 
 def _sheet(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> "Sheet":
@@ -108,7 +103,7 @@ def _sheet(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> "Sheet"
         Column("n_bins", "bins", "count"),
         Column("epsilon", "epsilon", "fraction"),
         Column("alpha", "alpha", "text"),
-        Column("kind", "promise", "text"),
+        Column("kind", "guarantee", "text"),
         Column("scheme", "scheme", "text"),
         Column("bound", "bound", "text"),
     ]

@@ -1,13 +1,12 @@
 """``trueness report``."""
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import collect_warnings, errors_as_messages, note, warning
+from trueness.cli._messages import errors_as_messages, note, warning
 from trueness.cli._options import (
+    bin_rule,
     bins_option,
     check_input,
     cluster_option,
@@ -36,25 +35,25 @@ _SUFFIXES = {
 
 
 @click.command("report", no_args_is_help=True)
-@data_options(several=True)
+@data_options()
 @cluster_option
 @bins_option("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
-@level_option(0.95, "Level of every interval, band and decision; more than 1/2.", least=0.5)
+@level_option(0.95, "Confidence level of all intervals, bands and decisions; above 1/2.", least=0.5)
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @seed_option()
 @click.option(
     "--format",
     "form",
     type=click.Choice(["html", "markdown", "json", "text"]),
-    help="Form of the report.  [default: by the name of the output file, else html]",
+    help="Format of the report.  [default: by the name of the output file, else html]",
 )
 @plain_output_options
 @click.pass_context
 def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
-    """Write one page that says whether the probabilities are true.
+    """Write a page about the calibration of the probabilities.
 
-    How sure are we, where are they wrong, and what would fix it? Without -o the page is written to
-    trueness-report.html in the current folder, and the verdict is printed; Markdown, JSON and text go to standard
+    Are they calibrated, at which confidence, where are they off, and what would fix it? Without -o the page is written
+    to trueness-report.html in the current folder, and the verdict is printed; Markdown, JSON and text go to standard
     output.
 
     \b
@@ -71,69 +70,50 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
         _report(files, **options)
 
 
-def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **asked: Any) -> None:
-    from trueness.cli._bins import bin_rule
-    from trueness.cli._reading import Request, opening
+def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **options: Any) -> None:
+    from trueness.cli._rows import Request, open_dataset
 
-    chosen = form_of(form, output, _SUFFIXES, "html")
-    if chosen == "html" and output is None:
+    form = form_of(form, output, _SUFFIXES, "html")
+    if form == "html" and output is None:
         output = _USUAL
     check_writable(output, *files)
-    settings = {
-        "bins": bin_rule(asked["bins"]),
-        "level": asked["level"],
-        "seed": asked["seed"],
-        "title": asked["title"],
-    }
-    with opening(Request.taken_from({"files": files, **asked})) as opened:
-        rows = opened.rows()
-    found = _made(rows, settings)
-    text = _text(found, chosen)
+    settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": bin_rule(options["bins"])}
+    with open_dataset(Request.pop_from(options, files=files)) as data:
+        rows = data.rows()
+    report = _make(rows, settings)
+    write_as = {"html": report.page, "markdown": report.to_markdown, "json": report.to_json, "text": report.to_text}
+    text = write_as[form]()
     if output is None or output == "-":
         click.echo(text, nl=not text.endswith("\n"))
         return
     write(output, text)
-    click.echo(found.verdict)
+    click.echo(report.verdict)
     note(f"the report is in {output}.")
 
 
-def _made(rows: "Rows", settings: dict[str, Any]) -> Any:
+def _make(rows: "Rows", settings: dict[str, Any]) -> Any:
     import trueness as tn
     from trueness._progress import progress_bar
-    from trueness.cli._rows import dropped_in_words
+    from trueness.cli._rows import dropped_message, same_classes
 
-    if len(rows.label) == 0:
-        raise InputError(f"{rows.source} has no rows.")
-    report: Any = tn.report
-    rows = rows.alike()
-    with rows.about(*rows.choice.models), collect_warnings() as warned, progress_bar("Writing the report") as tell:
-        given = {model.name: rows.arguments(model) for model in rows.choice.models}
-        first = next(iter(given.values()))
-        if any(other.rows.get("labels") != first.rows.get("labels") for other in given.values()):
-            raise InputError("All models must have their columns in the same order of classes.")
-        found = report(
-            first.y_true,
-            {name: one.y_prob for name, one in given.items()},
+    if len(rows) == 0:
+        raise InputError("", f"{rows.source} has no rows")
+    make: Any = tn.report
+    rows.check_shapes()
+    with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
+        scores, one = same_classes(rows)
+        report = make(
+            one.y_true,
+            scores,
             by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
             cluster=rows.cluster,
-            progress=tell,
+            progress=bar,
             **settings,
-            **first.rows,
+            **one.rows,
         )
-    counts = found.to_dict()["rows"]
-    for line in dropped_in_words(counts["dropped"], counts["given"]):
-        warning(f"{line}")
-    for message in (*filter(None, [first.remark]), *warned):
-        note(f"{message}")
-    return found
-
-
-def _text(found: Any, form: str) -> str:
-    if form == "html":
-        with tempfile.TemporaryDirectory() as folder:
-            page = Path(folder, "page.html")
-            found.to_html(page)
-            return page.read_text(encoding="utf-8")
-    if form == "markdown":
-        return str(found.to_markdown())
-    return str(found.to_json()) if form == "json" else str(found)
+    counts = report.to_dict()["rows"]
+    for message in dropped_message(counts["dropped"], counts["given"]):
+        warning(message)
+    for message in (*filter(None, [one.remark]), *warned):
+        note(message)
+    return report

@@ -1,26 +1,43 @@
-"""The rows that a verb works on: columns, which of them is what, and what was said of their meaning."""
+"""From the options of a command to rows: open the files, choose the columns, pass them to the library."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness.cli._columns import Choice, Model
-from trueness.cli._messages import in_options
-from trueness.errors import InputError
-from trueness.sources._table import Columns
+from trueness.cli._columns import Choice, Model, choose
+from trueness.cli._messages import note, reworded, warning, wording
+from trueness.errors import InputError, Place, Wording
+from trueness.sources._table import Columns, Table
 from trueness.typing import RowOptions
 
-__all__ = ["IMPORTANCE", "Arguments", "Group", "Meaning", "Rows", "dropped_in_words"]
+__all__ = [
+    "IMPORTANCE",
+    "Arguments",
+    "Dataset",
+    "Group",
+    "Meaning",
+    "Request",
+    "Rows",
+    "dropped_message",
+    "open_dataset",
+    "open_source",
+    "print_guesses",
+    "read_rows",
+    "same_classes",
+]
+
+IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
+_LARGE = 256 * 1000 * 1000
+_UNPACKED = 4  # about how much larger text is than its compressed file
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What the options say of labels and scores."""
+    """What the options say about labels and scores."""
 
     pos_label: str | None = None
     labels: tuple[str, ...] | None = None
@@ -28,14 +45,66 @@ class Meaning:
 
 
 @dataclass(frozen=True)
+class Request:
+    """The options about files, columns and their meaning, as typed."""
+
+    files: tuple[str, ...] = ()
+    """Files whose rows form one data set; none for the demo data."""
+    rows: int = 10_000
+    seed: int = 0
+    label: str | None = None
+    probs: tuple[str, ...] = ()
+    matrices: tuple[str, ...] = ()
+    weight: str | None = None
+    by: tuple[str, ...] = ()
+    cluster: str | None = None
+    pos_label: str | None = None
+    labels: str | None = None
+    missing: str = "raise"
+    from_logits: bool = False
+    clip_tolerance: float = 0.0
+    sum_tolerance: float | None = None
+    input_format: str | None = None
+    separator: str | None = None
+
+    @classmethod
+    def pop_from(cls, options: dict[str, Any], **more: Any) -> "Request":
+        """Take these options out of a command's options; `seed` stays there as well."""
+        names = {f.name for f in fields(cls)}
+        taken = {name: options[name] for name in names & options.keys()}
+        for name in taken.keys() - {"seed"}:
+            del options[name]
+        return cls(**{**taken, **more})
+
+    @property
+    def meaning(self) -> Meaning:
+        """What labels and scores mean."""
+        labels = None if self.labels is None else tuple(name.strip() for name in self.labels.split(","))
+        return Meaning(
+            pos_label=self.pos_label,
+            labels=labels,
+            rows={
+                "missing": self.missing,  # type: ignore[typeddict-item]  # one of the two words
+                "clip_tolerance": self.clip_tolerance,
+                "sum_tolerance": self.sum_tolerance,
+                "from_logits": self.from_logits,
+            },
+        )
+
+
+@dataclass(frozen=True)
 class Group:
-    """Rows that share a value of a column; the whole has neither."""
+    """Rows that share a value of a column; all rows if there is no column."""
 
     by: str | None = None
     value: Any = None
 
     def __str__(self) -> str:
         return "" if self.by is None else f"{self.by} = {self.value}"
+
+    def entry(self) -> dict[str, Any]:
+        """The cells that name the group in a table; none for all rows."""
+        return {} if self.by is None else {"by": self.by, "group": self.value}
 
 
 @dataclass(frozen=True)
@@ -46,7 +115,7 @@ class Arguments:
     y_prob: NDArray[Any]
     rows: RowOptions
     remark: str | None = None
-    """What was decided about the classes without being asked."""
+    """How the classes were inferred."""
 
 
 @dataclass(frozen=True)
@@ -55,26 +124,27 @@ class Rows:
 
     columns: Columns
     choice: Choice
-    source: str
+    origin: Table
     meaning: Meaning = field(default_factory=Meaning)
     dropped: int = 0
-    """How many rows were left out because they miss a value."""
+    """Number of rows left out because they miss a value."""
     first: int = 0
-    """The number of the first row, if these are a piece of a file."""
+    """The number of the first row in the file, for a piece of it."""
     kept: NDArray[np.int64] | None = None
-    """The numbers of the rows within the piece, if these are some of them."""
-    place: Callable[[int], str] = "row {:,}".format
-    """Where a row of the source is, in words."""
+    """The numbers of the rows within the piece, for a selection."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def source(self) -> str:
+        """What messages call the file."""
+        return self.origin.name
 
     @property
     def label(self) -> NDArray[Any]:
-        """What happened."""
+        """The labels."""
         return self.columns.labels[self.choice.label]
-
-    @property
-    def said_dropped(self) -> tuple[str, ...]:
-        """How many rows were left out, if any, in words."""
-        return dropped_in_words(self.dropped, len(self.label) + self.dropped)
 
     @property
     def cluster(self) -> NDArray[Any] | None:
@@ -83,7 +153,7 @@ class Rows:
 
     @property
     def weight_type(self) -> str:
-        """What weights mean: how often a row came or, where they are not whole numbers, how much it matters."""
+        """What weights mean: counts of rows or, if they are not whole numbers, importance."""
         if self.choice.weight is None:
             return "frequency"
         w = self.columns.numbers[self.choice.weight]
@@ -93,49 +163,56 @@ class Rows:
         """Whether the model has a score for each class."""
         return len(model.columns) > 1 or self.columns.numbers[model.columns[0]].ndim == 2
 
+    def warn_of_dropped(self) -> None:
+        """Print how many rows were left out, if any."""
+        for message in dropped_message(self.dropped, len(self) + self.dropped):
+            warning(message)
+
     def checked(self, *, alike: bool = True) -> "Rows":
-        """The rows, if there are any; without those that miss a value, where that was asked for."""
-        n = len(self.label)
-        if n == 0:
-            raise InputError(f"{self.source} has no rows.")
-        found = self.alike() if alike else self
+        """The rows, which must exist; without incomplete ones if ``--missing drop`` says so."""
+        if len(self) == 0:
+            raise InputError("", f"{self.source} has no rows")
+        if alike:
+            self.check_shapes()
         if self.meaning.rows.get("missing") == "drop":
-            found = found.complete()
-            if found.dropped == n:
-                raise InputError(f"{self.source} must have at least one complete row; all {n:,} miss a value.")
-            return found
+            complete = self.complete()
+            if len(complete) == 0:
+                demand, got = f"{self.source} must have at least one complete row", f"all {len(self):,} miss a value"
+                raise InputError("", demand, got)
+            return complete
         self.check_groups()
-        return found
+        return self
 
     def check_groups(self) -> None:
-        """Refuse rows of which nobody knows the group."""
+        """Refuse rows whose group is missing."""
         for name, column in self.columns.groups.items():
             gone = int(_missing(column).sum())
             if gone:
                 raise InputError(
-                    f"{self.source}: column {name!r} must not have missing values; {gone:,} of {len(column):,} "
-                    "are. `--missing drop` leaves such rows out."
+                    "",
+                    f"column {name!r} must not have missing values",
+                    f"{gone:,} of {len(column):,} are",
+                    remedy="`--missing drop` leaves such rows out.",
+                    context=self.source,
                 )
 
-    def alike(self) -> "Rows":
-        """The rows, if the scores of all models are vectors, or all are matrices."""
+    def check_shapes(self) -> None:
+        """Refuse vectors of scores beside matrices."""
         vectors = [model.name for model in self.choice.models if not self.is_matrix(model)]
         matrices = [model.name for model in self.choice.models if self.is_matrix(model)]
         if vectors and matrices:
-            raise InputError(
-                f"{vectors[0]!r} is one column of scores and {matrices[0]!r} a matrix: measure them apart."
-            )
-        return self
+            both = f"{vectors[0]!r} is one column of scores and {matrices[0]!r} a matrix: measure them apart"
+            raise InputError("", both)
 
     def complete(self) -> "Rows":
         """The rows that miss nothing that any model needs, so that all models are measured on the same rows."""
         every = self.columns.arrays()
         if len({len(column) for column in every}) > 1:
-            return self  # an error, which the first measure says
+            return self  # an error, which the first measure reports
         kept = ~np.logical_or.reduce([_missing(column) for column in every])
-        return replace(self.some(kept), dropped=int((~kept).sum()))
+        return replace(self.select(kept), dropped=int((~kept).sum()))
 
-    def some(self, chosen: NDArray[np.bool_]) -> "Rows":
+    def select(self, chosen: NDArray[np.bool_]) -> "Rows":
         """Some of the rows, with the numbers that they have in the file."""
         at = np.flatnonzero(chosen)
         return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
@@ -143,30 +220,30 @@ class Rows:
     def groups(self) -> list[tuple[Group, "Rows"]]:
         """All rows, or those of each group of each column that `--by` names, in the order of their values.
 
-        Rows that were dropped are those of the whole: some may miss the very value that names their group.
+        Dropped rows are counted for the whole: some may miss the very value that names their group.
         """
         if not self.choice.by:
             return [(Group(), self)]
         meaning = replace(self.meaning, **self._classes())
-        found = []
+        parts = []
         for by in self.choice.by:
             column = self.columns.groups[by]
             for value in _ordered(column):
-                part = self.some(np.asarray(column == value))
-                found.append((Group(by, value), replace(part, meaning=meaning, dropped=0)))
-        return found
+                part = self.select(np.asarray(column == value))
+                parts.append((Group(by, value), replace(part, meaning=meaning, dropped=0)))
+        return parts
 
     def _classes(self) -> dict[str, Any]:
-        """The classes of all rows, said explicitly: a group may lack some of them."""
+        """The classes of all rows, stated explicitly: a group may lack some of them."""
         if self.meaning.labels is not None or self.label.ndim != 1:
             return {}
-        found = sorted({str(v) for v in self.label.tolist() if v is not None and v == v})
+        seen = sorted({str(v) for v in self.label.tolist() if v is not None and v == v})
         if self.meaning.pos_label is not None:
             event = str(_like(self.label, self.meaning.pos_label))
-            others = [name for name in found if name != event]
+            others = [name for name in seen if name != event]
             return {"labels": (*others, event), "pos_label": None} if len(others) == 1 else {}
         unnamed = any(self.is_matrix(model) and model.classes is None for model in self.choice.models)
-        return {"labels": tuple(found)} if unnamed and self.label.dtype.kind in "OU" else {}
+        return {"labels": tuple(seen)} if unnamed and self.label.dtype.kind in "OU" else {}
 
     def arguments(self, model: Model) -> Arguments:
         """What to pass to the library for one model."""
@@ -188,38 +265,146 @@ class Rows:
             rows["labels"] = order
         return Arguments(self.label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
 
-    @contextmanager
-    def about(self, *models: Model, group: Group | None = None) -> Iterator[None]:
-        """Let errors of the library speak of the file, its columns and the options."""
-        try:
-            yield
-        except InputError as reason:
-            named = [f"column {m.name!r}" if len(m.columns) == 1 else f"scores {m.name!r}" for m in models]
-            arguments = {
-                "y_true": f"column {self.choice.label!r}",
-                "y_prob": " and ".join(named),
-                "sample_weight": f"column {self.choice.weight!r}",
-                "cluster": f"column {self.choice.cluster!r}",
-            }
-            where = f", {group}" if group is not None and group.by is not None else ""
-            said = in_options(str(reason), arguments)
-            said = re.sub(r"\brow ([\d,]+\d|\d)", self._placed, said)
-            raise InputError(f"{self.source}{where}: {said}") from reason
+    def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
+        """Let errors of the library speak of the file, its columns and the options; gives its warnings."""
+        context = self.source if group is None or group.by is None else f"{self.source}, {group}"
+        return reworded(self.wording(*models, **words), context)
 
-    def _placed(self, found: re.Match[str]) -> str:
-        """A row of these as a row of the file."""
-        row = int(found[1].replace(",", ""))
-        if self.kept is not None:
-            row = int(self.kept[row])
-        return self.place(row + self.first)
+    def wording(self, *models: Model, **words: Any) -> Wording:
+        """Columns for arguments, rows of the file for those of the arrays."""
+        arguments = {
+            "y_true": f"column {self.choice.label!r}",
+            "y_prob": " and ".join(model.words for model in models),
+            "sample_weight": f"column {self.choice.weight!r}",
+            "cluster": f"column {self.choice.cluster!r}",
+        }
+
+        def place(place: Place) -> str:
+            row = place.row if self.kept is None else int(self.kept[place.row])
+            where = self.origin.place(row + self.first)
+            return where if place.column is None else f"{where}, column {place.column}"
+
+        return wording(arguments, place, **words)
 
 
-IMPORTANCE = "Weights are not whole numbers: they are taken to say how much a row matters, not how often it came."
-
-
-def dropped_in_words(dropped: int, rows: int) -> tuple[str, ...]:
+def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
     """How many of the rows were left out, if any."""
     return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
+
+
+def same_classes(rows: Rows) -> tuple[dict[str, NDArray[Any]], Arguments]:
+    """The scores of all models by name, and what they share, for functions that take several models."""
+    every = {model.name: rows.arguments(model) for model in rows.choice.models}
+    first = next(iter(every.values()))
+    if any(other.rows.get("labels") != first.rows.get("labels") for other in every.values()):
+        raise InputError("", "All models must have their columns in the same order of classes")
+    return {name: one.y_prob for name, one in every.items()}, first
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A source whose columns have been chosen."""
+
+    source: Table
+    choice: Choice
+    meaning: Meaning
+
+    def rows(self) -> Rows:
+        """All rows at once."""
+        columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
+        self._print_counts()
+        return Rows(columns, self.choice, self.source, self.meaning)
+
+    def pieces(self, groups: Sequence[str] = ()) -> Iterator[tuple[Rows, int]]:
+        """Some rows at a time, with the bytes read so far."""
+        first = 0
+        for columns, read in self.source.batches((self.choice.label,), self.choice.numbers, groups):
+            rows = Rows(columns, self.choice, self.source, self.meaning, first=first)
+            first += len(rows)
+            yield rows, read
+        self._print_counts()
+
+    def _print_counts(self) -> None:
+        if self.source.note:
+            note(self.source.note)
+
+    def about(self, name: str) -> AbstractContextManager[list[str]]:
+        """As :meth:`Rows.about`, for the sums of one model."""
+        models = [model for model in self.choice.models if model.name == name]
+        return Rows(Columns({}, {}), self.choice, self.source, self.meaning).about(*models)
+
+    @property
+    def large(self) -> bool:
+        """Whether it is read in pieces by default."""
+        return self.source.size * (1 if self.source.compression is None else _UNPACKED) > _LARGE
+
+
+class _Demo(Table):
+    """Simulated rows whose truth is known: labels ``y``, the models' scores, and ``truth``."""
+
+    def __init__(self, rows: int, seed: int) -> None:
+        from trueness import simulate  # not needed to read files
+
+        self.name = f"simulated data (seed {seed})"
+        self._columns = simulate.demo(rows, seed=seed).table()
+        self.names = tuple(self._columns)
+
+    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+        """Give the columns."""
+        return Columns(*({name: self._columns[name] for name in names} for names in (labels, numbers, groups)))
+
+
+@contextmanager
+def open_dataset(request: Request) -> Iterator[Dataset]:
+    """Open the files, or simulate the demo data, and choose columns."""
+    if not request.files:
+        demo = _Demo(request.rows, request.seed)
+        probs = request.probs or tuple(name for name in demo.names if name not in ("y", "truth"))
+        request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
+        yield Dataset(demo, _choice(demo, request), request.meaning)
+        return
+    with open_source(request) as source:
+        yield Dataset(source, _choice(source, request), request.meaning)
+
+
+@contextmanager
+def open_source(request: Request) -> Iterator[Table]:
+    """Open the file, or several as one."""
+    from trueness.sources._concatenated import expand_paths
+    from trueness.sources._open import open_tables
+
+    with open_tables(expand_paths(request.files), _separator(request.separator), request.input_format) as table:
+        yield table
+
+
+def read_rows(request: Request, *, alike: bool = True) -> Rows:
+    """All rows, checked; a warning says how many were dropped."""
+    with open_dataset(request) as data:
+        rows = data.rows().checked(alike=alike)
+    rows.warn_of_dropped()
+    return rows
+
+
+def _choice(source: Table, request: Request) -> Choice:
+    names = ("label", "probs", "matrices", "weight", "by", "cluster")
+    choice = choose(source.names, source.name, **{name: getattr(request, name) for name in names})
+    print_guesses(choice.guesses)
+    return choice
+
+
+def print_guesses(guesses: Sequence[str]) -> None:
+    """Print which columns were guessed."""
+    if guesses:
+        note(f"{', '.join(guesses)}.")
+
+
+def _separator(text: str | None) -> str | None:
+    if text is None:
+        return None
+    character = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(character) != 1 or character in '"\r\n' or not character.isascii():
+        raise InputError("--separator", "must be one character, or tab", f"got {text!r}")
+    return character
 
 
 def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -230,7 +415,7 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _ordered(column: NDArray[Any]) -> list[Any]:
-    """By value, also where numbers are kept as text; the inner order decides where floats cannot."""
+    """By value, also where numbers are stored as text; the inner sort decides between equal floats."""
     values = set(column.tolist())
     try:
         return sorted(sorted(values), key=float)
@@ -239,7 +424,7 @@ def _ordered(column: NDArray[Any]) -> list[Any]:
 
 
 def _like(labels: NDArray[Any], text: str) -> Any:
-    """A label from the command line in the type that the labels have."""
+    """A label from the command line in the type of the labels."""
     kind = labels.dtype.kind
     if kind == "O":
         first = next((v for v in labels if v is not None and v == v), "")
@@ -255,26 +440,29 @@ def _like(labels: NDArray[Any], text: str) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def _class_order(labels: NDArray[Any], model: Model, said: Sequence[str] | None) -> tuple[list[Any] | None, str | None]:
-    """The classes in column order, where options or names tell, and what to say about it."""
-    if said is not None:
-        return [_like(labels, name) for name in said], None
-    found = {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
-    text = any(isinstance(v, str) for v in found)
+def _class_order(
+    labels: NDArray[Any], model: Model, stated: Sequence[str] | None
+) -> tuple[list[Any] | None, str | None]:
+    """The classes in column order, where options or names of columns tell, and a remark about it."""
+    if stated is not None:
+        return [_like(labels, name) for name in stated], None
+    seen = {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
+    text = any(isinstance(v, str) for v in seen)
     if model.classes is None:
-        shown = ", ".join(map(str, sorted(found, key=str)[:12]))
+        shown = ", ".join(map(str, sorted(seen, key=str)[:12]))
         return None, f"Columns of {model.name!r} are taken to be the labels in sorted order: {shown}." if text else None
     if text:
         for names in (model.classes, model.columns):
-            if found <= set(names):
+            if seen <= set(names):
                 return list(names), None
         shown = ", ".join(map(repr, model.classes[:6]))
         raise InputError(
-            f"Labels of `y_true` are not the names of the score columns ({shown}); "
-            "`labels=` must name the classes in the order of the columns."
+            "",
+            f"labels of `y_true` are not the names of the score columns ({shown})",
+            "`labels=` must name the classes in the order of the columns",
         )
     numbers = [int(part) for part in model.classes] if all(part.isdecimal() for part in model.classes) else []
-    if not model.starred or not numbers or not found <= set(numbers) or numbers == list(range(len(numbers))):
+    if not model.starred or not numbers or not seen <= set(numbers) or numbers == list(range(len(numbers))):
         return None, None
     shown = ", ".join(map(str, numbers[:12]))
     return list(numbers), f"Classes are taken from the names of the columns: {shown}."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import collect_warnings, errors_as_messages, note
+from trueness.cli._messages import errors_as_messages, note, reworded, wording
 from trueness.cli._options import bins_option, level_option, output_options, plain_output_options
 from trueness.cli._writing import check_writable, deliver, form_of, write
 from trueness.errors import InputError
@@ -98,9 +98,10 @@ def report(files: tuple[str, ...], form: str | None, output: str | None, debug: 
 
 def _said(bins: str | None) -> "BinRule | None":
     """What ``--bins`` says, read before the files are: a slip should not cost their time."""
-    from trueness.cli._bins import bin_rule
+    from trueness.cli._options import bin_rule
 
-    return None if bins is None else bin_rule(bins)
+    rule: BinRule | None = bin_rule(bins)
+    return rule
 
 
 def _own(found: "Accumulator") -> "BinRule":
@@ -123,7 +124,7 @@ def _read(files: tuple[str, ...], output: str | None) -> "tuple[list[Sums], Accu
 
 
 def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Sheet":
-    from trueness.cli._bins import in_words
+    from trueness._text.bins import rule_in_words
     from trueness.cli._sheet import Column, Sheet, stamped
     from trueness.cli._tally_measures import as_data, lines_of, shown_group
 
@@ -139,7 +140,7 @@ def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Shee
     data = stamped(
         data={"sources": list(files), **found.about, "by": found.by},
         kept=found.bins,
-        bins=in_words(rule),
+        bins=rule_in_words(rule),
         measures=as_data(rows),
     )
     rows = [line | {"group": shown_group(line["group"])} for line in rows]
@@ -147,11 +148,11 @@ def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Shee
 
 
 def _notes(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> list[str]:
-    from trueness.cli._bins import in_words
+    from trueness._text.bins import rule_in_words
 
     named = ", ".join(Path(name).name for name in files[:6]) + (", …" if len(files) > 6 else "")
     first = f"{named}: {found.total.n:,} rows; labels {found.about.get('label')!r}, scores {found.about.get('score')!r}"
-    notes = [f"{first}; bins: {in_words(rule)}."]
+    notes = [f"{first}; bins: {rule_in_words(rule)}."]
     if found.bins == "sketch":
         notes.append(
             "Sums of a sketch: where limits are shown, the measure of the rows surely lies between them, and its exact "
@@ -164,7 +165,7 @@ def _bin_sheet(found: "Accumulator", rule: "BinRule", level: float) -> "Sheet":
     import trueness as tn
     from trueness.cli._sheet import Column, Sheet, stamped
 
-    with collect_warnings():  # the measures have said it
+    with reworded(wording()):  # the measures have warned already
         table = tn.bin_table(found.total, bins=rule, level=level).to_dict()
     keys = ("low_edge", "high_edge", "n", "score", "rate", "low", "high", "gap")
     rows = [dict(zip(keys, line, strict=True)) for line in zip(*(table[key] for key in keys), strict=True)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueness.cli._messages import collect_warnings, warning
+from trueness.cli._messages import reworded, warning, wording
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _ordered(groups: Iterable[Any]) -> list[Any]:
 
 def _lines(sums: Any, rule: "BinRule", group: Any, where: str, blocks: bool) -> list[Line]:
 
-    with collect_warnings() as warned:
+    with reworded(wording()) as warned:
         asked = _questions(rule, sums.kind, blocks)
         lines = [_how_many(sums.n), _prevalence(sums), *(_answer(one, sums) for one in asked)]
     about = "".join(f"{part}: " for part in (where, "" if group is None else str(group)) if part)
