@@ -6,59 +6,59 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from trueness.typing import Floats, Ints
 
 __all__ = ["DiagonalMap", "FullMap", "LinearMap", "Regression", "log_softmax", "multinomial_regression"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Solve: TypeAlias = Callable[[FloatArray], FloatArray]
+Solve: TypeAlias = Callable[[Floats], Floats]
 
 # The search ends when the next step could lower the mean loss by less than this.
 _CONVERGED = 1e-19
 _MAX_HALVINGS = 60
 _MAX_CONJUGATE = 500
-# Up to so many parameters all second derivatives are formed; up to so many classes, those of each class.
+# Up to this many parameters all second derivatives are formed; up to this many classes, those of each class.
 _MOST_EXACT, _MOST_BLOCKS = 500, 150
 _BLOCK = 4096
-# How much smaller than the gradient the residual of the linear system must be, at most.
+# How much smaller than the gradient the residual of the linear system must become.
 _RESIDUAL = 1e-2
 
 
 class LinearMap(Protocol):
     """Log-odds of n rows and K classes that are linear in parameters; a row of parameters per class."""
 
-    def __call__(self, theta: FloatArray) -> FloatArray:
+    def __call__(self, theta: Floats) -> Floats:
         """Log-odds (n, K)."""
         ...
 
-    def transpose(self, R: FloatArray) -> FloatArray:
-        """Sums of derivatives: what each parameter receives from (n, K) numbers."""
+    def transpose(self, R: Floats) -> Floats:
+        """The transposed map: from (n, K) numbers to one number per parameter."""
         ...
 
-    def preconditioner(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
-        """The inverse of the second derivatives, or roughly that."""
+    def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+        """The inverse of the second derivatives, or an approximation."""
         ...
 
 
 class FullMap:
     """Every class has a coefficient for each column of X and an intercept: parameters (K, m + 1)."""
 
-    def __init__(self, X: FloatArray) -> None:
+    def __init__(self, X: Floats) -> None:
         self._X = np.column_stack([X, np.ones(X.shape[0])])
 
-    def __call__(self, theta: FloatArray) -> FloatArray:
+    def __call__(self, theta: Floats) -> Floats:
         return np.asarray(self._X @ theta.T)
 
-    def transpose(self, R: FloatArray) -> FloatArray:
+    def transpose(self, R: Floats) -> Floats:
         return np.asarray(R.T @ self._X)
 
-    def preconditioner(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
+    def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         if ridge.size <= _MOST_EXACT:
             return self._exact(P, w, ridge)
         return self._blocks(P, w, ridge) if ridge.shape[0] <= _MOST_BLOCKS else self._shared(P, w, ridge)
 
-    def _exact(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
+    def _exact(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         """All second derivatives."""
         n_classes, m = ridge.shape
         hessian = np.diag(ridge.ravel())
@@ -71,14 +71,14 @@ class FullMap:
         solve = _solver(hessian)
         return lambda G: np.asarray(solve(G.ravel()).reshape(G.shape))
 
-    def _blocks(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
-        """Those of each class alone."""
+    def _blocks(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+        """The second derivatives of each class alone."""
         grams = self._grams(P * (1 - P) * w[:, None])
         solvers = [_solver(gram + np.diag(own)) for gram, own in zip(grams, ridge, strict=True)]
         return lambda G: np.array([solve(row) for solve, row in zip(solvers, G, strict=True)])
 
-    def _shared(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
-        """As if the curvature were the same in all rows."""
+    def _shared(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+        """Second derivatives as if the curvature were the same in all rows."""
         if self._eigen is None:
             self._eigen = np.linalg.eigh(self._X.T @ (self._X * w[:, None]))
         values, vectors = self._eigen
@@ -87,14 +87,14 @@ class FullMap:
         )
         return lambda G: np.asarray((G @ vectors / level) @ vectors.T)
 
-    _eigen: tuple[FloatArray, FloatArray] | None = None
+    _eigen: tuple[Floats, Floats] | None = None
 
-    def _grams(self, weights: FloatArray) -> Iterator[FloatArray]:
+    def _grams(self, weights: Floats) -> Iterator[Floats]:
         for column in weights.T:
             yield self._X.T @ (self._X * column[:, None])
 
 
-def _solver(matrix: FloatArray) -> Solve:
+def _solver(matrix: Floats) -> Solve:
     """The inverse of a positive definite matrix; of one nearby where rounding has made it singular."""
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(np.float64).tiny))
     scaled, jitter = matrix * scale[:, None] * scale, 0.0
@@ -110,21 +110,21 @@ def _solver(matrix: FloatArray) -> Solve:
 class DiagonalMap:
     """Every class has a factor for its own column of X and an intercept: parameters (K, 2)."""
 
-    def __init__(self, X: FloatArray) -> None:
+    def __init__(self, X: Floats) -> None:
         self._X = X
 
-    def __call__(self, theta: FloatArray) -> FloatArray:
+    def __call__(self, theta: Floats) -> Floats:
         return np.asarray(self._X * theta[:, 0] + theta[:, 1])
 
-    def transpose(self, R: FloatArray) -> FloatArray:
+    def transpose(self, R: Floats) -> Floats:
         return np.column_stack([np.einsum("ik,ik->k", R, self._X), R.sum(axis=0)])
 
-    def preconditioner(self, P: FloatArray, w: FloatArray, ridge: FloatArray) -> Solve:
+    def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         curvature = P * (1 - P) * w[:, None]
         cross = np.einsum("ik,ik->k", curvature, self._X)
         one = curvature.sum(axis=0) + ridge[:, 1]
         two = np.einsum("ik,ik,ik->k", curvature, self._X, self._X) + ridge[:, 0]
-        # The ridge keeps it from vanishing, but not from being lost among larger numbers.
+        # The ridge keeps it from vanishing, but not from being lost in rounding.
         determinant = np.maximum(one * two - cross * cross, 1e-12 * one * two)
         return lambda G: np.column_stack(
             [(one * G[:, 0] - cross * G[:, 1]) / determinant, (two * G[:, 1] - cross * G[:, 0]) / determinant]
@@ -132,76 +132,68 @@ class DiagonalMap:
 
 
 class Regression(NamedTuple):
-    """What :func:`multinomial_regression` found."""
+    """The result of :func:`multinomial_regression`."""
 
-    theta: FloatArray
+    theta: Floats
     loss: float
-    """Mean log loss and penalty."""
+    """Mean log loss plus penalty."""
     n_steps: int
     converged: bool
     separable: bool
-    """Whether every row's own class has the largest log-odds, so that only the ridge keeps them finite."""
+    """Whether the class of every row has the largest log-odds, so that only the ridge keeps them finite."""
 
 
 class _State(NamedTuple):
-    theta: FloatArray
+    theta: Floats
     loss: float
-    gradient: FloatArray
-    P: FloatArray
+    gradient: Floats
+    P: Floats
 
 
 def multinomial_regression(
     linear: LinearMap,
-    y: NDArray[np.int64],
-    w: FloatArray,
-    centre: FloatArray,
-    ridge: FloatArray,
+    y: Ints,
+    w: Floats,
+    centre: Floats,
+    ridge: Floats,
     max_steps: int = 100,
     *,
-    start: FloatArray | None = None,
+    start: Floats | None = None,
 ) -> Regression:
-    r"""
-    Minimise the mean log loss and a ridge.
+    r"""Minimise the mean log loss plus a ridge penalty.
 
     Parameters
     ----------
     linear : LinearMap
         Log-odds as a function of the parameters.
     y : array of int64, shape (n,)
-        Classes that came true.
+        Class of each row.
     w : array of shape (n,)
         Weights above 0.
-    centre : array
-        Parameters that the ridge pulls to.
-    ridge : array of the same shape
-        Above 0, which makes the optimum unique: softmax does not notice a number added to all log-odds of a row.
+    centre, ridge : array
+        Parameters that the ridge pulls to, and its strength: above 0, which makes the optimum unique, since softmax
+        does not change if a number is added to all log-odds of a row.
     max_steps : int, default 100
-        After so many steps of Newton's method the search ends as it stands.
-    start : array of the same shape, optional
-        Where the search begins; default: the centre. Where every row is certain of its class there is no curvature for
-        Newton's method to see.
-
-    Returns
-    -------
-    Regression
-        The parameters, and how the search ended.
+        Most steps of Newton's method.
+    start : array, optional
+        Where the search begins; by default the centre. If every row is certain of its class there, there is no
+        curvature for Newton's method to use.
 
     Notes
     -----
     The objective :math:`\frac{1}{W} \sum_i w_i (\log \sum_k e^{\eta_{ik}} - \eta_{i y_i}) + \frac12 \sum_{kj} r_{kj}
     (\theta_{kj} - \theta^0_{kj})^2` is strictly convex. Newton's equations are solved by preconditioned conjugate
     gradients with exact products, so that no matrix of second derivatives is formed; steps are halved until the
-    loss falls. The search ends when a step promised to lower the objective by less than 1e-19.
+    loss falls. The search ends when a step promises to lower the objective by less than 1e-19.
 
     Examples
     --------
-    One row in four is of class 1, whatever the score: the intercepts differ by log 3.
+    One row in four has class 1, whatever the score: the intercepts differ by log 3.
 
-    >>> import numpy as np
     >>> y, w, zeros = np.array([0, 0, 0, 1]), np.ones(4), np.zeros((2, 2))
     >>> linear = DiagonalMap(np.zeros((4, 2)))
-    >>> found = multinomial_regression(linear, y, w, zeros, np.full((2, 2), 1e-9))
-    >>> np.exp(np.diff(found.theta[:, 1])).round(6)
+    >>> result = multinomial_regression(linear, y, w, zeros, np.full((2, 2), 1e-9))
+    >>> np.exp(np.diff(result.theta[:, 1])).round(6)
     array([0.333333])
     """
     w = w / w.sum()
@@ -213,7 +205,7 @@ def multinomial_regression(
         converged = -descent <= _CONVERGED
         for _ in range(_MAX_HALVINGS):
             trial = at(state.theta + step)
-            # Near the optimum the loss cannot tell any more; Newton's step can.
+            # Near the optimum the loss is too flat to compare; Newton's step is still accurate.
             if trial.loss <= state.loss + 1e-4 * descent or abs(descent) < 1e-13:
                 break
             step, descent = step / 2, descent / 2
@@ -224,22 +216,9 @@ def multinomial_regression(
     return Regression(state.theta, state.loss, n_steps, converged, bool((own > log_odds.max(axis=1)).all()))
 
 
-def log_softmax(Z: FloatArray) -> FloatArray:
-    """Logarithms of the softmax of each row.
+def log_softmax(Z: Floats) -> Floats:
+    """Logarithms of the softmax of each row of finite numbers.
 
-    Parameters
-    ----------
-    Z : array of shape (n, K)
-        Finite numbers.
-
-    Returns
-    -------
-    array of shape (n, K)
-        Z less a number per row.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> np.exp(log_softmax(np.log([[1.0, 3.0]])))
     array([[0.25, 0.75]])
     """
@@ -247,12 +226,10 @@ def log_softmax(Z: FloatArray) -> FloatArray:
     return np.asarray(difference - np.log(np.exp(difference).sum(axis=1, keepdims=True)))
 
 
-def _objective(
-    linear: LinearMap, y: NDArray[np.int64], w: FloatArray, centre: FloatArray, ridge: FloatArray
-) -> Callable[[FloatArray], _State]:
+def _objective(linear: LinearMap, y: Ints, w: Floats, centre: Floats, ridge: Floats) -> Callable[[Floats], _State]:
     rows = np.arange(y.size)
 
-    def at(theta: FloatArray) -> _State:
+    def at(theta: Floats) -> _State:
         logs = log_softmax(linear(theta))
         away = theta - centre
         loss = -float(np.sum(w * logs[rows, y])) + float(np.sum(ridge * away * away)) / 2
@@ -264,12 +241,12 @@ def _objective(
     return at
 
 
-def _newton_step(linear: LinearMap, w: FloatArray, ridge: FloatArray, state: _State) -> FloatArray:
+def _newton_step(linear: LinearMap, w: Floats, ridge: Floats, state: _State) -> Floats:
     """Solve H s = −g by conjugate gradients."""
     P, weighted = state.P, state.P * w[:, None]
     precondition = linear.preconditioner(P, w, ridge)
 
-    def curvature(V: FloatArray) -> FloatArray:
+    def curvature(V: Floats) -> Floats:
         U = linear(V)
         U -= np.einsum("ik,ik->i", P, U)[:, None]
         return linear.transpose(weighted * U) + ridge * V

@@ -1,7 +1,7 @@
-r"""Means over pairs of rows that share a bin, from sums: the debiased squared error, its spread and its parts.
+r"""Means over pairs of rows in the same bin, from sums: the debiased squared error T and its variance.
 
-A row has the residual :math:`U = Y - z`: the indicators of the k classes looked at minus their scores. Rows of
-equal scores come together as a cell: `z` of shape (m, k), `count` (m,) rows, of which `hits` (m, k) had the j-th
+A row has the residual :math:`U = Y - z`: the indicators of the k classes under study minus their scores. Rows with
+equal scores form a cell: `z` of shape (m, k), `count` (m,) rows, of which `hits` (m, k) had the j-th
 class; the remaining rows had none of the k. Bins are runs of cells that begin at `first`.
 """
 
@@ -32,19 +32,7 @@ _TRUSTED = 5  # rows of a bin from which its own covariance is used
 def pair_mean(n: Numbers, s: Floats, q: Floats) -> Floats:
     r"""The debiased squared error, :math:`T = n^{-1} \sum_{N \ge 2} (\|S\|^2 - Q) / (N - 1)`.
 
-    Parameters
-    ----------
-    n : array of shape (..., B)
-        N, the rows of each bin.
-    s : array of shape (..., B, k)
-        S = ΣU.
-    q : array of shape (..., B)
-        Q = Σ‖U‖².
-
-    Returns
-    -------
-    array of shape (...)
-        T for each set of sums.
+    From N, the rows of each bin, of shape (..., B), S = ΣU of shape (..., B, k) and Q = Σ‖U‖² of shape (..., B).
     """
     inner = np.einsum("...j,...j->...", s, s) - q
     return np.asarray(np.where(n >= 2, inner / np.maximum(n - 1, 1), 0.0).sum(axis=-1) / n.sum(axis=-1))
@@ -52,9 +40,9 @@ def pair_mean(n: Numbers, s: Floats, q: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PairSums:
-    """What T and its spread need of the residuals U, per bin and in all.
+    """Sums of the residuals U, per bin and in total, that determine T and its variance.
 
-    No k × k matrix is kept per bin: of ΣUUᵀ only its value along S is asked for.
+    No k × k matrix is kept per bin: of ΣUUᵀ only its value along S is needed.
     """
 
     n: Numbers
@@ -68,7 +56,7 @@ class PairSums:
     outer: Floats
     """ΣUUᵀ over all rows, of shape (k, k)."""
     paired: Floats
-    """ΣUUᵀ/(N − 1) over the rows that share their bin."""
+    """ΣUUᵀ/(N − 1) over the rows that are not alone in their bin."""
 
     @property
     def total(self) -> float:
@@ -103,20 +91,18 @@ class PairSums:
         .. math:: \hat\sigma_1^2 = \sum w \|\bar U\|^4 - \Big( \sum w \|\bar U\|^2 \Big)^2
             + 4 \sum w \, \bar U^\top \hat C \bar U ,
 
-        w = N/n, over all bins, with the covariance of divisor N (zero in bins of one row). About twice the truth
-        where the truth is near zero; cut at zero, below which only rounding can bring it.
+        w = N/n, over all bins, with the covariance of divisor N (zero in bins of one row). About twice the true
+        variance where that is near zero; cut at zero, since rounding can make it negative.
         """
         w, square = self._share, self._square
         within = self.along / self.n**3.0 - square**2
         return max(0.0, float(w @ square**2 - (w @ square) ** 2 + 4 * (w @ within)))
 
     def noise(self, implied: Floats) -> float:
-        """R₁: the variance of a row along the error; at least the largest over all directions at no error.
+        """R₁: the variance of a row along the error; at least the largest over all directions without error.
 
-        Parameters
-        ----------
-        implied : array of shape (B,)
-            Σ SᵀCS, with C the covariance that the scores imply; serves in bins of fewer than 5 rows.
+        `implied` is Σ SᵀCS of each bin, with C the covariance implied by the scores, used for bins of fewer than 5
+        rows.
         """
         n = self.n.astype(np.float64)
         few = n < _TRUSTED
@@ -130,10 +116,10 @@ class PairSums:
 
     @property
     def unevenness(self) -> float:
-        """R₂: the variance of the squared error over rows, by the square of its mean."""
+        """R₂: the variance of the squared error over rows, divided by the square of its mean."""
         w, square = self._share, self._square
         mean = float(w @ square)
-        # Divided before it is squared: the square of a mean below 1e-162 is 0.
+        # Divided first: the square of a mean below 1e-162 is 0.
         return max(0.0, float(w @ (square / mean) ** 2) - 1) if mean > 0 else 0.0
 
 
@@ -166,7 +152,7 @@ def _bin_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> tuple[Nu
         return n, s, q, s[:, 0] ** 2 * q
     of_cell = np.repeat(s, np.diff(np.append(first, len(z))), axis=0)
     level = _inner(of_cell, z)
-    # Of the k + 1 outcomes of a row, the j-th has (S_j − level)², none of the k has level².
+    # A row of the j-th class contributes (S_j − level)², one of none of the k classes level².
     squares = _inner(hits, of_cell * (of_cell - 2 * level[:, None])) + count * level**2
     return n, s, q, np.add.reduceat(squares, first)
 
@@ -177,13 +163,13 @@ def _inner(a: Numbers, b: Floats) -> Floats:
 
 
 def _outer(z: Floats, count: Numbers, hits: Numbers) -> Floats:
-    """ΣUUᵀ: a row of class j has (e_j − z)(e_j − z)ᵀ, one of no class looked at has z zᵀ."""
+    """ΣUUᵀ: a row of class j has (e_j − z)(e_j − z)ᵀ, one of another class has z zᵀ."""
     cross = hits.T @ z
     return np.asarray(np.diag(hits.sum(axis=0)) - cross - cross.T + (count[:, None] * z).T @ z)
 
 
 def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[float, Floats]:
-    r"""What calibration says of T, given the scores.
+    r"""The variance of T under calibration, given the scores.
 
     Returns
     -------
@@ -226,20 +212,11 @@ def _covariances(z: Floats, count: Numbers, first: Ints) -> Floats:
 
 
 def influence(u: Floats, bin_of: Ints) -> Floats:
-    r"""How much each row moves T: values whose mean is T and whose variance over n is that of T.
+    r"""The influence of each row on T: values whose mean is T and whose variance over n is that of T.
 
-    Parameters
-    ----------
-    u : array of shape (n, k)
-        Residuals.
-    bin_of : int array of shape (n,)
-        The bin of each row, numbered from 0.
-
-    Returns
-    -------
-    array of shape (n,)
-        :math:`\psi_i = 2 U_i \cdot \bar U_{-i} - \theta_{-i}`, with the mean and the mean over pairs of the other
-        rows of the bin; in a bin of two rows their product, alone 0.
+    For residuals `u` of shape (n, k) and the bin of each row, numbered from 0, :math:`\psi_i = 2 U_i \cdot \bar U_{-i}
+    - \theta_{-i}`, with the mean and the mean over pairs of the other rows of the bin; in a bin of two rows their
+    product, in a bin of one 0.
     """
     n = np.bincount(bin_of).astype(np.float64)
     s = np.stack([np.bincount(bin_of, weights=column) for column in u.T], axis=1)
@@ -264,26 +241,21 @@ def null_variance(classes: int | None, k: int = 1, support: Support = "published
     classes : int or None
         K, the number of classes; None for a vector of P(positive) on [0, 1].
     k : int, default 1
-        How many of the largest scores are looked at; for k = K all of them, in class order.
+        How many of the largest scores are used; for k = K all of them, in class order.
     support : {'published', 'reachable'}, default 'published'
-        Over which scores the integral runs when 1 < k < K: the set that the paper prints, or the smaller
-        one that the k largest of K probabilities can reach.
-
-    Returns
-    -------
-    float
-        σ₀².
+        The domain of the integral when 1 < k < K: the set printed in the paper, or the smaller one that the k largest
+        of K probabilities can reach.
 
     Notes
     -----
-    With :math:`z` the k scores in question,
+    For the k scores :math:`z`,
 
     .. math:: \sigma_0^2 = 2 \int_\Delta \left( \|z\|_2^2 - 2 \|z\|_3^3 + \|z\|_2^4 \right) dz ,
 
-    the squared Frobenius norm of the covariance :math:`\mathrm{diag}(z) - z z^\top` of a calibrated label. The
-    published domain is :math:`z_1 \ge \dots \ge z_k \ge 0,\ k/K \le \sum z \le 1`; reachable is what also has
-    :math:`\sum z + (K - k) z_k \ge 1`, a simplex with the corners :math:`e_1, (e_1 + e_2)/2, \dots` and
-    :math:`(1/K, \dots, 1/K)`. Both are the same for k = 1.
+    the integrand being the squared Frobenius norm of the covariance :math:`\mathrm{diag}(z) - z z^\top` of a
+    calibrated label. The published domain is :math:`z_1 \ge \dots \ge z_k \ge 0,\ k/K \le \sum z \le 1`; reachable are
+    those that also satisfy :math:`\sum z + (K - k) z_k \ge 1`, a simplex with the corners :math:`e_1, (e_1 + e_2)/2,
+    \dots` and :math:`(1/K, \dots, 1/K)`. Both are the same for k = 1.
 
     References
     ----------
@@ -298,7 +270,7 @@ def null_variance(classes: int | None, k: int = 1, support: Support = "published
 
 
 def log_null_variance(classes: int | None, k: int = 1, support: Support = "published") -> float:
-    """Logarithm of :func:`null_variance`, for k so large that the volume of the scores is below any float."""
+    """Logarithm of :func:`null_variance`, for k so large that the volume of the scores underflows."""
     if classes is None:
         return -math.log(15)
     if k == classes:

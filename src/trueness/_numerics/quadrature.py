@@ -1,4 +1,4 @@
-"""Expectations under laws that are known: integrals on a line, averages over a simplex, roots and suprema."""
+"""Expectations under known distributions: integrals on a line, averages over a simplex, roots and suprema."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -28,42 +28,27 @@ Function = Callable[[Floats], Floats]
 _NODES = 9
 _HALVINGS = 64
 _OPEN = 1024
-_TAIL = 46.0  # -log(1e-20): what lies beyond the ends of a line
+_TAIL = 46.0  # -log(1e-20), the mass beyond the ends of a line
 _WIDTHS = 2.0 ** np.arange(-2, 40)
 
 
 def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[float, float]:
-    """
-    Adaptive Gauss-Lobatto quadrature between the first and the last break.
+    """Adaptive Gauss-Lobatto quadrature between the first and the last break: the integral and an error estimate.
 
-    A panel is halved until its rule of nine nodes agrees with the sum of the same rule on its halves. So a
-    kink or a jump costs some 40 halvings of one panel, wherever it lies.
-
-    Parameters
-    ----------
-    f : callable
-        Function of a whole array, called a few dozen times, finite at the breaks too.
-    breaks : array of shape (m,), ascending
-        The first panels; to be fine enough that no feature of `f` hides between two nodes.
-    tolerance : float, default 1e-13
-        Disagreement allowed in one panel, as a fraction of the integral of the absolute panels.
-
-    Returns
-    -------
-    value, error : float
-        The integral, and the sum of the disagreements that were left.
+    A panel is halved until its rule of nine nodes agrees with the sum of the same rule on its halves, within
+    `tolerance` of the integral of the absolute panels. So a kink or a jump costs some 40 halvings of one panel,
+    wherever it lies. `f` takes a whole array and must be finite at the breaks, which must be fine enough that no
+    feature of `f` hides between two nodes.
 
     Notes
     -----
     Ends and middle of a panel are nodes. With them, a jump in one panel makes the two sums differ by at least
-    0.38 of the error it causes, wherever it lies; with Gauss-Legendre nodes they agree by chance for some
+    0.38 of the error it causes, wherever it lies; with Gauss-Legendre nodes they agree by chance at some
     places, and the refinement stops too early.
 
     ``scipy.integrate.quad`` calls `f` once per point; for the kinked array functions of
     :mod:`trueness.simulate` that took more than ten times as long.
 
-    Examples
-    --------
     >>> value, error = integral(lambda x: abs(x - 0.3), np.array([0.0, 1.0]))
     >>> round(value, 12), error < 1e-12
     (0.29, True)
@@ -78,7 +63,7 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
         done = (gap <= tolerance * (size + np.abs(both).sum())) | (middle <= low) | (middle >= high)
         done |= halving == _HALVINGS - 1
         if np.count_nonzero(~done) > _OPEN:
-            # Rounding, magnified by `f`, is a staircase without end: only the worst panels are worth a halving.
+            # Rounding, magnified by `f`, would be refined for ever: only the worst panels are halved.
             done |= gap < np.partition(gap, -_OPEN)[-_OPEN]
         value += float(both[done].sum())
         error += float(gap[done].sum())
@@ -92,11 +77,8 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
 
 
 def panels(breaks: Floats) -> tuple[Floats, Floats]:
-    """
-    Nodes and weights of the rule of nine nodes on each panel, for functions too dear to refine.
+    """Nodes and weights of the rule of nine nodes on each panel, for functions too expensive to refine.
 
-    Examples
-    --------
     >>> nodes, weights = panels(np.array([0.0, 1.0, 3.0]))
     >>> nodes.size, round(float(weights @ nodes**2), 12)
     (18, 9.0)
@@ -123,14 +105,10 @@ def _rule() -> tuple[Floats, Floats]:
 
 
 def beta_density(s: Floats, a: float, b: float) -> Floats:
-    """
-    Density of logit Z at `s`, for Z with the Beta(a, b) law.
+    """Density of logit Z at `s`, for Z with a Beta(a, b) distribution.
 
-    On this line the ends of [0, 1] are at infinity: a density that has a pole there becomes one that
-    dies off exponentially.
+    On this line the ends of [0, 1] are at infinity: a density with a pole there becomes one that decays exponentially.
 
-    Examples
-    --------
     For a uniform Z it is the logistic density, 1/4 at its top.
 
     >>> float(round(beta_density(np.array([0.0]), 1, 1)[0], 12))
@@ -141,11 +119,8 @@ def beta_density(s: Floats, a: float, b: float) -> Floats:
 
 
 def beta_log_density(s: Floats, a: float, b: float) -> Floats:
-    """
-    Logarithm of :func:`beta_density`, finite where that underflows.
+    """Logarithm of :func:`beta_density`, finite where that underflows.
 
-    Examples
-    --------
     >>> float(round(beta_log_density(np.array([-1000.0]), 1, 1)[0], 12))
     -1000.0
     """
@@ -154,14 +129,11 @@ def beta_log_density(s: Floats, a: float, b: float) -> Floats:
 
 
 def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
-    """
-    Panels for :func:`integral` that suit :func:`beta_density`, cut where the rest weighs less than 1e-20.
+    """Panels for :func:`integral` that suit :func:`beta_density`, cut where the rest has mass below 1e-20.
 
     They widen geometrically from the top of the density and from 0, where functions of the score vary;
     `extra` breaks are added where they fall between the ends.
 
-    Examples
-    --------
     >>> value, error = integral(lambda s: beta_density(s, 0.01, 300), beta_breaks(0.01, 300))
     >>> round(value, 10)
     1.0
@@ -177,14 +149,11 @@ def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
 
 
 def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) -> float:
-    """
-    Largest value of `f` between the first and the last point.
+    """Largest value of `f` between the first and the last point.
 
-    The highest points that no neighbour exceeds, as many as `hills`, are each closed in upon between their
-    neighbours, eightfold in each round; `points` must be fine enough to tell the hills of `f` apart.
+    The `hills` highest local maxima among the points are each refined between their neighbours, eightfold in
+    each round; `points` must be fine enough to separate the hills of `f`.
 
-    Examples
-    --------
     >>> round(supremum(lambda x: x * (1 - x), np.linspace(0, 1, 8)), 12)
     0.25
     """
@@ -205,11 +174,8 @@ def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) 
 
 
 def root(f: Callable[[float], float], low: float, high: float) -> float | None:
-    """
-    Where `f` changes sign between `low` and `high`, or None when its signs at the two ends are equal.
+    """Where `f` changes sign between `low` and `high`, or None when its signs at the two ends are equal.
 
-    Examples
-    --------
     >>> round(root(lambda x: x**2 - 2, 0, 2), 12)
     1.414213562373
     >>> root(lambda x: x**2 + 1, 0, 2) is None
@@ -224,8 +190,7 @@ def root(f: Callable[[float], float], low: float, high: float) -> float | None:
 
 
 def largest_share_moments(alpha: Floats) -> tuple[float, float]:
-    r"""
-    Mean and mean square of the largest entry of a Dirichlet vector.
+    r"""Mean and mean square of the largest entry of a Dirichlet vector.
 
     Notes
     -----
@@ -255,15 +220,12 @@ def largest_share_moments(alpha: Floats) -> tuple[float, float]:
 
 
 def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """
-    Logarithms of `n` rows of independent Gamma(alpha) variables, evenly spread (quasi-Monte Carlo).
+    """Logarithms of `n` rows of independent Gamma(alpha) variables, evenly spread (quasi-Monte Carlo).
 
     Divided by their sum, the variables of a row are Dirichlet; logarithms, since a small `alpha` gives
     variables far below the smallest float. The points are Sobol's, shifted digit by digit with `rng`, so
     that averages over different shifts are independent and unbiased. `n` must be a power of two.
 
-    Examples
-    --------
     >>> g = np.exp(log_gammas(np.array([0.5, 2.0]), 1024, np.random.default_rng(0)))
     >>> [float(round(m, 2)) for m in g.mean(axis=0)]
     [0.5, 2.0]

@@ -1,6 +1,4 @@
-"""The softmax of logits at a temperature, and the temperature that labels would have preferred."""
-
-from __future__ import annotations
+"""The softmax of logits at a temperature, and the temperature that fits labels best."""
 
 import math
 from collections.abc import Callable
@@ -10,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels import softmax_sums
+from trueness.typing import Floats, Ints
 
 __all__ = ["InverseTemperature", "inverse_temperature", "softmax"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
 
-# The search ends when a step is so small, relatively, or when Newton's next one would be.
+# The search ends when a step is this small, relatively, or when Newton's next one would be.
 _CONVERGED = 1e-10
 _MAX_STEPS = 200
 # The smallest inverse temperature, in units of the inverse spread of the logits.
 _LEAST = 1e-6
-# From so many entries on, the search starts from the optimum of every _STRIDE-th row.
+# From this many entries on, the search starts from the optimum of every _STRIDE-th row.
 _WORTH_SAMPLING = 2_000_000
 _STRIDE = 16
 # Beyond these magnitudes the squares of logits could overflow or vanish.
@@ -33,20 +31,20 @@ _BLOCK = 2**16
 
 
 class InverseTemperature(NamedTuple):
-    """What :func:`inverse_temperature` found."""
+    """The result of :func:`inverse_temperature`."""
 
     value: float
     verdict: Verdict
 
 
 class _Derivatives(NamedTuple):
-    """Derivatives of the mean loss in the inverse temperature, at one place."""
+    """Derivatives of the mean loss in the inverse temperature."""
 
     slope: float
     curvature: float
 
 
-def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | None = None) -> InverseTemperature:
+def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None) -> InverseTemperature:
     r"""The β > 0 for which softmax(β z) has the smallest log loss.
 
     Parameters
@@ -54,7 +52,7 @@ def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | N
     Z : array of shape (n, K)
         Logits, finite, of any float type.
     y : array of int64, shape (n,)
-        Columns that came true.
+        Column of the class of each row.
     w : array of float64, shape (n,), optional
         Weights above 0.
 
@@ -64,23 +62,22 @@ def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | N
         Positive and finite.
     verdict : str
         'optimum': the maximum-likelihood estimate. 'separable': every label has the largest logit of its row, so the
-        loss falls for ever with β; the value belongs to smoothed labels (see Notes). 'reversed': no β > 0 is
+        loss falls for ever with β; the value is that of smoothed labels (see Notes). 'reversed': no β > 0 is
         better than 0; the value is 1e-6 over the spread, which makes predictions nearly equal. 'constant': the logits
         of each row are equal, or all below 1e-300, and every β is as good; the value is 1.
 
     Notes
     -----
-    The loss :math:`\sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Newton's steps, kept
-    inside the bracket that the signs of the slope give, end when the error left is below 1e-10 of β. Smoothed labels
-    say that the class c of a row, which has weight :math:`N_c` in all, came true with :math:`(N_c + 1) / (N_c + K)` and
-    each other class with :math:`1 / (N_c + K)`, which for K = 2 is Platt's rule. The spread is the square root of the
-    mean over rows of the variance of their logits.
+    The loss :math:`\sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Newton's
+    method, kept inside the bracket given by the signs of the slope, stops when the remaining error is below 1e-10 of β.
+    Smoothed labels give the class c of a row, whose total weight is :math:`N_c`, the probability
+    :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is Platt's rule. The spread
+    is the square root of the mean over rows of the variance of their logits.
 
     Examples
     --------
-    Odds of 1:3 were predicted and 1:2 came true: of nine rows, six times.
+    Predicted odds of 1:3, observed 1:2: six of nine rows have the second class.
 
-    >>> import numpy as np
     >>> Z = np.log([[0.25, 0.75]] * 9)
     >>> beta = inverse_temperature(Z, np.array([1] * 6 + [0] * 3)).value
     >>> round(beta, 6), round(float(np.log(2) / np.log(3)), 6)
@@ -97,31 +94,18 @@ def inverse_temperature(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray | N
     if verdict == "optimum" and Z.size >= _WORTH_SAMPLING:
         some = inverse_temperature(Z[::_STRIDE], y[::_STRIDE], None if w is None else weights[::_STRIDE])
         start = some.value if some.verdict == "optimum" else start
-    found = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull), start)
-    if found.verdict == "constant":
-        return found
-    return InverseTemperature(found.value * unit, found.verdict if found.verdict != "optimum" else verdict)
+    best = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull), start)
+    if best.verdict == "constant":
+        return best
+    return InverseTemperature(best.value * unit, best.verdict if best.verdict != "optimum" else verdict)
 
 
-def softmax(Z: NDArray[Any], temperature: float = 1.0) -> FloatArray:
-    r"""Probabilities :math:`e^{z_j / T} / \sum_k e^{z_k / T}` of each row.
+def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
+    r"""Probabilities :math:`e^{z_j / T} / \sum_k e^{z_k / T}` of each row; a logit may be -inf if its row has others.
 
-    Parameters
-    ----------
-    Z : array of shape (n, K)
-        Logits; -inf is allowed, where a row has others.
-    temperature : float, default 1
-        T > 0.
+    The largest entries of a row are exactly those of Z: where rounding would make a smaller logit equal to the largest,
+    it is kept below by one unit in the last place.
 
-    Returns
-    -------
-    array of float64, shape (n, K)
-        Rows sum to one. What is largest in a row of Z, or shares that place, is so here, and nothing else: where
-        rounding would make a smaller logit equal to the largest, it is kept below by one unit in the last place.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> softmax(np.log([[1, 9]]), 2.0)
     array([[0.25, 0.75]])
     """
@@ -156,8 +140,8 @@ def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
     return Z * unit, unit
 
 
-def _all_on_top(Z: NDArray[Any], y: NDArray[np.int64]) -> bool:
-    """Whether each label's logit is the largest of its row; most often the first few rows tell."""
+def _all_on_top(Z: NDArray[Any], y: Ints) -> bool:
+    """Whether each label's logit is the largest of its row; usually the first few rows decide."""
     n, size = Z.shape[0], 64
     start = 0
     while start < n:
@@ -169,8 +153,8 @@ def _all_on_top(Z: NDArray[Any], y: NDArray[np.int64]) -> bool:
     return True
 
 
-def _pull_of_smoothing(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray) -> float:
-    """By how much smoothed labels raise the slope of the loss, wherever it is taken."""
+def _pull_of_smoothing(Z: NDArray[Any], y: Ints, w: Floats) -> float:
+    """How much smoothed labels raise the slope of the loss, at any β."""
     weight = w if w.size else np.ones(y.size)
     n_classes = Z.shape[1]
     of_class = np.bincount(y, weight, n_classes)[y]
@@ -178,7 +162,7 @@ def _pull_of_smoothing(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray) -> 
     return float(np.sum(weight * n_classes / (of_class + n_classes) * gap))
 
 
-def _derivatives(Z: NDArray[Any], y: NDArray[np.int64], w: FloatArray, beta: float, pull: float) -> _Derivatives:
+def _derivatives(Z: NDArray[Any], y: Ints, w: Floats, beta: float, pull: float) -> _Derivatives:
     status, (_, slope, curvature) = softmax_sums(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = float(w.sum()) if w.size else float(y.size)
@@ -208,12 +192,12 @@ def _minimise(at: Callable[[float], _Derivatives], beta: float) -> InverseTemper
         if not newton:
             target = 2 * beta if math.isinf(high) else (low + high) / 2
         step, beta = abs(target - beta), target
-        # Errors square from one of Newton's steps to the next, so the one left is of the order of step³ / before².
+        # Errors square from one of Newton's steps to the next, so the remaining one is of the order of step³ / before².
         left = step * (step / before) ** 2 if newton and step < before / 10 < math.inf else step
         if left <= _CONVERGED * beta:
             break
         before = step if newton else math.inf
-    # At a small β the curvature is nearly that at 0, so this looks for the bound only where it could be in the way.
+    # At a small β the curvature is nearly that at 0, so the bound is computed only where it could matter.
     if least == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
         least = _LEAST / math.sqrt(at(0.0).curvature)
     return InverseTemperature(least, "reversed") if beta < least else InverseTemperature(beta, "optimum")

@@ -1,8 +1,8 @@
-r"""Venn-Abers prediction: what isotonic regression says of a score if its row is no event, and if it is one.
+"""Venn-Abers prediction: the isotonic fit of a new score, with its label taken as 0 and as 1.
 
-The regression is fitted anew with the row in it. With label 1, a row between two known scores is always pooled with
-the upper one, and with label 0 with the lower one: no mean can be above 1 or below 0. So both values are step functions
-of the score, with steps at known scores only.
+The regression is fitted again with the new row in it. With label 1, a row between two known scores is always pooled
+with the upper one, and with label 0 with the lower one: no mean can be above 1 or below 0. So both values are step
+functions of the score, with steps at known scores only.
 """
 
 from typing import NamedTuple
@@ -25,70 +25,46 @@ class Pair(NamedTuple):
     edges: Floats
     """Ascending, of shape (k,)."""
     p0: Floats
-    """Values if the row is no event, of shape (k + 1,); they never fall."""
+    """Values with label 0, of shape (k + 1,); they never fall."""
     p1: Floats
-    """Values if the row is an event, of shape (k + 1,); they never fall, and exceed p0."""
+    """Values with label 1, of shape (k + 1,); they never fall, and exceed p0."""
 
 
 class Corners(NamedTuple):
     """The corners of the cumulative sum diagram, in whole numbers."""
 
     weight: Ints
-    """Zero, and the weight up to and with each cell: of shape (m + 1,)."""
+    """Zero, and the cumulative weight of the cells: of shape (m + 1,)."""
     events: Ints
-    """The same of events."""
+    """The same for events."""
     unit: int
     """The weight of the new row, on the same scale."""
 
 
 def corners(weight: Numbers, events: Numbers) -> Corners:
-    """The diagram of cells in ascending order of score.
+    """The diagram of cells in ascending order of score, from the weight of their rows and of their events.
 
-    Parameters
-    ----------
-    weight, events : arrays of int64 or float64, shape (m,)
-        Their weights, and the weights of their events. The new row has weight 1.
+    Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one. The new row has weight 1.
 
-    Returns
-    -------
-    Corners
-        Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one.
-
-    Examples
-    --------
-    >>> found = corners(np.array([1, 2]), np.array([0, 1]))
-    >>> found.weight.tolist(), found.events.tolist(), found.unit
+    >>> diagram = corners(np.array([1, 2]), np.array([0, 1]))
+    >>> diagram.weight.tolist(), diagram.events.tolist(), diagram.unit
     ([0, 1, 3], [0, 0, 1], 1)
     """
     if weight.dtype.kind == "i":
-        return Corners(_reached(weight), _reached(events), 1)
+        return Corners(_cumulative(weight), _cumulative(events), 1)
     total = float(weight.sum()) + 1
     assert total <= MOST_WEIGHT
     shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
-    # Rounded apart, so that no cell can have more events than weight.
-    others, happened = (_reached(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
-    return Corners(others + happened, happened, 1 << shift)
+    # Rounded separately, so that no cell can have more events than weight.
+    others, ones = (_cumulative(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
+    return Corners(others + ones, ones, 1 << shift)
 
 
 def venn_abers(score: Floats, diagram: Corners) -> Pair:
-    """Both values at every score.
+    """Both values as functions of the score, for strictly ascending known scores and the diagram of their cells.
 
-    Parameters
-    ----------
-    score : array of shape (m,)
-        The known scores in [0, 1], ascending strictly.
-    diagram : Corners
-        Of their cells.
-
-    Returns
-    -------
-    Pair
-        What the regression says.
-
-    Examples
-    --------
-    >>> found = venn_abers(np.array([0.3, 0.7]), corners(np.array([1, 1]), np.array([0, 1])))
-    >>> found.p0.tolist(), found.p1.tolist()
+    >>> pair = venn_abers(np.array([0.3, 0.7]), corners(np.array([1, 1]), np.array([0, 1])))
+    >>> pair.p0.tolist(), pair.p1.tolist()
     ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
     """
     W, E, unit = diagram
@@ -105,21 +81,21 @@ def venn_abers(score: Floats, diagram: Corners) -> Pair:
     return Pair(edges[steps], low[kept], high[kept])
 
 
-def _reached(parts: Numbers) -> Ints:
-    """Zero, and the sums up to and with each cell."""
-    found = np.zeros(parts.size + 1, np.int64)
-    np.cumsum(parts.astype(np.int64, copy=False), out=found[1:])
-    return found
+def _cumulative(parts: Numbers) -> Ints:
+    """Zero, and the cumulative sums."""
+    sums = np.zeros(parts.size + 1, np.int64)
+    np.cumsum(parts.astype(np.int64, copy=False), out=sums[1:])
+    return sums
 
 
 def _with_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
-    """From which cells on the fit has which value."""
+    """The cells at which the fit takes a new value, and these values."""
     # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
     return first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
 
 
 def _without_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
-    """The same from what was found in the mirror: where a run of cells begins there, it ends here."""
+    """The same from the mirror image, in which runs of cells begin where they end here."""
     m = W.size - 1
     left, right = m - right[::-1], m - left[::-1]
     values = np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))
