@@ -3,7 +3,8 @@
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "TruenessError",
     "TruenessWarning",
     "Wording",
+    "remedies",
     "warn",
 ]
 
@@ -65,6 +67,9 @@ class Remedy:
     ``matrix``          several classes with a vector of scores                               None
     ``column-stack``    a matrix of two columns is needed, a vector of scores was passed      None
     ``rescale-weights`` the largest weight is too large or too small to be squared            None
+    ``input-logits``    scores look like logits, and the calibrator has an option for them    None
+    ``temperature``     scores look like logits, which this calibrator does not take          None
+    ``one-vs-rest``     a matrix was passed to a calibrator of one score                      None
     ==================  ====================================================================  =========================
     """
 
@@ -185,6 +190,19 @@ class InputError(TruenessError, ValueError):
         if self.context:
             return f"{self.context}: {sentence}"
         return sentence[:1].upper() + sentence[1:] if wording is not _OWN else sentence
+
+
+@contextmanager
+def remedies(instead: Mapping[str, Remedy]) -> Iterator[None]:
+    """Replace the ways out of errors raised inside, by name; ``{value}`` in a text is the value of the old one."""
+    try:
+        yield
+    except InputError as error:
+        old = error.remedy
+        if not isinstance(old, Remedy) or old.name not in instead:
+            raise
+        new = instead[old.name]
+        raise error.but(remedy=Remedy(new.name, new.text.format(value=old.value), old.value)) from None
 
 
 def _rebuilt(kind: type[InputError], fields: tuple[str, str, str], details: dict[str, Any]) -> InputError:
