@@ -5,12 +5,13 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from trueness.recalibrate import Calibrator
+from trueness.recalibrate._fitted_state import Field
 
 
 class Shares(Calibrator):
     """The share of events in each of a few bins of equal width; the middle of a bin that has no rows."""
 
-    _learnt = {"shares": "share of events per bin"}  # noqa: RUF012
+    _state = {"shares": Field("share of events per bin")}  # noqa: RUF012
 
     def __init__(self, n_bins=10, seed=None):
         self.n_bins = n_bins
@@ -33,7 +34,7 @@ class Shares(Calibrator):
 class Line(Calibrator):
     """A logistic regression on log-odds, or on logits."""
 
-    _learnt = {"slope": "slope", "intercept": "intercept"}  # noqa: RUF012
+    _state = {"slope": Field("slope"), "intercept": Field("intercept")}  # noqa: RUF012
 
     def __init__(self, input="probabilities"):
         self.input = input
@@ -71,7 +72,7 @@ class Mixed(Calibrator):
     """A calibrator of matrices: half the score, half the frequencies of the classes."""
 
     _shape = "matrix"
-    _learnt = {"frequencies": "frequency of each class"}  # noqa: RUF012
+    _state = {"frequencies": Field("frequency of each class")}  # noqa: RUF012
 
     def _fit(self, rows):
         self.frequencies_ = np.bincount(rows.y, rows.weights, rows.p.shape[1]) / rows.weights.sum()

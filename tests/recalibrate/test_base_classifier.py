@@ -126,7 +126,7 @@ def test_what_nobody_asks_for_is_refused_by_scikit_learn():
 def test_without_routing_a_classifier_gets_weights_if_it_takes_them():
     fitted = CalibratedClassifier(Recorder(), Shares(4), cv=3).fit(X, Y, W)
     assert fitted.estimators_[0].given_["sample_weight"].tolist() == W.tolist()
-    with pytest.warns(TruenessWarning, match="to the calibrator only: KNeighborsClassifier does not take it"):
+    with pytest.warns(TruenessWarning, match="by the calibrator only: KNeighborsClassifier does not take it"):
         CalibratedClassifier(KNeighborsClassifier(), Shares(4)).fit(X, Y, W)
 
 
@@ -139,7 +139,7 @@ def test_without_routing_further_arguments_go_to_the_classifier_cut_by_rows():
 
 def test_groups_without_routing_are_refused_with_the_two_ways_out():
     model = CalibratedClassifier(GaussianNB(), Shares(), cv=GroupKFold(3))
-    with pytest.raises(InputError, match=r"`groups` must come with metadata routing; it is off\. `sklearn\.set_config"):
+    with pytest.raises(InputError, match=r"`groups` needs metadata routing; it is disabled\. `sklearn\.set_config"):
         model.fit(X, Y, groups=GROUPS)
 
 

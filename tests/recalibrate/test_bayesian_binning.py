@@ -172,7 +172,7 @@ def test_heavy_rows_ask_for_no_more_models_than_distinct_ones():
 
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [(2.0**52, "must sum to at most 4,503,599,627,370,496"), (1e10, "must ask for at most 10,000 models")],
+    [(2.0**52, "must sum to at most 4,503,599,627,370,496"), (1e10, "must lead to at most 10,000 models")],
 )
 def test_weights_beyond_what_can_be_counted_are_refused(weight, message):
     with pytest.raises(InputError, match=message):

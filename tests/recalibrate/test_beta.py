@@ -100,7 +100,7 @@ def test_limits_at_zero_and_one():
 @pytest.mark.parametrize("parameters", KINDS)
 def test_separated_labels_get_platts_targets(parameters):
     p, y = [0.1, 0.2, 0.4, 0.6, 0.7], [0, 0, 0, 1, 1]
-    with pytest.warns(SeparableWarning, match="The scores separate the labels: no map is steep enough"):
+    with pytest.warns(SeparableWarning, match="The scores separate the labels, so the likelihood has no finite"):
         fitted = BetaCalibration(parameters=parameters).fit(p, y)
     assert max(fitted.a_, fitted.b_, abs(fitted.c_)) < 50
     assert (np.diff(fitted.predict([0.1, 0.3, 0.65])) > 0).all()

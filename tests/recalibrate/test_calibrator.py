@@ -10,10 +10,11 @@ from sklearn.exceptions import NotFittedError
 
 from trueness import InputError, OneClassWarning, OwnRowsWarning, recalibrate
 from trueness.recalibrate import Calibrator, PlattScaling, TemperatureScaling, load_calibrator
+from trueness.recalibrate._fitted_state import Field
 
 
 class Share(Calibrator):
-    _learnt = {"share": "share of events"}  # noqa: RUF012
+    _state = {"share": Field("share of events")}  # noqa: RUF012
 
     def __init__(self, spare=None):
         self.spare = spare

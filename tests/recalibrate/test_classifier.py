@@ -196,7 +196,7 @@ def test_weights_reach_classifier_and_calibrator():
 
 
 def test_a_classifier_without_weights_is_named():
-    with pytest.warns(TruenessWarning, match="to the calibrator only: KNeighborsClassifier does not take it"):
+    with pytest.warns(TruenessWarning, match="by the calibrator only: KNeighborsClassifier does not take it"):
         CalibratedClassifier(KNeighborsClassifier(), Shares(4)).fit(X, Y, W)
 
 
@@ -276,15 +276,15 @@ class OddProba(Odd):
         (CalibratedClassifier(cv=1), Y, r"`cv` must be a whole number ≥ 2, a splitter or an .*\(train, test\); got 1"),
         (CalibratedClassifier(cv=True), Y, "`cv` must be a whole number ≥ 2.*; got True"),
         (CalibratedClassifier(cv=2.5), Y, "`cv` must be a whole number ≥ 2.*; got 2.5"),
-        (CalibratedClassifier(cv="prefit"), Y, r"got 'prefit'. A fitted classifier is given as `FrozenEstimator\(cl"),
-        (CalibratedClassifier(cv=N + 1), Y, f"`cv` must cut the {N} rows into folds; it cannot: "),
-        (CalibratedClassifier(cv=[]), Y, "at least two folds .*; its test parts number 0 and hold 0 rows"),
-        (CalibratedClassifier(cv=[(1, 2), (2, 1)]), Y, "number 2 and hold 2 rows, 2 of them different, of 400"),
-        (CalibratedClassifier(LinearRegression()), Y, "`estimator` must be .*; LinearRegression is a regressor. What"),
-        (CalibratedClassifier(GaussianNB), Y, r"got the class GaussianNB. `GaussianNB\(\)` makes one"),
+        (CalibratedClassifier(cv="prefit"), Y, r"got 'prefit'. Pass a fitted classifier as `FrozenEstimator\(cl"),
+        (CalibratedClassifier(cv=N + 1), Y, f"`cv` must split the {N} rows into folds; it cannot: "),
+        (CalibratedClassifier(cv=[]), Y, "at least two folds .*; its 0 test parts hold 0 rows"),
+        (CalibratedClassifier(cv=[(1, 2), (2, 1)]), Y, "its 2 test parts hold 2 rows, 2 of them different, of 400"),
+        (CalibratedClassifier(LinearRegression()), Y, "`estimator` must be .*; LinearRegression is a regressor. Use"),
+        (CalibratedClassifier(GaussianNB), Y, r"got the class GaussianNB. `GaussianNB\(\)` makes an instance"),
         (CalibratedClassifier("forest"), Y, r"`estimator` must be a classifier such as .*, or None; got 'forest'"),
         (CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)), Y, "every row into exactly one test part"),
-        (CalibratedClassifier(GaussianNB(), Shares()), np.arange(N) == 3, "must know the classes False, True once fit"),
+        (CalibratedClassifier(GaussianNB(), Shares()), np.arange(N) == 3, "must have the classes False, True once fit"),
         (CalibratedClassifier(Odd(), Shares()), Y, "must have `predict_proba` or `decision_function`; it has neither"),
         (CalibratedClassifier(OddProba(3), Shares()), Y, r"`estimator.predict_proba` must return shape \(80, 2\)"),
         (
@@ -295,7 +295,7 @@ class OddProba(Odd):
         (
             CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, Y)), Shares()),
             Y3,
-            "`y` must hold classes that the frozen estimator knows; it does not know 2",
+            "`y` must hold classes of the frozen estimator; 2 is none",
         ),
     ],
 )

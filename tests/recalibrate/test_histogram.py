@@ -248,9 +248,9 @@ def test_auto_without_epsilon_is_the_advice_of_figure_2(n, B):
 
 
 def test_few_rows_make_fewer_bins_and_a_warning():
-    with pytest.warns(FewRowsWarning, match="5 rows are too few for 10 bins with a label each; there are 2 bins"):
+    with pytest.warns(FewRowsWarning, match="5 rows are too few for 10 bins with a label each; 2 bins are used"):
         assert HistogramBinning(10).fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1]).n_bins_ == 2
-    with pytest.warns(FewRowsWarning, match="8 of 10 bins have no label and predict the event rate of all rows"):
+    with pytest.warns(FewRowsWarning, match="8 of 10 bins have no labels and predict the overall event rate"):
         HistogramBinning(10, "fixed-width").fit([0.1, 0.2], [0, 1])
 
 
@@ -320,7 +320,7 @@ def test_weights_that_are_not_whole_enter_by_their_effective_number():
     np.testing.assert_allclose(fitted.counts_, [4 / 2.5, 2])
     found = fitted.guarantee(0.4)
     assert found.epsilon == pytest.approx(min(0.75, math.sqrt(math.log(2 * 2 / 0.4) / (2 * 1.6))))
-    assert "weights say nothing about labels" in found.assumptions
+    assert "weights are independent of labels" in found.assumptions
     assert math.isnan(found.expected_ece)
 
 
@@ -363,7 +363,7 @@ P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
         ({"n_bins": 1 << 25}, "`n_bins` must be at most 16,777,216"),
         ({"epsilon": 0.1}, "`epsilon` is for n_bins='auto'; got epsilon=0.1 with 10 bins"),
         ({"n_bins": "auto", "epsilon": 2}, "`epsilon` must lie strictly between 0 and 1; got 2"),
-        ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger for so few rows: .* takes 14,980 .*; got 6"),
+        ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger: .* needs 14,980 .*; got 6"),
         (
             {"n_bins": "auto", "epsilon": 0.1, "scheme": "fixed-width"},
             "`epsilon` must be None for scheme='fixed-width'",
@@ -392,7 +392,7 @@ def test_ranks_need_whole_weights(scheme):
 @pytest.mark.parametrize("scheme", ["umd", "original"])
 def test_ties_at_a_boundary_leave_no_guarantee(scheme):
     fitted = HistogramBinning(2, scheme).fit([0.1, 0.2, 0.2, 0.2, 0.5], [0, 1, 1, 0, 1])
-    with pytest.raises(InputError, match=r"share the score of a boundary; at 1 of 1 boundaries.*scheme='randomized'"):
+    with pytest.raises(InputError, match=r"score of a boundary; they do at 1 of 1 boundaries.*scheme='randomized'"):
         fitted.guarantee()
 
 
@@ -416,14 +416,14 @@ def test_a_guarantee_is_refused_where_there_is_none():
     weighted = HistogramBinning(2, "fixed-width").fit(P, Y, sample_weight=np.full(6, 0.5))
     with pytest.raises(InputError, match="`bound` must be 'hoeffding' when weights are not whole numbers; got 'exact'"):
         weighted.guarantee(bound="exact")
-    with pytest.raises(InputError, match="at least two rows a bin; got 1"), pytest.warns(match="labels are equal"):
+    with pytest.raises(InputError, match="at least two rows per bin; got 1"), pytest.warns(match="labels are equal"):
         HistogramBinning(1).fit([0.3], [1]).guarantee()
 
 
 @pytest.mark.parametrize(
     ("scheme", "weight", "message"),
     [
-        ("umd", 2.0**52, r"must sum to at most 4,503,599,627,370,496 for scheme='umd', beyond which floats"),
+        ("umd", 2.0**52, r"must sum to at most 4,503,599,627,370,496 for scheme='umd', beyond which float sums"),
         ("original", 1e80, "must sum to at most"),
         ("fixed-width", 2.0**53, "must sum to at most 4,503,599,627,370,496"),
         ("randomized", 2e6, "must sum to at most 10,000,000 for scheme='randomized', which draws each repetition"),
@@ -447,5 +447,5 @@ def test_large_weights_leave_the_bins_where_they_are(n_bins):
 
 def test_bins_left_empty_by_the_split_are_a_warning():
     p, y = np.repeat([0.2, 0.8], 20), np.tile([0, 1], 20)
-    with pytest.warns(FewRowsWarning, match="1 of 4 bins has no label and predicts the event rate of all rows"):
+    with pytest.warns(FewRowsWarning, match="1 of 4 bins has no labels and predicts the overall event rate"):
         HistogramBinning(4, "split", seed=0).fit(p, y)

@@ -92,9 +92,9 @@ def test_zeros_are_replaced_in_predict_too_where_the_limit_is_not_one(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_class_that_never_came_true_is_a_warning(kind):
+def test_a_class_without_rows_is_a_warning(kind):
     Z, y = drawn()
-    with pytest.warns(SeparableWarning, match="Class 2 never came true: its size is decided by the penalty alone"):
+    with pytest.warns(SeparableWarning, match="Class 2 has no rows: its parameters depend on the penalty alone"):
         fitted = kind().fit(np.exp(Z), y % 2)
     assert fitted.predict(np.exp(Z[:9]))[:, 2].max() < 0.05
 

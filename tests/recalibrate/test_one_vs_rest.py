@@ -95,8 +95,8 @@ def test_the_map_is_stored_with_all_its_parts(monkeypatch):
     [
         (OneVsRest(3), r"`calibrator` must be a calibrator such as `PlattScaling\(\)`, or None; got 3"),
         (OneVsRest(Shares), "got the class Shares"),
-        (OneVsRest(Mixed()), "must be one of a single score, such as `PlattScaling\\(\\)`; Mixed takes a matrix"),
-        (OneVsRest(OneVsRest(Shares())), "OneVsRest takes a matrix by itself"),
+        (OneVsRest(Mixed()), "must take a single score, such as `PlattScaling\\(\\)`; Mixed takes a matrix"),
+        (OneVsRest(OneVsRest(Shares())), "OneVsRest takes a matrix"),
         (OneVsRest(Shares(), normalize=1), "`normalize` must be True or False; got 1"),
         (TopLabel(Mixed()), "Mixed takes a matrix"),
     ],

@@ -154,7 +154,7 @@ def test_planning_loads_no_scikit_learn():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: epsilon(19, 10), r"`n` must be at least 2·n_bins = 20, two rows a bin; got 19"),
+        (lambda: epsilon(19, 10), r"`n` must be at least 2·n_bins = 20, two rows per bin; got 19"),
         (lambda: epsilon(0, 1), "`n` must be a whole number ≥ 1; got 0"),
         (lambda: epsilon(100, 2.5), "`n_bins` must be a whole number ≥ 1; got 2.5"),
         (lambda: epsilon(100, 2, alpha=1), "`alpha` must lie strictly between 0 and 1; got 1"),
@@ -171,7 +171,7 @@ def test_planning_loads_no_scikit_learn():
         (lambda: epsilon(100, 2, scheme="split", split=1.0), "`split` must lie strictly between 0 and 1"),
         (lambda: sample_size(10, 1.5), "`epsilon` must lie strictly between 0 and 1; got 1.5"),
         (lambda: sample_size(10, 1e-10, scheme="randomized"), "`epsilon` must exceed δ = 1e-09"),
-        (lambda: sample_size(10, 1e-9), "so small that no number of rows keeps it"),
+        (lambda: sample_size(10, 1e-9), "too small for any number of rows"),
         (lambda: max_bins(True, 0.1), "`n` must be a whole number ≥ 1; got True"),
     ],
 )
@@ -182,7 +182,7 @@ def test_bad_arguments_are_refused(call, message):
 
 def test_exact_bounds_that_would_take_minutes_are_refused():
     with pytest.raises(
-        InputError, match=r"computed for up to 1,000,000 rows a bin; got .*'hoeffding' takes any number"
+        InputError, match=r"computed for up to 1,000,000 rows per bin; got .*'hoeffding' takes any number"
     ):
         epsilon(10**9, 10, bound="exact")
     with pytest.raises(InputError, match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon"):

@@ -91,7 +91,7 @@ def test_limits_at_zero_and_one_follow_the_slope():
 
 def test_separated_labels_get_platts_targets():
     p, y = np.array([0.1, 0.2, 0.3, 0.6, 0.7]), np.array([0, 0, 0, 1, 1])
-    with pytest.warns(SeparableWarning, match="The scores separate the labels.*Platt's targets took the place"):
+    with pytest.warns(SeparableWarning, match="The scores separate the labels.*Platt's smoothed targets replaced"):
         fitted = PlattScaling().fit(p, y)
     smooth = PlattScaling(targets="platt").fit(p, y)
     assert (fitted.slope_, fitted.intercept_) == (smooth.slope_, smooth.intercept_)
@@ -99,7 +99,7 @@ def test_separated_labels_get_platts_targets():
 
 
 def test_equal_scores_leave_the_slope_at_one():
-    with pytest.warns(SeparableWarning, match="All scores are equal: any slope is as good; it is 1"):
+    with pytest.warns(SeparableWarning, match="All scores are equal: the slope is not determined; it is set to 1"):
         fitted = PlattScaling(input="logits").fit([2.0, 2.0, 2.0], [0, 0, 1])
     assert fitted.slope_ == 1
     np.testing.assert_allclose(fitted.predict([2.0]), [1 / 3], rtol=1e-12)

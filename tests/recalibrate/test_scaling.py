@@ -137,7 +137,7 @@ def test_scores_that_separate_the_labels_give_a_finite_map_and_a_warning(kind, s
         fitted = kind().fit(p, y)
     found = fitted.predict(elsewhere(shape))
     assert np.isfinite(found).all()
-    learnt = [np.max(np.abs(getattr(fitted, f"{name}_"))) for name in kind._learnt]
+    learnt = [np.max(np.abs(getattr(fitted, f"{name}_"))) for name in kind._state]
     assert max(learnt) < 1e3
 
 
@@ -260,7 +260,7 @@ def test_logits_must_be_finite(kind):
 
 
 def test_a_large_sample_is_known_again_by_some_of_its_rows(monkeypatch):
-    monkeypatch.setattr("trueness.recalibrate._calibrator._LOOKED_AT", 5)
+    monkeypatch.setattr("trueness.recalibrate._calibrator._FINGERPRINT_ROWS", 5)
     p, y = drawn("matrix")
     fitted = TemperatureScaling().fit(p, y)
     with pytest.warns(OwnRowsWarning):

@@ -10,7 +10,8 @@ from strategies import arrays, rows, weighted_rows
 
 from trueness import InputError, OneClassWarning, ece, recalibrate, simulate
 from trueness.recalibrate import Calibrator, IsotonicCalibration, PlattScaling, ScalingBinning, calibrator_from_dict
-from trueness.recalibrate._calibration_set import Rows, parts
+from trueness.recalibrate._calibration_set import CalibrationSet
+from trueness.recalibrate._fitted_state import Field
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
 
@@ -20,7 +21,7 @@ GRID = np.linspace(0, 1, 101)
 class Square(Calibrator):
     """A map that is known beforehand, and remembers what it was fitted on."""
 
-    _learnt = {"fitted_on": "scores"}  # noqa: RUF012
+    _state = {"fitted_on": Field("scores")}  # noqa: RUF012
 
     def _fit(self, rows):
         self.fitted_on_ = np.sort(rows.p)
@@ -72,7 +73,7 @@ def test_by_hand():
 def test_each_third_has_its_step():
     d = simulate.binary(300, seed=0)
     found = fitted(d.y_true, d.y_prob, n_bins=4, split="thirds", seed=5)
-    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 3, 5)
+    dealt = CalibrationSet(d.y_prob, d.y_true, None, None).split(3, 5)
     for_bins, for_means = (part.p**2 for part in dealt[1:])
     assert np.array_equal(found.scaler_.fitted_on_, np.sort(dealt[0].p))
     ordered = np.sort(for_bins)
@@ -163,7 +164,7 @@ def test_by_default_the_map_is_platts(split):
         ({"n_bins": 2.5}, "`n_bins` must be a whole number ≥ 1; got 2.5"),
         ({"n_bins": True}, "`n_bins` must be a whole number"),
         ({"scaler": "platt"}, r"`scaler` must be a calibrator such as `PlattScaling\(\)`, or None; got 'platt'"),
-        ({"scaler": OfMatrices()}, "`scaler` must take a vector of scores; OfMatrices takes a matrix"),
+        ({"scaler": OfMatrices()}, "`scaler` must take a single score, .*; OfMatrices takes a matrix"),
         ({"split": "halves"}, "`split` must be 'thirds' or 'none'; got 'halves'"),
         ({"split": None}, "`split` must be 'thirds' or 'none'; got None"),
         ({"split": "thirds"}, '`split="thirds"` needs at least 3 rows; got 2'),

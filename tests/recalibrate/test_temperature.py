@@ -71,8 +71,8 @@ def test_a_label_of_probability_zero_is_moved():
     ("Z", "y", "message"),
     [
         ([[0, 2], [2, 0]], [1, 0], "Every label has the largest score of its row.*Platt's rule; T = "),
-        ([[0, 2], [2, 0]], [0, 1], "Labels are no likelier where scores are higher.*T = 1e\\+06"),
-        ([[1, 1], [2, 2]], [0, 1], "The logits of every row are equal: any temperature is as good; T = 1"),
+        ([[0, 2], [2, 0]], [0, 1], "Labels are not likelier where scores are higher.*T = 1e\\+06"),
+        ([[1, 1], [2, 2]], [0, 1], "The logits of every row are equal: the temperature is not determined; T = 1"),
     ],
 )
 def test_what_has_no_optimum_is_a_warning(Z, y, message):

@@ -84,7 +84,7 @@ def test_a_rest_too_small_to_divide_by_gives_no_infinity():
 
 @pytest.mark.filterwarnings("error")
 def test_classes_with_few_rows_are_named_and_served_by_the_pooled_calibrator():
-    with pytest.warns(FewRowsWarning, match="Fewer than `min_rows=3` rows are predicted as 'b', 'c': there the calibr"):
+    with pytest.warns(FewRowsWarning, match="Fewer than `min_rows=3` rows are predicted as 'b', 'c': these"):
         fitted = TopLabel(Shares(1), min_rows=3).fit(P, list("aabbc"))
     assert fitted.pooled_classes_ == ("b", "c")
     assert fitted.predict_confidence(P[3:]).tolist() == [0.6, 0.6]
@@ -123,7 +123,7 @@ def test_the_map_is_stored_with_all_its_parts(monkeypatch):
     ("wrapper", "message"),
     [
         (TopLabel(3), r"`calibrator` must be a calibrator such as `HistogramBinning\(\)`, or None; got 3"),
-        (TopLabel(Line("logits")), "`calibrator` must take probabilities: a confidence is one"),
+        (TopLabel(Line("logits")), "`calibrator` must take probabilities, as confidences are; it is set"),
         (TopLabel(Shares(), kind="classwise"), "`kind` must be 'top-label' or 'confidence'; got 'classwise'"),
         (TopLabel(Shares(), min_rows=0), "`min_rows` must be a whole number ≥ 1; got 0"),
     ],

@@ -319,7 +319,7 @@ def test_bad_arguments_of_runs_are_refused(options, message):
     ("calibrator", "message"),
     [
         (3, r"`calibrator` must be a calibrator of a vector of probabilities such as `PlattScaling\(\)`, .*; got 3"),
-        (PlattScaling, r"got the class PlattScaling\. `PlattScaling\(\)` makes one"),
+        (PlattScaling, r"got the class PlattScaling\. `PlattScaling\(\)` makes an instance"),
         (GaussianNB(), "GaussianNB is a classifier, which takes rows of features"),
         (OneVsRest(PlattScaling()), "OneVsRest takes a matrix"),
         (PlattScaling(input="logits"), "this PlattScaling takes logits. `input='probabilities'` changes it"),
@@ -333,12 +333,12 @@ def test_what_is_no_calibrator_of_a_vector_is_refused(calibrator, message):
 @pytest.mark.parametrize(
     ("y", "p", "message"),
     [
-        (["n", "y"], [0.1, 0.2], "say which of them the scores are about: `y_true == 'y'`"),
-        ([1, 2], [0.1, 0.2], "Say which value is the event: `y_true == 2`"),
+        (["n", "y"], [0.1, 0.2], "Pass `y_true == 'y'` if that value is the event"),
+        ([1, 2], [0.1, 0.2], "Pass `y_true == 2` if that value is the event"),
         ([0, np.nan], [0.1, 0.2], "`y_true` must not have missing values; .* Leave such rows out first"),
         ([0.5, 0.1], [0, 1], "the arguments seem swapped. Labels come first"),
         ([0, 1], [0.1, 2.2], "`y_prob` must lie in .*divide them by 100"),
-        ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"`y_prob` must be a vector of P\(positive\).* Judge one column at a time"),
+        ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"`y_prob` must be a vector of P\(positive\).* Evaluate one column"),
     ],
 )
 def test_bad_rows_are_refused_with_advice_that_can_be_followed(y, p, message):

@@ -10,7 +10,7 @@ from strategies import arrays, rows, scores, weighted_rows
 
 from trueness import InputError, OwnRowsWarning, ece, simulate
 from trueness.recalibrate import VennAbers, calibrator_from_dict
-from trueness.recalibrate._calibration_set import Rows, parts
+from trueness.recalibrate._calibration_set import CalibrationSet
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
 
@@ -160,7 +160,7 @@ def test_it_is_the_venn_abers_package(digits):
 def test_folds_are_merged_as_published(merge):
     """Pairs of the venn-abers package on the same folds; equations of Vovk, Petej, Fedorova (2015)."""
     d = simulate.binary(300, seed=0)
-    dealt = parts(Rows(d.y_prob, d.y_true, None, None), 4, 7)
+    dealt = CalibrationSet(d.y_prob, d.y_true, None, None).split(4, 7)
     p0, p1 = np.stack([peer_pair(part.y, part.p, GRID)[1] for part in dealt]).transpose(2, 0, 1)
     if merge == "log":
         happens, not_happens = (package().venn_abers.geo_mean(x.T) for x in (p1, 1 - p0))
@@ -176,7 +176,7 @@ def test_folds_are_merged_as_published(merge):
 def test_every_row_is_in_one_fold_and_classes_are_spread(pairs, seed):
     y, p = arrays(pairs)
     w = np.arange(1.0, y.size + 1)
-    dealt = parts(Rows(p, y, w, None), 3, seed)
+    dealt = CalibrationSet(p, y, w, None).split(3, seed)
     assert sorted(np.concatenate([part.w for part in dealt])) == w.tolist()
     for part in dealt:
         at = part.w.astype(int) - 1
@@ -222,7 +222,7 @@ def test_its_own_rows_are_a_warning():
         ({"folds": 1}, "`folds` must be a whole number ≥ 2, or None; got 1"),
         ({"folds": 2.0}, "`folds` must be a whole number ≥ 2, or None; got 2.0"),
         ({"folds": True}, "`folds` must be a whole number"),
-        ({"folds": 3}, r"`folds` must not be above the number of rows \(2\); got 3"),
+        ({"folds": 3}, r"`folds` must be at most the number of rows, 2; got 3"),
         ({"merge": "mean"}, "`merge` must be 'log' or 'brier'; got 'mean'"),
         ({"seed": -1}, "`seed` must be a whole number ≥ 0, a numpy Generator or None; got -1"),
     ],

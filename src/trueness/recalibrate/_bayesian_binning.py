@@ -1,4 +1,4 @@
-"""Bayesian binning into quantiles: many histograms, averaged by how well they explain the labels."""
+"""Bayesian binning into quantiles: an average of histograms, weighted by their posterior probability."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
@@ -11,9 +11,9 @@ from trueness._numerics.steps import steps
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, midpoints
 from trueness.errors import InputError
-from trueness.recalibrate._calibration_set import Rows, cells_of
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_array, check_edges, check_shares
+from trueness.recalibrate._fitted_state import Field, array, fractions, n_steps
 from trueness.typing import Floats, Ints
 
 __all__ = ["BayesianBinning"]
@@ -26,43 +26,43 @@ _NEGLIGIBLE = 2.0**-60
 class BayesianBinning(Calibrator):
     r"""Bayesian binning into quantiles (BBQ).
 
-    Every histogram of equal-mass bins, from few bins to many, is a model of the event rate. Each is weighed by the
-    probability of the labels under it, and the predictions are averaged: no number of bins has to be chosen.
+    Each histogram of equal-mass bins, over a range of numbers of bins, is a model of the event rate. Predictions are
+    averaged over the models, weighted by posterior probability, so no number of bins has to be chosen.
 
     Parameters
     ----------
     spread : float, default 10
-        C: with n rows, the numbers of bins are those from n^(1/3)/C to C·n^(1/3), rounded outwards, at least 1 and at
+        C: with n rows, the numbers of bins range from n^(1/3)/C to C·n^(1/3), rounded outwards, at least 1 and at
         most n.
     strength : float, default 2
-        N': the weight of the prior in rows, shared by the bins of a model.
+        N': the weight of the prior in rows, divided equally among the bins of a model.
 
     Attributes
     ----------
     edges_ : array of shape (k,)
-        Where the averaged map takes a step; a score equal to an edge is above it.
+        Where the averaged map has a step; a score equal to an edge is above it.
     values_ : array of shape (k + 1,)
-        What is predicted below the first edge, and from each edge on.
+        Predictions below the first edge, and from each edge on.
     n_bins_ : array of int64, shape (models,)
-        Bins of each model.
+        Number of bins of each model.
     posterior_ : array of shape (models,)
-        Probability of each model given the labels.
+        Posterior probability of each model.
 
     Notes
     -----
     A model has the bins of :class:`trueness.EqualMass`: :math:`B` of them, with :math:`m_b` events in :math:`N_b` rows.
     The rate of bin :math:`b` has a Beta prior with parameters :math:`\alpha_b = N' c_b / B` and
-    :math:`\beta_b = N' (1 - c_b) / B`, :math:`c_b` being the middle of the bin, so that
+    :math:`\beta_b = N' (1 - c_b) / B`, with :math:`c_b` the midpoint of the bin, so that
 
     .. math:: P(y \mid M) = \prod_b \frac{B(m_b + \alpha_b,\; N_b - m_b + \beta_b)}{B(\alpha_b, \beta_b)}, \qquad
               E[\text{rate}_b \mid y, M] = \frac{m_b + \alpha_b}{N_b + N'/B} .
 
-    All models are equally likely before the labels are seen. Ties are never split: where that leaves fewer bins than
-    asked for, :math:`B` is the number that there are, and models that have become the same count once. Edges lie midway
-    between neighbouring scores; the outer bins end at 0 and 1. A weight counts as repetition, also in n.
+    The prior over models is uniform. Ties are never split: where that leaves fewer bins than requested, :math:`B` is
+    the actual number, and models that have become identical count once. Edges lie midway between adjacent scores; the
+    outer bins end at 0 and 1. Weights are repetitions, also in n.
 
-    The averaged map is one step function: a prediction is one search, however many models there are. It need not rise
-    with the score.
+    The averaged map is one step function, so prediction is one binary search whatever the number of models. It need not
+    be monotone.
 
     References
     ----------
@@ -79,11 +79,11 @@ class BayesianBinning(Calibrator):
     [0.059, 0.905]
     """
 
-    _learnt: ClassVar = {
-        "edges": "where the map takes a step; a score equal to an edge is above it",
-        "values": "what is predicted below the first edge, and from each edge on",
-        "n_bins": "bins of each model",
-        "posterior": "probability of each model given the labels",
+    _state: ClassVar = {
+        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
+        "values": Field("predictions below the first edge, and from each edge on", fractions(n_steps)),
+        "posterior": Field("posterior probability of each model", fractions()),
+        "n_bins": Field("number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))),
     }
 
     edges_: Floats
@@ -101,15 +101,10 @@ class BayesianBinning(Calibrator):
         if not _is_number(self.strength) or not 0 < self.strength < np.inf:
             raise InputError("strength", "must be a number above 0", f"got {self.strength!r}")
 
-    def _check_learnt(self) -> None:
-        check_shares(self, check_edges(self) + 1, "values")
-        check_shares(self, np.size(self.posterior_), "posterior")
-        check_array(self, "n_bins", self.posterior_.shape, kinds="i")
-
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
             raise InputError("sample_weight", f"must sum to at most {_MOST_TOTAL:,}", f"got {rows.w.sum():g}")
-        cells = cells_of(rows)
+        cells = rows.cells()
         self._check_models(rows, cells)
         models = list(_models(cells, float(self.spread), float(self.strength)))
         log_evidence = np.array([model.log_evidence for model in models])
@@ -118,14 +113,13 @@ class BayesianBinning(Calibrator):
         self.n_bins_ = np.array([model.rate.size for model in models])
         self.edges_, self.values_ = _average(models, self.posterior_)
 
-    def _check_models(self, rows: Rows, cells: Cells) -> None:
+    def _check_models(self, rows: CalibrationSet, cells: Cells) -> None:
         least, most = _bin_numbers(cells, float(self.spread))
         if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
             raise InputError(
                 "sample_weight",
-                f"must ask for at most {_MOST_MODELS:,} models, as 10⁹ equal rows do",
-                f"weights that sum to {rows.w.sum():g} and are as small as {rows.w.min():g} ask for "
-                f"{most - least + 1:,}",
+                f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do",
+                f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g} lead to {most - least + 1:,}",
             )
 
     def _map(self, p: NDArray[Any]) -> Floats:
@@ -138,20 +132,20 @@ class _Model(NamedTuple):
     edges: Floats
     """Inner edges."""
     rate: Floats
-    """The mean of each bin's event rate given the labels."""
+    """Posterior mean of each bin's event rate."""
     log_evidence: float
 
 
 def _models(cells: Cells, spread: float, strength: float) -> Iterator[_Model]:
-    """The models that differ, from few bins to many."""
-    reached, happened = (np.cumsum(column) for column in (cells.weight, cells.events))
+    """The distinct models, from few bins to many."""
+    weight, events = (np.cumsum(column) for column in (cells.weight, cells.events))
     least, most = _bin_numbers(cells, spread)
     seen: set[bytes] = set()
     for n_bins in range(least, most + 1):
-        first = EqualMass(n_bins).first_cells(reached)
+        first = EqualMass(n_bins).first_cells(weight)
         if first.tobytes() not in seen:
             seen.add(first.tobytes())
-            yield _model(cells.score, reached, happened, first, strength)
+            yield _model(cells.score, weight, events, first, strength)
 
 
 def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
@@ -164,22 +158,23 @@ def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
     return min(least, alone), min(most, alone)
 
 
-def _model(score: Floats, reached: NDArray[Any], happened: NDArray[Any], first: Ints, strength: float) -> _Model:
+def _model(score: Floats, up_to: NDArray[Any], events_up_to: NDArray[Any], first: Ints, strength: float) -> _Model:
+    """The model whose bins begin at the cells `first`; weight and events are cumulative."""
     last = np.append(first[1:], score.size) - 1
-    weight, events = (np.diff(column[last].astype(np.float64), prepend=0.0) for column in (reached, happened))
+    weight, events = (np.diff(column[last].astype(np.float64), prepend=0.0) for column in (up_to, events_up_to))
     edges = midpoints(score[last[:-1]], score[first[1:]])
-    # A bin as narrow as a float may have its middle rounded to 0 or 1, where the prior would allow nothing else.
+    # The midpoint of a bin as narrow as a float may round to 0 or 1, where the prior would have no variance.
     middle = (np.append(0.0, edges) + np.append(edges, 1.0)) / 2
     middle = np.clip(middle, 1e-300, 1 - 2.0**-53)
     own = strength / middle.size
     alpha, beta = own * middle, own * (1 - middle)
-    others = np.maximum(weight - events, 0)
-    log_evidence = float((betaln(events + alpha, others + beta) - betaln(alpha, beta)).sum())
+    non_events = np.maximum(weight - events, 0)
+    log_evidence = float((betaln(events + alpha, non_events + beta) - betaln(alpha, beta)).sum())
     return _Model(edges, (events + alpha) / (weight + own), log_evidence)
 
 
 def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
-    """The mean of the models as one step function; those that no sum of floats could show are left out."""
+    """The average of the models as one step function, without those too unlikely to change a float."""
     kept = [(model, share) for model, share in zip(models, posterior, strict=True) if share > _NEGLIGIBLE]
     edges = np.unique(np.concatenate([model.edges for model, _ in kept]))
     values = np.zeros(edges.size + 1)

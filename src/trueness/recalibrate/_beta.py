@@ -1,4 +1,4 @@
-"""Beta calibration: log-odds that are linear in the logarithms of the score and of its complement."""
+"""Beta calibration: log-odds linear in log p and log(1 − p)."""
 
 import math
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import bounded_logistic
-from trueness.errors import InputError, SeparableWarning, warn
-from trueness.recalibrate._calibration_set import Rows
+from trueness.errors import SeparableWarning, warn
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_numbers
-from trueness.recalibrate._logit_map import check_eps, moved
+from trueness.recalibrate._fitted_state import Field, number
+from trueness.recalibrate._logit_map import check_eps, warn_moved
 from trueness.recalibrate._platt import smoothed_events
 from trueness.typing import Bools, Floats, Ints
 
@@ -22,7 +23,7 @@ Parameters: TypeAlias = Literal["abm", "am", "ab"]
 
 
 class _Design(NamedTuple):
-    """How the free parameters make a, b and c: (a, b, c) = parameters @ make."""
+    """The free parameters, from which (a, b, c) = parameters @ make."""
 
     make: Floats
     bounded: Bools
@@ -38,22 +39,22 @@ _DESIGNS = {
 
 
 class BetaCalibration(Calibrator):
-    r"""Map scores as if they came from two beta distributions, one per class.
+    r"""The map that is optimal if each class has beta-distributed scores.
 
-    More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The identity is among the
-    maps, so that calibrated scores can stay as they are.
+    More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The family contains the
+    identity, so calibrated scores can stay unchanged.
 
     Parameters
     ----------
     parameters : {'abm', 'am', 'ab'}, default 'abm'
-        Which are free: all three; 'am': one slope for both ends, a = b; 'ab': the map passes through (1/2, 1/2).
+        Which are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through (1/2, 1/2).
     eps : float, default 1e-12
         In `fit`, scores of exactly 0 or 1 are moved inwards by this much, with a warning.
 
     Attributes
     ----------
     a_, b_, c_ : float
-        As in the formula; a and b are not negative.
+        Coefficients of the formula below; a and b are not negative.
 
     Notes
     -----
@@ -61,15 +62,14 @@ class BetaCalibration(Calibrator):
 
     .. math:: \frac{1}{1 + e^{-(a \log p - b \log(1 - p) + c)}} , \qquad a, b \ge 0 ,
 
-    with the parameters of the largest likelihood under that constraint, which makes the map increasing. (The published
-    procedure drops a parameter that comes out negative and fits again; the likelihood here is never below that one's.)
-    With m, the score that becomes 1/2, :math:`c = b \log(1 - m) - a \log m`. Score 0 becomes 0 if a > 0, else
+    with parameters of maximum likelihood under that constraint, which makes the map increasing. (The published
+    procedure drops a parameter that is estimated as negative and refits; the likelihood here is never lower.)
+    With m the score that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log m`. Score 0 becomes 0 if a > 0, else
     :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
 
-    Labels that a threshold on the score separates, or that are all equal, have no finite optimum: Platt's targets
-    take their place, with a :class:`~trueness.errors.SeparableWarning` (see :class:`PlattScaling`). If the scores have
-    fewer distinct values than there are parameters, the optimum nearest to the identity map is
-    returned, with the same warning.
+    If a threshold separates the labels, or all are equal, there is no finite optimum: Platt's targets replace the
+    labels, with a :class:`~trueness.errors.SeparableWarning` (see :class:`PlattScaling`). If the scores have fewer
+    distinct values than there are parameters, the optimum nearest to the identity is returned, with the same warning.
 
     References
     ----------
@@ -87,10 +87,10 @@ class BetaCalibration(Calibrator):
     array([0. , 0.1, 0.5, 0.9, 1. ])
     """
 
-    _learnt: ClassVar[dict[str, str]] = {
-        "a": "factor of the logarithm of a score",
-        "b": "factor of minus the logarithm of its complement",
-        "c": "number added to both, which gives the log-odds of the prediction",
+    _state: ClassVar = {
+        "a": Field("factor of log p", number(least=0)),
+        "b": Field("factor of −log(1 − p)", number(least=0)),
+        "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
     a_: float
@@ -103,34 +103,30 @@ class BetaCalibration(Calibrator):
 
     def _check_parameters(self) -> None:
         check_eps(self.eps)
-        if not (isinstance(self.parameters, str) and self.parameters in _DESIGNS):
-            raise InputError("parameters", "must be 'abm', 'am' or 'ab'", f"got {self.parameters!r}")
+        checked_word(self.parameters, "parameters", tuple(_DESIGNS))
 
-    def _check_learnt(self) -> None:
-        check_numbers(self, "a", "b", least=0)
-        check_numbers(self, "c")
-
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights
         design = _DESIGNS[self.parameters]
-        logs = _movable_logs(p, self.eps)
+        logs = _finite_logs(p, self.eps)
         events = w * rows.y
         n_distinct = np.unique(p).size
         if self._separable(p, rows.y):
             events = smoothed_events(rows.y, w)
             warn(
-                "The scores separate the labels: no map is steep enough. Platt's targets took the place of the labels.",
+                "The scores separate the labels, so the likelihood has no finite maximum. Platt's smoothed targets "
+                "replaced the labels.",
                 SeparableWarning,
             )
         elif n_distinct < design.start.size:
             values = "value does" if n_distinct == 1 else "values do"
             warn(
-                f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters; those "
-                "nearest to the identity map are returned.",
+                f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters; the fit "
+                "nearest to the identity is returned.",
                 SeparableWarning,
             )
-        found = bounded_logistic(logs @ design.make.T, w, events, design.start, design.bounded)
-        self.a_, self.b_, self.c_ = map(float, found @ design.make)
+        parameters = bounded_logistic(logs @ design.make.T, w, events, design.start, design.bounded)
+        self.a_, self.b_, self.c_ = map(float, parameters @ design.make)
 
     def _separable(self, p: Floats, y: Ints) -> bool:
         event, rest = p[y == 1], p[y == 0]
@@ -144,15 +140,15 @@ class BetaCalibration(Calibrator):
         score = p.astype(np.float64)
         with np.errstate(divide="ignore"):
             logs = np.log(score), -np.log1p(-score)
-        # 0 · ∞ is no number, but a factor of 0 leaves the rest wherever the score is.
+        # 0 · ∞ is nan, but a factor of 0 drops the term for every score.
         terms = [factor * log for factor, log in zip((self.a_, self.b_), logs, strict=True) if factor]
         return np.asarray(expit(sum(terms, np.full(score.shape, self.c_))))
 
 
-def _movable_logs(p: Floats, eps: float) -> Floats:
+def _finite_logs(p: Floats, eps: float) -> Floats:
     """Columns log p, −log(1 − p) and 1, all finite."""
     ends = (p == 0) | (p == 1)
-    moved(ends, eps)
+    warn_moved(ends, eps)
     inside = np.where(ends, eps, p)
     u, v = np.log(inside), -np.log1p(-inside)
     # 1 − eps may round to 1, so the logarithms at 1 are those at 0 with their roles exchanged.

@@ -1,4 +1,4 @@
-"""Where bins of equal mass are cut, and which labels each of them averages."""
+"""Boundaries of histogram binning: where bins are cut, and which labels each bin averages."""
 
 from typing import NamedTuple
 
@@ -11,14 +11,14 @@ __all__ = ["Cuts", "boundary_ranks", "rank_cuts", "split_cuts"]
 
 
 class Cuts(NamedTuple):
-    """Bins [edges[b], edges[b + 1]), the last one closed, and what was seen inside them."""
+    """Bins [edges[b], edges[b + 1]), the last one closed, and the labels inside them."""
 
     edges: Floats
     """0, the scores of the boundary points, 1."""
     ties: Floats | None
-    """The random part of each boundary point, by which it is told from points of the same score; None if unused."""
+    """A random number for each boundary point, which orders it among points of equal score; None if unused."""
     counts: Ints
-    """Labels inside each bin, boundary points left out."""
+    """Number of labels inside each bin, without boundary points."""
     events: Floats
     """Events among them."""
     boundary_labels: Floats
@@ -28,17 +28,18 @@ class Cuts(NamedTuple):
 def boundary_ranks(n: int, n_bins: int) -> Ints:
     """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B.
 
-    Whole numbers throughout: in floats 1.5 · (50 / 22) and its like are a little too large, and their ceiling by one.
+    Integer arithmetic throughout: in floats, products such as 1.5 · (50 / 22) may be slightly too large, which would
+    raise their ceiling by one.
     """
-    kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object  # products of large weights have no room in int64
+    kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object  # products of large weights do not fit into int64
     return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
 
 
 def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None) -> Cuts:
     """Cut at order statistics, whose own labels count in no bin.
 
-    Points of equal score are put in a random order by `rng`; without it each has the mean label of its cell, which
-    is what random orders give on average, and nothing depends on the order of the rows.
+    `rng` puts points of equal score in random order. Without it, each has the mean label of its cell, which is the
+    average over random orders and does not depend on the order of the rows.
     """
     through = np.cumsum(cells.weight)
     n = int(through[-1])
@@ -59,9 +60,9 @@ def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None)
 
 
 def _in_random_order(cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """Events ahead of each boundary point in its cell, its label, and its random part."""
+    """Events before each boundary point in its cell, its label, and its random number."""
     within, label, ties = np.zeros((3, cell.size))
-    # Cells are visited from low to high scores and know no rows, so the draws depend on neither order nor repetition.
+    # Cells are visited in ascending order of score, so the draws do not depend on the order or repetition of rows.
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     for start, stop in zip(starts, np.append(starts, cell.size)[1:], strict=True):
         count, events = int(cells.weight[cell[start]]), int(cells.events[cell[start]])
@@ -76,7 +77,7 @@ def _in_random_order(cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Gener
 def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) -> Cuts:
     """Cut at order statistics of `n_cut` points drawn at random; average the labels of the others."""
     n = int(cells.weight.sum())
-    # Points in ascending order of (score, label): what is drawn does not depend on the order of the rows.
+    # Points in ascending order of (score, label), so that the draw does not depend on the order of the rows.
     of = np.repeat(np.arange(cells.size), cells.weight.astype(np.int64))
     first = np.cumsum(cells.weight) - cells.weight
     label = np.arange(n) - first[of] >= (cells.weight - cells.events)[of]

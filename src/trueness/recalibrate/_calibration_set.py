@@ -1,4 +1,4 @@
-"""What a calibrator may be given: scores with labels to learn from, or scores alone to change."""
+"""The calibration set: scores with labels to learn from; and scores alone, to be mapped."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -6,32 +6,31 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import column, is_or_are, refuse_missing
+from trueness._input.columns import column, first_place, is_or_are, refuse_missing
 from trueness._input.sample import Sample, read_sample, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
-from trueness.errors import InputError, OneClassWarning, warn
+from trueness.errors import InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["Rows", "Scale", "Shape", "accepted_rows", "accepted_scores", "cells_of", "check_order", "names_of", "parts"]
-
+__all__ = ["CalibrationSet", "Scale", "Shape", "accept_rows", "accept_scores", "check_column_order", "column_names"]
 
 Scale: TypeAlias = Literal["probabilities", "logits"]
-"""Which numbers the scores are; never guessed from them."""
+"""What the scores are; never guessed from their values."""
 
 Shape: TypeAlias = Literal["vector", "matrix", "any"]
-"""What a calibrator works on: P(positive), a column per class, or either."""
+"""What a calibrator works on: P(positive), one column per class, or either."""
 
 NAME = "y_prob"
-_LARGEST = 1e300  # temperatures, a million times as large at most, must be numbers too
+_LARGEST = 1e300  # temperatures, up to a million times as large, must be finite too
 
 
-class Rows(NamedTuple):
+class CalibrationSet(NamedTuple):
     """Checked rows to learn from; none has weight 0."""
 
     p: NDArray[Any]
-    """Scores, (n,) or (n, K): float64, or the float32 or float16 they came in."""
+    """Scores, (n,) or (n, K): float64, or the float32 or float16 that was passed."""
     y: Ints
     """0/1, or column indices."""
     w: Floats | None
@@ -41,11 +40,25 @@ class Rows(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """Weights, 1 where none were given."""
+        """The weights; 1 where none were given."""
         return np.ones(self.y.size) if self.w is None else self.w
 
+    def cells(self) -> Cells:
+        """One cell per distinct score, ascending, so that ties cannot be split."""
+        return cells_of_rows(Sample(self.y, self.p, self.w))
 
-def accepted_rows(
+    def take(self, rows: Ints) -> "CalibrationSet":
+        """Some of the rows."""
+        return CalibrationSet(self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes)
+
+    def split(self, n: int, seed: int | np.random.Generator | None) -> list["CalibrationSet"]:
+        """`n` random stratified parts: their sizes, and their numbers of events, differ by at most one."""
+        order = np.random.default_rng(seed).permutation(self.y.size)
+        order = order[np.argsort(self.y[order], kind="stable")]
+        return [self.take(np.sort(order[i::n])) for i in range(n)]
+
+
+def accept_rows(
     y_prob: ArrayLike,
     y_true: ArrayLike,
     sample_weight: ArrayLike | None,
@@ -54,49 +67,48 @@ def accepted_rows(
     pos_label: Any = None,
     scale: Scale = "probabilities",
     shape: Shape = "vector",
-) -> Rows:
-    """Check scores and labels, and leave out rows of weight 0."""
-    sample_y, p = y_true, y_prob
+) -> CalibrationSet:
+    """Check scores, labels and weights; rows of weight 0 are left out."""
+    stand_in = y_prob
     if scale == "logits":
-        # Labels and weights are judged beside probabilities of the same shape; the logits themselves pass unchanged.
-        logits = _logits(y_prob)
+        # Labels and weights are checked beside probabilities of the same shape; the logits themselves stay unchanged.
+        logits = _accept_logits(y_prob)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
-        p = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
-    sample = read_sample(sample_y, p, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
+        stand_in = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
+    sample = read_sample(y_true, stand_in, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)
-    elif scale == "probabilities":  # codes of classes were checked beside the number of columns
+    elif scale == "probabilities":  # the labels of a matrix were checked beside its number of columns
         _check_probabilities(sample.p, sample.tolerance)
-    found = _floats(sample.p) if scale == "probabilities" else logits
-    _check_shape(found, shape)
+    p = _as_floats(sample.p) if scale == "probabilities" else logits
+    _check_shape(p, shape)
     y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
     if w is not None and not w.all():
-        kept = w > 0
-        found, y, w = found[kept], y[kept], w[kept]
-    counted = events is not None and w is None
-    if events in (0, y.size) if counted else (y == y[0]).all():
+        p, y, w = p[w > 0], y[w > 0], w[w > 0]
+    one_class = events in (0, y.size) if events is not None and w is None else (y == y[0]).all()
+    if one_class:
         warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
-    return Rows(found, y, w, sample.classes)
+    return CalibrationSet(p, y, w, sample.classes)
 
 
-def accepted_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None) -> NDArray[Any]:
-    """Check scores alone; `classes` is how many columns they must have, None for a vector."""
+def accept_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None) -> NDArray[Any]:
+    """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
     if scale == "logits":
-        found = _logits(y_prob)
+        p = _accept_logits(y_prob)
     else:
-        given = numeric(column(y_prob, NAME), NAME)
-        if given.missing is not None:
-            refuse_missing(NAME, given.missing)
-        found = _floats(given.values)
-        if found.ndim in (1, 2):
-            _check_probabilities(found, row_sum_tolerance(found.dtype, None))
-    _check_columns(found, classes)
-    return found
+        p = _numbers(y_prob)
+        if p.ndim in (1, 2):
+            _check_probabilities(p, row_sum_tolerance(p.dtype, None))
+    if classes is None and p.ndim != 1:
+        raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {p.shape}")
+    if classes is not None and (p.ndim != 2 or p.shape[1] != classes):
+        raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {p.shape}")
+    return p
 
 
-def names_of(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
-    """The names of a frame's columns; None for arrays, and for names that nobody gave (0, 1, 2, …)."""
+def column_names(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
+    """The column names of a frame; None for arrays, and for default names (0, 1, 2, …)."""
     if not hasattr(y_prob, "columns") and not hasattr(y_prob, "column_names"):  # the latter is Arrow's word
         return None
     names = column(y_prob, NAME).names
@@ -105,10 +117,10 @@ def names_of(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
     return names
 
 
-def check_order(
+def check_column_order(
     names: tuple[str | int, ...] | None, fitted: tuple[str | int, ...] | None, classes: tuple[Any, ...]
 ) -> None:
-    """Raise if columns are named otherwise than in `fit`, or after the classes in another order."""
+    """Raise if columns have other names than in `fit`, or the names of the classes in another order."""
     if names is None or names == fitted:
         return
     wanted: tuple[Any, ...] = classes if fitted is None else fitted
@@ -120,26 +132,30 @@ def check_order(
             NAME,
             f"must have the columns of `fit`, {order}",
             f"got {', '.join(map(repr, names[:8]))}",
-            remedy="Its `.to_numpy()` goes by place.",
+            remedy="Pass its `.to_numpy()` to go by position.",
         )
 
 
-def _floats(values: NDArray[Any]) -> NDArray[Any]:
+def _numbers(y_prob: ArrayLike) -> NDArray[Any]:
+    scores = numeric(column(y_prob, NAME), NAME)
+    if scores.missing is not None:
+        refuse_missing(NAME, scores.missing)
+    return _as_floats(scores.values)
+
+
+def _as_floats(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def _logits(given: ArrayLike) -> NDArray[Any]:
-    found = numeric(column(given, NAME), NAME)
-    if found.missing is not None:
-        refuse_missing(NAME, found.missing)
-    values = _floats(found.values)
+def _accept_logits(y_prob: ArrayLike) -> NDArray[Any]:
+    values = _numbers(y_prob)
     if values.ndim not in (1, 2):
         raise InputError(NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})")
     if values.itemsize == 8:
         if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
             _refuse_large(values)
         return values
-    # Their sum is finite only if each of them is, and needs no array of its own. If it overflows, we look closer.
+    # The sum is finite only if each entry is, and needs no temporary array. If it overflows, look more closely.
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum(dtype=np.float32)
     if not np.isfinite(total):
@@ -155,13 +171,9 @@ def _refuse_large(values: NDArray[Any]) -> None:
         bad |= np.abs(values) > _LARGEST
     count = int(bad.sum())
     if count:
-        at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        where = f"row {at[0]}" + (f", column {at[1]}" if len(at) == 2 else "")
         demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
-        raise InputError(
-            f"`{NAME}` as logits must be {demand}; {count:,} of {values.size:,} {is_or_are(count)} not, the first is "
-            f"{values[at]:g} at {where}."
-        )
+        got = f"{count:,} of {values.size:,} {is_or_are(count)} not, the first is {values[bad][0]:g}"
+        raise InputError(NAME, f"as logits must be {demand}", got, place=first_place(bad))
 
 
 def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
@@ -173,42 +185,18 @@ def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
         explain_sums(p, NAME, tolerance)
 
 
-def _check_shape(values: NDArray[Any], shape: Shape) -> None:
-    if shape == "vector" and values.ndim == 2:
+def _check_shape(p: NDArray[Any], shape: Shape) -> None:
+    if shape == "vector" and p.ndim == 2:
         raise InputError(
             NAME,
             "must be a vector of P(positive) for this calibrator",
-            f"got shape {values.shape}",
-            remedy="`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix.",
+            f"got shape {p.shape}",
+            remedy=Remedy("one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix."),
         )
-    if shape == "matrix" and values.ndim == 1:
+    if shape == "matrix" and p.ndim == 1:
         raise InputError(
             NAME,
             "must be a matrix, one column per class, for this calibrator",
             "it is a vector",
-            remedy="`np.column_stack([1 - y_prob, y_prob])` makes one.",
+            remedy=Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one."),
         )
-
-
-def _check_columns(values: NDArray[Any], classes: int | None) -> None:
-    if classes is None and values.ndim != 1:
-        raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {values.shape}")
-    if classes is not None and (values.ndim != 2 or values.shape[1] != classes):
-        raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {values.shape}")
-
-
-def cells_of(rows: Rows) -> Cells:
-    """The sums of the rows that share a score, in ascending order of score."""
-    return cells_of_rows(Sample(rows.y, rows.p, rows.w))
-
-
-def parts(rows: Rows, n: int, seed: int | np.random.Generator | None) -> list[Rows]:
-    """Rows dealt out at random, class after class: sizes, and events per part, differ by at most one."""
-    order = np.random.default_rng(seed).permutation(rows.y.size)
-    order = order[np.argsort(rows.y[order], kind="stable")]
-    return [_taken(rows, np.sort(order[i::n])) for i in range(n)]
-
-
-def _taken(rows: Rows, which: Ints) -> Rows:
-    """Some of the rows."""
-    return Rows(rows.p[which], rows.y[which], None if rows.w is None else rows.w[which], rows.classes)

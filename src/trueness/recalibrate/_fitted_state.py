@@ -1,123 +1,181 @@
-"""What a stored map must have learnt to be a map: numbers of the right kind, size and order."""
+"""What a fitted map consists of: the meaning of each number, and the checks of one that is read from a file."""
 
 import reprlib
 import sys
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from trueness.errors import InputError
 
 __all__ = [
-    "check_array",
-    "check_common",
-    "check_edges",
-    "check_learnt_whole",
-    "check_nested",
-    "check_numbers",
-    "check_plain",
-    "check_shares",
-    "refuse_learnt",
+    "Field",
+    "array",
+    "boolean",
+    "every",
+    "fractions",
+    "n_steps",
+    "nested",
+    "nested_list",
+    "number",
+    "one_of",
+    "whole",
 ]
 
-_SLACK = 1e-9  # sums of weighted rows are rounded, and a map of an earlier version may exceed 1 by that
+Check: TypeAlias = Callable[[Any, Any], str]
+"""A function of the calibrator and a value that returns the demand the value does not meet; empty if it is fine."""
+
+Size: TypeAlias = Callable[[Any], int]
+"""A length that depends on what the calibrator has learnt."""
+
+_SLACK = 1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
 
 
-def refuse_learnt(calibrator: Any, name: str, demand: str, value: Any) -> NoReturn:
-    """Raise for a field of a stored map."""
-    raise InputError(
-        "stored",
-        f"must be a whole {type(calibrator).__name__}",
-        f"its {name!r} must be {demand}; got "
-        f"{reprlib.repr(value.tolist() if isinstance(value, np.ndarray) else value)}",
-    )
+def finite(_: Any, value: Any) -> str:
+    """Anything, but numbers must be finite."""
+    is_float = isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+    return "finite" if is_float and not np.isfinite(value).all() else ""
 
 
-def check_numbers(calibrator: Any, *names: str, least: float = -np.inf, above: float = -np.inf) -> None:
-    """Raise unless each is one finite number."""
-    for name in names:
+@dataclass(frozen=True)
+class Field:
+    """One attribute of a fitted calibrator."""
+
+    about: str
+    """What it means, for readers of the file."""
+    demand: Check = finite
+    optional: bool = False
+    """Whether it may be None."""
+
+    def check(self, calibrator: Any, name: str) -> None:
+        """Raise unless the calibrator's value is one that `fit` could have left."""
         value = getattr(calibrator, f"{name}_")
-        if not _is_finite(value) or not least <= value or not above < value:
-            limit = f" ≥ {least:g}" if least > -np.inf else f" above {above:g}" if above > -np.inf else ""
-            refuse_learnt(calibrator, name, f"a finite number{limit}", value)
+        demand = "" if self.optional and value is None else self.demand(calibrator, value)
+        if demand:
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            raise InputError(
+                "stored",
+                f"must be a complete {type(calibrator).__name__}",
+                f"its {name!r} must be {demand}; got {reprlib.repr(value)}",
+            )
 
 
-def check_learnt_whole(calibrator: Any, *names: str, least: int = 0) -> None:
-    """Raise unless each is one whole number."""
-    for name in names:
-        value = getattr(calibrator, f"{name}_")
-        if not _is_whole(value) or value < least:
-            refuse_learnt(calibrator, name, f"a whole number ≥ {least}", value)
+def number(*, least: float = -np.inf, above: float = -np.inf) -> Check:
+    """One finite number."""
+    limit = f" ≥ {least:g}" if least > -np.inf else f" above {above:g}" if above > -np.inf else ""
+
+    def check(_: Any, value: Any) -> str:
+        is_number = _is_whole(value) or isinstance(value, float)
+        good = is_number and abs(value) <= sys.float_info.max and least <= value and above < value
+        return "" if good else f"a finite number{limit}"
+
+    return check
 
 
-def check_array(calibrator: Any, name: str, shape: tuple[int, ...], *, kinds: str = "f") -> None:
-    """Raise unless it is an array of that shape, of finite numbers."""
-    value = getattr(calibrator, f"{name}_")
-    kind = {"f": np.float64, "i": np.int64}
-    if not isinstance(value, np.ndarray) or value.dtype not in [kind[k] for k in kinds] or value.shape != shape:
-        refuse_learnt(
-            calibrator, name, f"an array of shape {shape} of {' or '.join(kind[k].__name__ for k in kinds)}", value
-        )
-    if not np.isfinite(value).all():
-        refuse_learnt(calibrator, name, "finite", value)
+def whole(least: int = 0) -> Check:
+    """One whole number."""
+    return lambda _, value: "" if _is_whole(value) and value >= least else f"a whole number ≥ {least}"
 
 
-def check_shares(calibrator: Any, size: int, *names: str) -> None:
-    """Raise unless each is a vector of that size of numbers in [0, 1]."""
-    for name in names:
-        check_array(calibrator, name, (size,))
-        value = getattr(calibrator, f"{name}_")
-        if size and not (value.min() >= -_SLACK and value.max() <= 1 + _SLACK):
-            refuse_learnt(calibrator, name, "in [0, 1]", value)
+def boolean(_: Any, value: Any) -> str:
+    """True or False."""
+    return "" if isinstance(value, bool) else "true or false"
 
 
-def check_edges(calibrator: Any, name: str = "edges", size: int | None = None) -> int:
-    """Raise unless it is a vector of scores that do not fall; how many they are."""
-    value = getattr(calibrator, f"{name}_")
-    n = value.size if isinstance(value, np.ndarray) and size is None else size or 0
-    check_shares(calibrator, n, name)
-    if (np.diff(value) < 0).any():
-        refuse_learnt(calibrator, name, "rising", value)
-    return n
+def one_of(words: Sequence[str]) -> Check:
+    """One of a few words."""
+    return lambda _, value: "" if value in words else f"one of {', '.join(map(repr, words))}"
 
 
-def check_nested(calibrator: Any, name: str, value: Any, *, kind: type) -> None:
-    """Raise unless it is a fitted calibrator of a vector."""
-    if not isinstance(value, kind) or getattr(value, "n_classes_", 0) is not None:
-        refuse_learnt(calibrator, name, "fitted calibrators of a vector of scores", value)
+def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -np.inf) -> Check:
+    """An array of finite numbers."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        shape = tuple(size(calibrator) for size in sizes)
+        if not isinstance(value, np.ndarray) or value.dtype not in dtypes or value.shape != shape:
+            return f"an array of shape {shape} of {' or '.join(dtypes)}"
+        if not np.isfinite(value).all():
+            return "finite"
+        return f"at least {least:g}" if (value < least).any() else ""
+
+    return check
 
 
-def check_common(calibrator: Any) -> None:
-    """Raise unless what every calibrator keeps agrees with itself and with what the calibrator takes."""
-    check_learnt_whole(calibrator, "n_rows", least=1)
-    if not _is_whole(calibrator._seen):
-        refuse_learnt(calibrator, "seen", "a whole number", calibrator._seen)
-    columns = calibrator.columns_
-    if columns is not None and not (isinstance(columns, tuple) and len(columns) == calibrator.n_classes_):
-        refuse_learnt(calibrator, "columns", "null, or a tuple of names, one per class", columns)
-    n, names, takes = calibrator.n_classes_, calibrator.classes_, calibrator._shape
-    if n is None and takes != "matrix":
-        if names is not None:
-            refuse_learnt(calibrator, "classes", "null for a vector", names)
-        return
-    if takes == "vector":
-        refuse_learnt(calibrator, "n_classes", "null, as it takes a vector", n)
-    check_learnt_whole(calibrator, "n_classes", least=2)
-    if not isinstance(names, tuple) or len(names) != n:
-        refuse_learnt(calibrator, "classes", f"a tuple of {n} names", names)
+def fractions(size: Size | None = None, *, rising: bool = False, at_least: int = 0) -> Check:
+    """A vector of numbers in [0, 1], of any length from `at_least` on unless `size` is given."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        demand = array(size or (lambda _: np.size(value)))(calibrator, value)
+        if demand:
+            return demand
+        if value.size < at_least:
+            return f"of length {at_least} at least"
+        if value.size and not (value.min() >= -_SLACK and value.max() <= 1 + _SLACK):
+            return "in [0, 1]"
+        return "ascending" if rising and (np.diff(value) < 0).any() else ""
+
+    return check
 
 
-def check_plain(calibrator: Any, name: str) -> None:
-    """Raise if a number, or one of an array, is not finite."""
-    value = getattr(calibrator, f"{name}_")
-    floats = isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
-    if floats and not np.isfinite(value).all():
-        refuse_learnt(calibrator, name, "finite", value)
+def every(*checks: Check) -> Check:
+    """All of several checks; the first demand that is not met counts."""
+    return lambda calibrator, value: next((demand for check in checks if (demand := check(calibrator, value))), "")
+
+
+def n_steps(calibrator: Any) -> int:
+    """The number of steps of a map that is cut at `edges_`."""
+    return int(calibrator.edges_.size) + 1
+
+
+def nested(_: Any, value: Any) -> str:
+    """A fitted calibrator of one score."""
+    good = hasattr(value, "predict") and getattr(value, "n_classes_", 0) is None
+    return "" if good else "a fitted calibrator of a vector of scores"
+
+
+def nested_list(*, gaps: bool = False) -> Check:
+    """A list of such calibrators, one per class; `gaps` allows None among them."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        if not isinstance(value, list) or len(value) != calibrator.n_classes_:
+            return f"a list of {calibrator.n_classes_} calibrators"
+        bad = any(nested(calibrator, inner) for inner in value if inner is not None or not gaps)
+        return "a list of fitted calibrators of a vector of scores" if bad else ""
+
+    return check
+
+
+def _n_classes(calibrator: Any, value: Any) -> str:
+    if value is None and calibrator._shape != "matrix":
+        return ""
+    if calibrator._shape == "vector":
+        return "null, as it takes a vector"
+    return whole(2)(calibrator, value)
+
+
+def _class_names(calibrator: Any, value: Any) -> str:
+    n = calibrator.n_classes_
+    if n is None:
+        return "" if value is None else "null for a vector"
+    return "" if isinstance(value, tuple) and len(value) == n else f"a tuple of {n} names"
+
+
+def _column_names(calibrator: Any, value: Any) -> str:
+    good = isinstance(value, tuple) and len(value) == calibrator.n_classes_
+    return "" if good else "null, or a tuple of names, one per class"
+
+
+COMMON = {
+    "n_rows": Field("rows of positive weight that it was fitted on", whole(1)),
+    "n_classes": Field("columns of the scores; null for a vector of P(positive)", _n_classes),
+    "classes": Field("names of the columns in order; null for a vector", _class_names),
+    "columns": Field("column names of the frame that it was fitted on; null for an array", _column_names, True),
+    "seen": Field("CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them", whole()),
+}
+"""What every calibrator keeps."""
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_finite(value: Any) -> bool:
-    return (_is_whole(value) or isinstance(value, float)) and abs(value) <= sys.float_info.max

@@ -1,7 +1,7 @@
-"""What fitted bins can promise: from theorems before the labels were seen, or from the labels inside the bins."""
+"""Guarantees of fitted bins: from theorems that ignore the labels, or from the labels inside the bins."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,21 +11,21 @@ from trueness.recalibrate._planning import DELTA, epsilon, expected_ece, per_bin
 from trueness.results import Guarantee
 from trueness.typing import Floats
 
-__all__ = ["Fitted", "promise"]
+__all__ = ["FittedBins", "guarantee_of"]
 
 
-class Fitted(NamedTuple):
-    """Bins that a score can fall into."""
+class FittedBins(NamedTuple):
+    """The bins that a score can fall into."""
 
     scheme: str
     n: int
-    """Rows; one of weight 2 is two."""
+    """Number of rows; a row of weight 2 counts twice."""
     counts: Floats
-    """Labels averaged in each bin; effective numbers where weights are not whole."""
+    """Number of labels averaged in each bin; the effective number for fractional weights."""
     rates: Floats
-    """Their mean, anything in an empty bin."""
+    """Their mean; arbitrary in an empty bin."""
     values: Floats
-    """What is predicted."""
+    """The predictions."""
     tied: int
     """Rows that share their score with another."""
     tied_edges: int
@@ -34,7 +34,7 @@ class Fitted(NamedTuple):
     """Whether weights, if there are any, are whole numbers."""
 
 
-def promise(fitted: Fitted, alpha: float, bound: str) -> Guarantee:
+def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
     """The guarantee of fitted bins."""
     _refuse_ties(fitted)
     if not fitted.whole and bound != "hoeffding":
@@ -44,12 +44,12 @@ def promise(fitted: Fitted, alpha: float, bound: str) -> Guarantee:
     B = fitted.counts.size
     ranked = fitted.scheme in ("umd", "randomized", "original")
     if ranked and bound in ("hoeffding", "exact"):
-        given = {"alpha": alpha, "scheme": fitted.scheme, "bound": bound}
-        conditional = epsilon(fitted.n, B, kind="conditional", **given)  # type: ignore[arg-type]
-        marginal = epsilon(fitted.n, B, kind="marginal", **given)  # type: ignore[arg-type]
+        options: Any = {"alpha": alpha, "scheme": fitted.scheme, "bound": bound}
+        conditional = epsilon(fitted.n, B, kind="conditional", **options)
+        marginal = epsilon(fitted.n, B, kind="marginal", **options)
     else:
-        together = per_bin(alpha, B) if bound == "exact" else alpha / B
-        conditional, marginal = _largest(fitted, bound, together), _largest(fitted, bound, alpha)
+        all_bins = per_bin(alpha, B) if bound == "exact" else alpha / B
+        conditional, marginal = _largest_error(fitted, bound, all_bins), _largest_error(fitted, bound, alpha)
     return Guarantee(
         epsilon=conditional,
         marginal=marginal,
@@ -64,37 +64,39 @@ def promise(fitted: Fitted, alpha: float, bound: str) -> Guarantee:
     )
 
 
-def _expected(fitted: Fitted) -> float:
+def _expected(fitted: FittedBins) -> float:
     if not fitted.whole:
         return math.nan
-    if fitted.scheme == "split":  # given its bins, they are as fixed as bins of equal width
+    if fitted.scheme == "split":  # given the bins, they are as fixed as bins of equal width
         return expected_ece(int(fitted.counts.sum()), fitted.counts.size, "fixed-width")
     return expected_ece(fitted.n, fitted.counts.size, fitted.scheme)
 
 
-def _refuse_ties(fitted: Fitted) -> None:
-    # Given boundary scores that were seen once each, the rows strictly between two of them are independent draws from
-    # that interval, ties or not. A boundary score seen twice has mass of its own, which falls into the bin above and
-    # of which the labels inside tell nothing.
+def _refuse_ties(fitted: FittedBins) -> None:
+    # If each boundary score occurs once, the rows strictly between two of them are independent draws from that
+    # interval, tied or not. A boundary score that occurs twice has mass of its own, which belongs to the bin above but
+    # is not represented by the labels inside.
     if fitted.tied_edges and fitted.scheme in ("umd", "original"):
         raise InputError(
-            f"scheme={fitted.scheme!r} guarantees nothing when rows share the score of a boundary; at "
-            f"{fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries they do ({fitted.tied:,} of {fitted.n:,} "
-            "rows are tied). scheme='randomized' breaks ties at random and keeps the guarantee."
+            "",
+            f"scheme={fitted.scheme!r} has no guarantee if several rows share the score of a boundary",
+            f"they do at {fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries ({fitted.tied:,} of "
+            f"{fitted.n:,} rows are tied)",
+            remedy="scheme='randomized' breaks ties at random and keeps the guarantee.",
         )
     if fitted.scheme in ("umd", "randomized", "original") and fitted.n < 2 * fitted.counts.size:
-        raise InputError(f"A guarantee needs at least two rows a bin; got {fitted.n:,} in all.")
+        raise InputError("", "A guarantee needs at least two rows per bin", f"got {fitted.n:,} in all")
 
 
-def _largest(fitted: Fitted, bound: str, d: float) -> float:
-    """The largest distance of a value from the rates that its bin may have, each bin failing with probability d."""
+def _largest_error(fitted: FittedBins, bound: str, d: float) -> float:
+    """The largest distance between a prediction and a possible rate of its bin; each bin fails with probability d."""
     low, high = np.zeros(fitted.counts.size), np.ones(fitted.counts.size)
     some = fitted.counts > (1 if bound == "bernstein" else 0)
-    low[some], high[some] = _rates_between(bound, fitted.counts[some], fitted.rates[some], d)
+    low[some], high[some] = _rate_interval(bound, fitted.counts[some], fitted.rates[some], d)
     return float(np.maximum(fitted.values - low, high - fitted.values).max())
 
 
-def _rates_between(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Floats, Floats]:
+def _rate_interval(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Floats, Floats]:
     if bound == "clopper-pearson":
         return clopper_pearson(np.rint(n * rate), n, 1 - d)
     if bound == "hoeffding":
@@ -122,29 +124,27 @@ _INSIDE = {
 }
 
 
-def _theorem(fitted: Fitted, bound: str) -> str:
+def _theorem(fitted: FittedBins, bound: str) -> str:
     ranked = fitted.scheme in _PUBLISHED
-    if ranked and bound == "hoeffding":
-        found = f"{_PUBLISHED[fitted.scheme]} of Gupta and Ramdas (2021)"
-    elif ranked:
-        found = f"{_INSIDE[bound]}; bins as in {_PUBLISHED[fitted.scheme]} of Gupta and Ramdas (2021)"
-    else:
-        found = _INSIDE[bound]
+    text = _INSIDE[bound]
+    if ranked:
+        published = f"{_PUBLISHED[fitted.scheme]} of Gupta and Ramdas (2021)"
+        text = published if bound == "hoeffding" else f"{text}; bins as in {published}"
     if not fitted.whole:
-        return f"{found}. The expected error has no bound with weights that are not whole."
+        return f"{text}. The expected error has no bound for fractional weights."
     size = "Σ (N + 1) / 4N(n + 1) over bins of N labels" if ranked else "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
-    return f"{found}. Expected error: the root of {size}, valid for every n."
+    return f"{text}. Expected error: the root of {size}, valid for every n."
 
 
-def _assumptions(fitted: Fitted) -> str:
-    found = "Rows are independent draws from the distribution of later rows, and were not used to train the classifier"
+def _assumptions(fitted: FittedBins) -> str:
+    text = "Rows are independent draws from the distribution of future rows, and were not used to train the classifier"
     if fitted.scheme in ("umd", "original"):
-        found += "; no single score at a boundary has a share of the rows of its own, here or later"
-        found += f" ({fitted.tied:,} rows are tied inside bins)" if fitted.tied else ""
+        text += "; the distribution of scores has no point mass at a boundary"
+        text += f" ({fitted.tied:,} rows are tied inside bins)" if fitted.tied else ""
     if fitted.scheme == "randomized":
-        found += "; scores may be discrete, equal ones being put in random order here and later"
+        text += "; scores may be discrete, with ties broken at random now and in future"
     if fitted.scheme in ("split", "fixed-width"):
-        found += "; the statements hold given the bins and how many labels each has, the expected error on average"
+        text += "; the statements hold given the bins and their numbers of labels, the expected error on average"
     if not fitted.whole:
-        found += "; inside a bin, weights say nothing about labels"
-    return f"{found}. Event rates are those of a bin, also where two bins share a value."
+        text += "; inside a bin, weights are independent of labels"
+    return f"{text}. Event rates are per bin, even where two bins share a value."

@@ -1,4 +1,4 @@
-"""Histogram binning: the score of a row becomes the event rate of its bin, with a guarantee."""
+"""Histogram binning: the event rate of each bin, with a guarantee."""
 
 from typing import Any, ClassVar, Literal
 
@@ -6,24 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from trueness._input.arguments import check_seed, checked_whole, checked_word
+from trueness._input.arguments import check_seed, checked_fraction, checked_whole, checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.steps import ranks, steps
-from trueness._tally.row_sums import bins_of_rows, cells_of_rows
+from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
 from trueness.recalibrate._boundaries import rank_cuts, split_cuts
-from trueness.recalibrate._calibration_set import Rows
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_array, check_edges, check_learnt_whole, check_shares, refuse_learnt
-from trueness.recalibrate._guarantee import Fitted, promise
+from trueness.recalibrate._fitted_state import Field, array, boolean, fractions, one_of, whole
+from trueness.recalibrate._guarantee import FittedBins, guarantee_of
 from trueness.recalibrate._planning import (
     DELTA,
     SCHEMES,
     Bound,
     Scheme,
-    checked_alpha,
-    checked_epsilon,
     checked_split,
     cut_rows,
     max_bins,
@@ -38,60 +36,59 @@ __all__ = ["HistogramBinning"]
 BOUNDS = ("hoeffding", "exact", "clopper-pearson", "bernstein")
 
 _MOST_TOTAL = 1 << 52
-"""What whole weights may add up to: beyond, sums of floats skip whole numbers."""
+"""Largest sum of whole weights: beyond it, sums of floats skip whole numbers."""
 _MOST_REPEATED = 10**7
-"""The same where each repetition of a row is drawn for itself."""
+"""The same where each repetition of a row is drawn separately."""
 
-# Streams of random numbers from one seed: what fit draws must not come back in predict.
+# Streams of random numbers from one seed: `predict` must not repeat the draws of `fit`.
 _FIT, _PREDICT = 0, 1
 
 
 class HistogramBinning(Calibrator):
-    r"""Bins of equal mass, each with its event rate, and a guarantee that holds for any distribution.
+    r"""Predict the event rate of each equal-mass bin, with a distribution-free guarantee.
 
     Parameters
     ----------
     n_bins : int or 'auto', default 10
-        How many bins. 'auto' takes the most that keep `epsilon`; without one, the number that the paper's figure 2
-        advises: 5 bins for 1,000 rows, 10 for 5,000 and 22 for 20,000, in between and beyond growing like a power of
-        the number of rows (beyond like its root).
+        Number of bins. 'auto' takes the most bins that keep `epsilon`. Without `epsilon` it follows figure 2 of Gupta
+        and Ramdas (2021): 5 bins for 1,000 rows, 10 for 5,000 and 22 for 20,000, with power laws in between and the
+        square root of the number of rows beyond.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        'umd' (algorithm 1): bins and rates from the same rows; the rows at the boundaries count in no rate. Demands
-        scores without ties. 'randomized' (algorithm 2): the same with ties put in random order, in `fit` and in
-        `predict`; for scores of any kind. 'original' (Zadrozny and Elkan): the row at a boundary counts in the bin
-        below. 'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width.
+        'umd' (algorithm 1): bins and rates from the same rows, without the rows at the boundaries; for scores without
+        ties. 'randomized' (algorithm 2): the same with ties broken at random, in `fit` and in `predict`; for any
+        scores. 'original' (Zadrozny and Elkan): the row at a boundary counts in the bin below. 'split': bins from one
+        part of the rows, rates from the other. 'fixed-width': bins of equal width.
     epsilon : float, optional
-        For ``n_bins="auto"``: the error of every bin at once that is allowed, by Hoeffding's bound.
+        For ``n_bins="auto"``: the allowed error of all bins simultaneously, by Hoeffding's bound.
     alpha : float, default 0.1
-        For `epsilon`: how often it may be exceeded.
+        For `epsilon`: the probability with which it may be exceeded.
     split : float, default 0.5
-        For ``scheme="split"``: the share of the rows that places the bins.
+        For ``scheme="split"``: the fraction of the rows that places the bins.
     seed : int, Generator or None
-        For 'randomized' and 'split'. With an int, `fit` and `predict` give the same numbers each time; the tie-break of
-        a row in `predict` then depends on its position in the array, so rows predicted one at a time all get the same.
-        With None or a Generator every call draws anew, as the theorem has it.
+        For 'randomized' and 'split'. With an int, `fit` and `predict` give the same numbers each time; the tie-break
+        in `predict` then depends on a row's position in the array, so rows predicted one at a time all get the same
+        one. With None or a Generator every call draws anew, as the theorem assumes.
 
     Attributes
     ----------
     edges_ : array of shape (n_bins_ + 1,)
-        Bin b is [edges_[b], edges_[b + 1]), the last one closed. The first edge is 0 and the last 1, so every score
-        has a bin.
+        Bin b is [edges_[b], edges_[b + 1]), the last one closed. The first edge is 0 and the last is 1.
     values_ : array of shape (n_bins_,)
-        What is predicted in each bin. A bin without labels has the event rate of all rows.
+        The prediction of each bin. A bin without labels predicts the overall event rate.
     counts_ : array of shape (n_bins_,)
-        Labels averaged in each bin (boundary rows left out); for weights that are not whole numbers (Σw)²/Σw².
+        Labels averaged in each bin, without boundary rows; for fractional weights, (Σw)²/Σw².
 
     Notes
     -----
-    With n rows in order of their scores, bins are cut at the rows of rank ⌈b(n + 1)/B⌉. With fewer than 2B rows there
-    are ⌊n/2⌋ bins, with a warning.
+    With n rows sorted by score, bins are cut at the rows of rank ⌈b(n + 1)/B⌉. With fewer than 2B rows there are ⌊n/2⌋
+    bins, with a warning.
 
-    The theorem behind 'umd' and 'original' assumes scores without ties. Ties are a warning, and there is no guarantee
-    where rows share the score of a boundary: a bin then begins with rows that no label inside speaks for. Ties inside
-    bins do no harm, since given the boundaries the labels between them are independent all the same. Each tied row
-    counts with the mean label of its score, so the order of the rows never matters. A weight of 2 is the row twice, and
-    so a tie; weights that are not whole numbers have no ranks, and only 'fixed-width' takes them.
-    Whole weights may add up to 2⁵²; to 10⁷, or the number of rows, for 'randomized' and 'split'.
+    The theorem for 'umd' and 'original' assumes scores without ties. Ties give a warning. If rows share the score of a
+    boundary, there is no guarantee, because such rows belong to a bin whose averaged labels do not represent them.
+    Ties inside bins are harmless: given the boundaries, the labels between them are still independent. Each tied row
+    counts with the mean label of its score, so the order of the rows never matters. A weight of 2 counts the row twice
+    and is therefore a tie; fractional weights have no ranks and are accepted by 'fixed-width' only. Whole weights may
+    sum to 2⁵²; for 'randomized' and 'split', to 10⁷ or the number of rows.
 
     'randomized' also moves each value by up to δ = 1e-9, so that no two bins share one; its guarantee includes δ.
 
@@ -113,19 +110,28 @@ class HistogramBinning(Calibrator):
     ([0.0, 0.4, 1.0], [0.333, 0.667, 0.667])
     """
 
-    _learnt: ClassVar[dict[str, str]] = {
-        "scheme": "how the bins were made",
-        "n_bins": "number of bins",
-        "n": "rows; one of weight 2 is two",
-        "edges": "bin b is [edges[b], edges[b + 1]), the last one closed",
-        "ties": "random part of each inner edge: a row of that very score is in the bin above if its own is as large; "
-        "null if scores alone decide",
-        "values": "what is predicted in each bin",
-        "counts": "labels averaged in each bin, boundary rows left out; (Σw)²/Σw² for weights that are not whole",
-        "rates": "mean of those labels; for a bin without labels that of all rows",
-        "tied": "rows that share their score with another",
-        "tied_edges": "inner edges whose score several rows share",
-        "whole": "whether every weight was a whole number",
+    _state: ClassVar = {
+        "scheme": Field("how the bins were made", one_of(SCHEMES)),
+        "n_bins": Field("number of bins", whole(1)),
+        "n": Field("number of rows; a row of weight 2 counts twice", whole(1)),
+        "edges": Field(
+            "bin b is [edges[b], edges[b + 1]), the last one closed", fractions(lambda c: c.n_bins_ + 1, rising=True)
+        ),
+        "ties": Field(
+            "tie-breaker of each inner edge: a row with exactly that score is in the bin above if its own number is as "
+            "large; null if scores alone decide",
+            fractions(lambda c: c.n_bins_ - 1),
+            optional=True,
+        ),
+        "values": Field("prediction of each bin", fractions(lambda c: c.n_bins_)),
+        "counts": Field(
+            "labels averaged in each bin, without boundary rows; (Σw)²/Σw² for fractional weights",
+            array(lambda c: c.n_bins_, dtypes=("int64", "float64"), least=0),
+        ),
+        "rates": Field("mean of those labels; the overall rate if there are none", fractions(lambda c: c.n_bins_)),
+        "tied": Field("rows that share their score with another", whole()),
+        "tied_edges": Field("inner edges whose score several rows share", whole()),
+        "whole": Field("whether every weight was a whole number", boolean),
     }
 
     scheme_: str
@@ -158,21 +164,21 @@ class HistogramBinning(Calibrator):
         self.seed = seed
 
     def guarantee(self, alpha: float = 0.1, *, bound: Bound = "hoeffding") -> Guarantee:
-        """How far the values can be from the event rates of their bins.
+        """A bound on the distance between predictions and the event rates of their bins.
 
         Parameters
         ----------
         alpha : float, default 0.1
-            How often the guarantee may fail.
+            Probability with which the guarantee may fail.
         bound : {'hoeffding', 'exact', 'clopper-pearson', 'bernstein'}, default 'hoeffding'
             'hoeffding' is as published. 'exact' uses the binomial distribution at its worst rate. 'clopper-pearson' and
-            'bernstein' look at the labels, which helps where events are rare or frequent; the second is for comparison,
-            since labels are 0 and 1. Choose before looking: the least of several bounds is no bound.
+            'bernstein' use the labels, which helps if events are rare or frequent; 'bernstein' is for comparison only.
+            Choose before looking: the smallest of several bounds is not a valid bound.
 
         Returns
         -------
         Guarantee
-            For every bin at once, for the bin of a new row, and for the expected error, each with its theorem.
+            For all bins simultaneously, for the bin of a new row, and for the expected error, each with its theorem.
 
         Examples
         --------
@@ -188,23 +194,23 @@ class HistogramBinning(Calibrator):
         clopper-pearson 0.0558
         """
         check_is_fitted(self)
-        alpha, bound = checked_alpha(alpha), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
-        met = self._met()
-        fitted = Fitted(
+        alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
+        used = self._reachable()
+        bins = FittedBins(
             self.scheme_,
             self.n_,
-            self.counts_[met].astype(np.float64),
-            self.rates_[met],
-            self.values_[met],
+            self.counts_[used].astype(np.float64),
+            self.rates_[used],
+            self.values_[used],
             self.tied_,
             self.tied_edges_,
             self.whole_,
         )
-        return promise(fitted, alpha, bound)
+        return guarantee_of(bins, alpha, bound)
 
     def _check_parameters(self) -> None:
         checked_word(self.scheme, "scheme", SCHEMES)
-        checked_alpha(self.alpha)
+        checked_fraction(self.alpha, "alpha")
         checked_split(self.split, self.scheme)
         check_seed(self.seed)
         if self.n_bins != "auto":
@@ -215,37 +221,21 @@ class HistogramBinning(Calibrator):
                     "epsilon", "is for n_bins='auto'", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
                 )
         elif self.epsilon is not None:
-            checked_epsilon(self.epsilon)
+            checked_fraction(self.epsilon, "epsilon")
             if self.scheme == "fixed-width":
-                raise InputError(
-                    "epsilon",
-                    "must be None for scheme='fixed-width', whose bins hold what the scores decide",
-                    f"got {self.epsilon!r}",
+                demand = (
+                    "must be None for scheme='fixed-width', where the number of rows in a bin depends on the scores"
                 )
+                raise InputError("epsilon", demand, f"got {self.epsilon!r}")
 
-    def _check_learnt(self) -> None:
-        if self.scheme_ not in SCHEMES:
-            refuse_learnt(self, "scheme", "the name of a scheme", self.scheme_)
-        if not isinstance(self.whole_, bool):
-            refuse_learnt(self, "whole", "true or false", self.whole_)
-        check_learnt_whole(self, "n_bins", "n", least=1)
-        check_learnt_whole(self, "tied", "tied_edges")
-        check_edges(self, size=self.n_bins_ + 1)
-        check_shares(self, self.n_bins_, "values", "rates")
-        check_array(self, "counts", (self.n_bins_,), kinds="if")
-        if (self.counts_ < 0).any():
-            refuse_learnt(self, "counts", "at least 0", self.counts_)
-        if self.ties_ is not None:
-            check_shares(self, self.n_bins_ - 1, "ties")
-
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: CalibrationSet) -> None:
         self.scheme_ = self.scheme
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
         if not self.whole_ and self.scheme != "fixed-width":
             raise InputError(
                 "sample_weight",
-                f"must be whole numbers for scheme={self.scheme!r}, which cuts bins at ranks. "
-                "scheme='fixed-width' takes any weights",
+                f"must be whole numbers for scheme={self.scheme!r}, which cuts bins at ranks",
+                remedy="scheme='fixed-width' takes any weights.",
             )
         self._check_total(rows)
         self.n_ = int(rows.w.sum()) if rows.w is not None and self.whole_ else rows.y.size
@@ -257,25 +247,25 @@ class HistogramBinning(Calibrator):
             self._fit_ranks(rows)
         self._warn_about_empty_bins()
 
-    def _check_total(self, rows: Rows) -> None:
+    def _check_total(self, rows: CalibrationSet) -> None:
         if rows.w is None or not self.whole_:
             return
         total, repeats = float(rows.w.sum()), self.scheme in ("randomized", "split")
         most = max(_MOST_REPEATED, rows.y.size) if repeats else _MOST_TOTAL
         if total > most:
-            why = "which draws each repetition of a row" if repeats else "beyond which floats do not count"
+            why = "which draws each repetition of a row" if repeats else "beyond which float sums are not exact"
             raise InputError(
                 "sample_weight", f"must sum to at most {most:,} for scheme={self.scheme!r}, {why}", f"got {total:,.6g}"
             )
 
     def _warn_about_empty_bins(self) -> None:
-        empty = int((self.counts_[self._met()] == 0).sum())
+        empty = int((self.counts_[self._reachable()] == 0).sum())
         if empty and self.scheme in ("split", "fixed-width"):
-            what = "has no label and predicts" if empty == 1 else "have no label and predict"
-            warn(f"{empty:,} of {self.n_bins_:,} bins {what} the event rate of all rows.", FewRowsWarning)
+            what = "has no labels and predicts" if empty == 1 else "have no labels and predict"
+            warn(f"{empty:,} of {self.n_bins_:,} bins {what} the overall event rate.", FewRowsWarning)
 
-    def _met(self) -> Bools:
-        """Which bins some score is in: none is between equal edges, unless random parts tell them apart."""
+    def _reachable(self) -> Bools:
+        """The bins that a score can fall into: no score is between equal edges, unless ties are broken at random."""
         return np.append(np.diff(self.edges_[:-1]) > 0, True) if self.ties_ is None else np.ones(self.n_bins_, bool)
 
     def _bins_for(self, n: int) -> int:
@@ -285,7 +275,7 @@ class HistogramBinning(Calibrator):
             most = min(most, cut_rows(n, self.split) + 1)
         if wanted > most:
             warn(
-                f"{n:,} rows are too few for {wanted:,} bins with a label each; there are {most:,} bins.",
+                f"{n:,} rows are too few for {wanted:,} bins with a label each; {most:,} bins are used.",
                 FewRowsWarning,
             )
         return min(wanted, most)
@@ -296,24 +286,23 @@ class HistogramBinning(Calibrator):
         if self.epsilon is None:
             return min(usual_bins(n), MOST_BINS)
         options = {"alpha": self.alpha, "scheme": self.scheme, "split": self.split}
-        found = max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
-        if found == 0:
+        most = max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
+        if most == 0:
             least = sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
-            raise InputError(
-                "epsilon",
-                f"must be larger for so few rows: {self.epsilon:g} at alpha = {self.alpha:g} takes {least:,} "
-                "for a single bin",
-                f"got {n:,}",
+            demand = (
+                f"must be larger: with alpha = {self.alpha:g}, an epsilon of {self.epsilon:g} needs {least:,} rows for "
+                "a single bin"
             )
-        return min(found, MOST_BINS)
+            raise InputError("epsilon", demand, f"got {n:,}")
+        return min(most, MOST_BINS)
 
-    def _fit_ranks(self, rows: Rows) -> None:
-        cells = cells_of_rows(Sample(rows.y, rows.p, rows.w))
+    def _fit_ranks(self, rows: CalibrationSet) -> None:
+        cells = rows.cells()
         self.tied_ = int(cells.weight[cells.weight > 1].sum()) if cells.size < self.n_ else 0
         if self.tied_ and self.scheme in ("umd", "original"):
             warn(
-                f"{self.tied_:,} of {self.n_:,} rows share their score with another: the theorem of "
-                f"scheme={self.scheme!r} assumes that none do. scheme='randomized' breaks ties at random and keeps the "
+                f"{self.tied_:,} of {self.n_:,} rows share their score with another, but the theorem for "
+                f"scheme={self.scheme!r} assumes no ties. scheme='randomized' breaks ties at random and keeps the "
                 "guarantee.",
                 TiedScoresWarning,
             )
@@ -326,7 +315,7 @@ class HistogramBinning(Calibrator):
         self.edges_, self.ties_, self.counts_ = cuts.edges, cuts.ties, cuts.counts
         at_edge = np.searchsorted(cells.score, cuts.edges[1:-1])
         self.tied_edges_ = int((cells.weight[at_edge] > 1).sum())
-        self._keep_rates(cuts.events, cuts.counts, float(cells.events.sum() / self.n_))
+        self._set_rates(cuts.events, cuts.counts, float(cells.events.sum() / self.n_))
         if self.scheme == "original":
             below = slice(0, self.n_bins_ - 1)
             self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / (cuts.counts[below] + 1)
@@ -334,18 +323,18 @@ class HistogramBinning(Calibrator):
             assert rng is not None
             self.values_ = (self.values_ + DELTA * rng.random(self.n_bins_)) / (1 + DELTA)
 
-    def _fit_fixed(self, rows: Rows) -> None:
+    def _fit_fixed(self, rows: CalibrationSet) -> None:
         bins = bins_of_rows(Sample(rows.y, rows.p, rows.w), EqualWidth(self.n_bins_))
         self.tied_ = self.tied_edges_ = 0
         self.edges_ = np.array(bins.edges)
         with np.errstate(invalid="ignore"):
             size: Any = bins.weight if self.whole_ else np.nan_to_num(bins.weight**2 / bins.squares)
         self.counts_ = size.astype(np.int64) if self.whole_ else size
-        self._keep_rates(bins.events, bins.weight, float(bins.events.sum() / bins.weight.sum()))
+        self._set_rates(bins.events, bins.weight, float(bins.events.sum() / bins.weight.sum()))
 
-    def _keep_rates(self, events: NDArray[Any], weight: NDArray[Any], all_rows: float) -> None:
-        rates = np.divide(events, weight, out=np.full(self.n_bins_, all_rows), where=weight > 0)
-        self.rates_ = np.clip(rates, 0.0, 1.0)  # shares of tied labels are rounded
+    def _set_rates(self, events: NDArray[Any], weight: NDArray[Any], overall: float) -> None:
+        rates = np.divide(events, weight, out=np.full(self.n_bins_, overall), where=weight > 0)
+        self.rates_ = np.clip(rates, 0.0, 1.0)  # mean labels of ties are rounded
         self.values_ = self.rates_.copy()
 
     def _map(self, p: NDArray[Any]) -> Floats:
@@ -357,12 +346,12 @@ class HistogramBinning(Calibrator):
         return np.asarray(self.values_[place])
 
     def _break_ties(self, p: NDArray[Any], place: Ints, at_edge: Ints) -> None:
-        """Move rows whose score is that of an edge, and whose random part is smaller than the edge's, down."""
+        """Move a row with the score of an edge below it if its random number is smaller than the edge's."""
         assert self.ties_ is not None
         if at_edge.size == 0:
             return
         inner, rng = self.edges_[1:-1], _generator(self.seed, _PREDICT)
-        # One number for every row, tied or not: a row's tie-break is a matter of its place in the array alone.
+        # One number for every row, tied or not, so that a row's tie-break depends on its position alone.
         own = rng.random(p.size)[at_edge]
         first = np.searchsorted(inner, p[at_edge], side="left")
         for start in np.unique(first):

@@ -1,55 +1,66 @@
-"""Isotonic calibration: the best map that never falls."""
+"""Isotonic calibration: the best non-decreasing map."""
 
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import checked_word
 from trueness._numerics.steps import interpolate, steps
 from trueness._tally.cells import segment_sums
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
-from trueness.recalibrate._calibration_set import Rows, cells_of
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_edges, refuse_learnt
+from trueness.recalibrate._fitted_state import Field, every, fractions
 from trueness.typing import Floats
 
 __all__ = ["IsotonicCalibration"]
 
 
+def _blocks(calibrator: Any) -> int:
+    return int(calibrator.low_.size)
+
+
+def _last_scores(calibrator: Any, high: Any) -> str:
+    low = calibrator.low_
+    disjoint = (low <= high).all() and (high[:-1] < low[1:]).all()
+    return "" if disjoint else "the last scores of blocks that follow each other"
+
+
 class IsotonicCalibration(Calibrator):
     r"""Isotonic regression of labels on scores.
 
-    Of all maps that never fall, the one with the least squared error on the rows (and the least log loss: it is the
-    same map). It is learnt by pooling neighbouring scores until the event rates rise.
+    Among all non-decreasing maps, the one with the smallest squared error on the calibration set; it also minimises the
+    log loss. Adjacent scores are pooled until the event rates increase.
 
     Parameters
     ----------
     interpolation : {'linear', 'step'}, default 'linear'
-        What scores between two blocks get: a value on the line from the last score of one block to the first of
-        the next, as in scikit-learn; or the value of the nearer block, a score exactly midway that of the upper one.
-        Scores of the fitted rows get the same value either way, and so do scores beyond the first and last row:
-        the value of the outermost block, never nan.
+        How scores between two blocks are mapped: linearly from the last score of one block to the first of the next,
+        as in scikit-learn; or to the value of the nearer block, the upper one at the midpoint. Fitted scores get the
+        same value either way. Scores below the first or above the last fitted score get the value of the outermost
+        block, never nan.
     y_min, y_max : float, default 0 and 1
-        Bounds of the predicted values, which are moved to them where they lie beyond.
+        Bounds to which predicted values are clipped.
 
     Attributes
     ----------
     low_, high_ : arrays of shape (B,)
         The first and the last score of each block.
     values_ : array of shape (B,)
-        The event rate of each block, within the bounds; before that it increases strictly.
+        The event rate of each block, clipped to the bounds; before clipping, strictly increasing.
 
     Notes
     -----
-    Rows of equal score are pooled first, so that the map does not depend on the order of the rows: with :math:`W_i` and
+    Rows of equal score are pooled first, so that the order of the rows does not matter. With :math:`W_i` and
     :math:`E_i` the weight and the events of the :math:`i`-th distinct score,
 
     .. math:: g(s_j) = \max_{a \le j} \min_{b \ge j} \frac{E_a + \dots + E_b}{W_a + \dots + W_b} .
 
-    Without weights, or with whole ones, blocks are found with whole numbers, exactly. The values 0 and 1 are common in
-    the outer blocks, and then one surprise makes the log loss infinite: `y_min` and `y_max`, or :class:`VennAbers`,
-    avoid that.
+    Without weights, or with whole-number weights, the blocks are found exactly, in integer arithmetic. The outer blocks
+    often have the values 0 and 1, and a single contrary outcome then makes the log loss infinite: `y_min` and `y_max`,
+    or :class:`VennAbers`, avoid that.
 
     References
     ----------
@@ -66,10 +77,10 @@ class IsotonicCalibration(Calibrator):
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
-    _learnt: ClassVar = {
-        "low": "first score of each block",
-        "high": "last score of each block",
-        "values": "share of events in each block, within y_min and y_max",
+    _state: ClassVar = {
+        "low": Field("first score of each block", fractions(rising=True, at_least=1)),
+        "high": Field("last score of each block", every(fractions(_blocks, rising=True), _last_scores)),
+        "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
     }
 
     low_: Floats
@@ -84,29 +95,19 @@ class IsotonicCalibration(Calibrator):
         self.y_max = y_max
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.interpolation, str) or self.interpolation not in ("linear", "step"):
-            raise InputError("interpolation", "must be 'linear' or 'step'", f"got {self.interpolation!r}")
+        checked_word(self.interpolation, "interpolation", ("linear", "step"))
         for name, bound in (("y_min", self.y_min), ("y_max", self.y_max)):
             if isinstance(bound, bool) or not isinstance(bound, int | float | np.number) or not 0 <= bound <= 1:
                 raise InputError(name, "must be a number in [0, 1]", f"got {bound!r}")
         if self.y_min > self.y_max:
             raise InputError("y_min", "must not be above `y_max`", f"got {self.y_min!r} and {self.y_max!r}")
 
-    def _check_learnt(self) -> None:
-        n = check_edges(self, "low")
-        if n == 0:
-            refuse_learnt(self, "low", "of one block at least", self.low_)
-        check_edges(self, "high", n)
-        check_edges(self, "values", n)
-        if (self.low_ > self.high_).any() or (self.high_[:-1] >= self.low_[1:]).any():
-            refuse_learnt(self, "high", "the last scores of blocks that follow each other", self.high_)
-
-    def _fit(self, rows: Rows) -> None:
-        cells = cells_of(rows)
+    def _fit(self, rows: CalibrationSet) -> None:
+        cells = rows.cells()
         start = Isotonic().group(cells).start
         first = start[:-1]
         rate = segment_sums(cells.events, first) / segment_sums(cells.weight, first)
-        # Weighted sums are rounded: a block of events alone may come to 1 + 2⁻⁵², and rates that rose to equal ones.
+        # Weighted sums are rounded: a block of events alone may sum to 1 + 2⁻⁵², and increasing rates may become equal.
         rate = np.maximum.accumulate(np.clip(rate, self.y_min, self.y_max))
         self.low_, self.high_, self.values_ = cells.score[first], cells.score[start[1:] - 1], rate
 

@@ -1,20 +1,53 @@
-"""Scores on the logit scale, for the maps that work there."""
+"""Maps on the logit scale: their options, and logits of scores of exactly 0 and 1."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import checked_word
 from trueness.errors import InputError, MovedScoresWarning, warn
 from trueness.recalibrate._calibration_set import Scale
+from trueness.recalibrate._calibrator import Calibrator
 
-__all__ = ["check_eps", "check_input", "check_penalty", "logits_of", "movable_logits", "moved"]
+__all__ = ["LogitMap", "check_eps", "check_penalty", "warn_moved"]
 
 
-def check_input(value: Any) -> None:
-    """Raise unless scores are said to be probabilities or logits."""
-    if not (isinstance(value, str) and value in ("probabilities", "logits")):
-        raise InputError("input", "must be 'probabilities' or 'logits'", f"got {value!r}")
+class LogitMap(Calibrator):
+    """A calibrator with the parameters `input` and `eps`, which works on logits of vectors or logarithms of rows."""
+
+    input: Scale
+    eps: float
+
+    @property
+    def _scale(self) -> Scale:
+        return self.input
+
+    def _check_parameters(self) -> None:
+        checked_word(self.input, "input", ("probabilities", "logits"))
+        check_eps(self.eps)
+
+    def _logits(self, p: NDArray[Any]) -> NDArray[Any]:
+        """Logits of P(positive), or logarithms of a matrix; infinite at 0 and 1. Logits are returned unchanged."""
+        if self.input == "logits":
+            return p
+        score = p.astype(np.float64)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(score) - np.log1p(-score) if p.ndim == 1 else np.log(score))
+
+    def _finite_logits(self, p: NDArray[Any]) -> NDArray[Any]:
+        """The same with scores of 0 and 1 moved inwards by `eps`, with a warning."""
+        logits = self._logits(p)
+        if self.input == "logits":
+            return logits
+        ends = p == 0
+        if p.ndim == 1:
+            ends |= p == 1
+        # 1 − eps may round to 1, so the logit of 1 is minus that of 0.
+        if warn_moved(ends, self.eps):
+            end = np.log(self.eps) - np.log1p(-self.eps) if p.ndim == 1 else np.log(self.eps)
+            logits[ends] = np.where(p[ends] == 1, -end, end)
+        return logits
 
 
 def check_eps(value: Any) -> None:
@@ -27,39 +60,15 @@ def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
     """Raise unless a penalty is a finite number, at least or above 0."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not np.isfinite(value) or value < 0 or (positive and value == 0):
-        raise InputError(name, f"must be a finite number {('above 0' if positive else '≥ 0')}", f"got {value!r}")
+        raise InputError(name, f"must be a finite number {'above 0' if positive else '≥ 0'}", f"got {value!r}")
 
 
-def logits_of(p: NDArray[Any], scale: Scale) -> NDArray[Any]:
-    """Logits of P(positive), or logarithms of a matrix; infinite at 0 and 1. Logits are returned as they are."""
-    if scale == "logits":
-        return p
-    score = p.astype(np.float64)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(score) - np.log1p(-score) if p.ndim == 1 else np.log(score))
-
-
-def movable_logits(p: NDArray[Any], scale: Scale, eps: float) -> NDArray[Any]:
-    """The same, all of them finite: scores at the ends are moved inwards, with a warning."""
-    if scale == "logits":
-        return p
-    logits = logits_of(p, scale)
-    ends = p == 0
-    if p.ndim == 1:
-        ends |= p == 1
-    # 1 − eps may round to 1, so the logit of 1 is minus that of 0.
-    if moved(ends, eps):
-        end = np.log(eps) - np.log1p(-eps) if p.ndim == 1 else np.log(eps)
-        logits[ends] = np.where(p[ends] == 1, -end, end)
-    return logits
-
-
-def moved(ends: NDArray[np.bool_], eps: float) -> bool:
-    """Say how many scores are at the ends; whether any is."""
+def warn_moved(ends: NDArray[np.bool_], eps: float) -> bool:
+    """Warn if scores are exactly 0 or 1; returns whether any is."""
     count = int(ends.sum())
     if count:
         which = "0 or 1" if ends.ndim == 1 else "0"
-        are, were = ("is", "was") if count == 1 else ("are", "were")
-        what = "score" if count == 1 else "scores"
-        warn(f"{count:,} {what} {are} exactly {which} and {were} moved inwards by {eps:g}.", MovedScoresWarning)
+        subject = "1 score is" if count == 1 else f"{count:,} scores are"
+        moved = "was moved" if count == 1 else "were moved"
+        warn(f"{subject} exactly {which} and {moved} inwards by {eps:g}.", MovedScoresWarning)
     return count > 0

@@ -1,4 +1,4 @@
-"""Vector, matrix and Dirichlet scaling: log-odds that are linear in the logits of all classes."""
+"""Vector, matrix and Dirichlet scaling: multinomial regression on logits."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -6,125 +6,119 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import checked_whole
+from trueness._input.columns import first_place
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
-from trueness.recalibrate._calibration_set import Rows, Scale, Shape
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_array, check_learnt_whole
-from trueness.recalibrate._logit_map import check_eps, check_input, check_penalty, logits_of, movable_logits
+from trueness.recalibrate._calibration_set import CalibrationSet, Scale, Shape
+from trueness.recalibrate._fitted_state import Field, array, whole
+from trueness.recalibrate._logit_map import LogitMap, check_penalty
 from trueness.typing import Floats
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "VectorScaling"]
 
 
-# With logits beyond this the identity map is certain of every row: the search begins at the best temperature.
-_BOLD = 1e3
-# Beyond this the log-odds that a map makes of logits are lost in their rounding.
+# With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
+_EXTREME = 1e3
+# Beyond this, rounding of the logits hides the log-odds that a map makes of them.
 _LARGEST = 1e6
 
 
-class _Multinomial(Calibrator):
-    """What the three share: multinomial regression on logits, with a ridge around the identity map."""
+def _n_classes(calibrator: Any) -> int:
+    return calibrator.n_classes_ or 0
+
+
+class _Multinomial(LogitMap):
+    """Multinomial regression on logits, with a ridge penalty around the identity map."""
 
     _shape: ClassVar[Shape] = "matrix"
-    _names: ClassVar[tuple[str, ...]] = ("l2",)
 
-    input: Scale
     l2: float
-    eps: float
     max_iter: int
 
     n_iter_: int
 
-    @property
-    def _scale(self) -> Scale:
-        return self.input
-
     def _check_parameters(self) -> None:
-        check_input(self.input)
-        check_eps(self.eps)
-        for name in self._names:
-            check_penalty(name, getattr(self, name), positive=name == "l2")
-        whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
-        if not whole or self.max_iter < 1:
-            raise InputError("max_iter", "must be a whole number ≥ 1", f"got {self.max_iter!r}")
+        super()._check_parameters()
+        check_penalty("l2", self.l2, positive=True)
+        checked_whole(self.max_iter, "max_iter")
 
-    def _fit(self, rows: Rows) -> None:
-        X = self._features(movable_logits(rows.p, self.input, self.eps))
+    def _fit(self, rows: CalibrationSet) -> None:
+        X = self._features(self._finite_logits(rows.p))
         linear, identity, ridge = self._problem(X)
-        start = identity * inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _BOLD else identity
+        start = identity * inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _EXTREME else identity
         found = multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
         self.n_iter_ = found.n_steps
         self._keep(found.theta)
         if not found.converged:
             warn(
-                f"The search for the optimum stopped after {found.n_steps} steps, before it was reached. "
-                "A larger `max_iter` or a larger penalty helps.",
+                f"The optimisation stopped after {found.n_steps} steps without converging. "
+                "Increase `max_iter` or the penalty.",
                 NotConvergedWarning,
             )
         absent = np.flatnonzero(np.bincount(rows.y, minlength=X.shape[1]) == 0)
         if found.separable or absent.size:
-            why = "The map separates the labels" if found.separable else f"Class {absent[0]} never came true"
-            warn(f"{why}: its size is decided by the penalty alone (l2 = {self.l2:g}).", SeparableWarning)
+            why = "The map separates the labels" if found.separable else f"Class {absent[0]} has no rows"
+            warn(f"{why}: its parameters depend on the penalty alone (l2 = {self.l2:g}).", SeparableWarning)
 
     def _features(self, logits: NDArray[Any]) -> Floats:
-        found = logits.astype(np.float64)
+        X = logits.astype(np.float64)
         if self.input == "logits":
-            _check_size(found)
-        return found
+            _check_size(X)
+        return X
 
     @abstractmethod
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
-        """Log-odds, the identity map, and the ridge around it."""
+        """The linear map, the parameters of the identity, and the ridge penalty around it."""
 
     @abstractmethod
     def _keep(self, theta: Floats) -> None: ...
 
 
 def _check_size(logits: Floats) -> None:
-    if not logits.size:
-        return
-    size = np.abs(logits)
-    count = int((size > _LARGEST).sum())
+    bad = np.abs(logits) > _LARGEST
+    count = int(bad.sum())
     if count:
-        at = np.unravel_index(int(np.argmax(size > _LARGEST)), size.shape)
         raise InputError(
-            f"`y_prob` as logits must lie within ±{_LARGEST:g} for this calibrator; {count:,} of {logits.size:,} "
-            f"{'do' if count > 1 else 'does'} not, the first is {logits[at]:g} at row {at[0]}, column {at[1]}. "
-            "`TemperatureScaling` takes them."
+            "y_prob",
+            f"as logits must lie within ±{_LARGEST:g} for this calibrator",
+            f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}",
+            place=first_place(bad),
+            remedy="`TemperatureScaling` takes them.",
         )
 
 
 class VectorScaling(_Multinomial):
-    r"""Give the logit of every class a factor and a shift of its own.
+    r"""Scale and shift the logit of each class.
 
     Parameters
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are. Of probabilities the logarithm is taken; logits are used as they are, so that a number
-        added to all logits of a row matters. They must lie within ±10⁶.
+        What the scores are. Probabilities enter by their logarithms, logits unchanged, so that a constant added to
+        all logits of a row matters. Logits must lie within ±10⁶.
     l2 : float, default 1e-6
-        Ridge: half this, times the squared distance of the parameters from the identity map, is added to the mean log
-        loss.
+        Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
+        mean log loss.
     eps : float, default 1e-12
         In `fit`, probabilities of exactly 0 are replaced by this, with a warning.
     max_iter : int, default 100
-        Steps of Newton's method after which the search stops, with a warning; it needs about ten.
+        Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.
 
     Attributes
     ----------
     scale_, intercept_ : arrays of shape (K,)
         Factors and shifts.
     n_iter_ : int
-        Steps that were needed.
+        Newton steps taken.
 
     Notes
     -----
-    A row of logits :math:`z` becomes the softmax of :math:`s_k z_k + b_k`, :math:`z = \log p` for probabilities. The
-    ridge makes the optimum unique (a number added to all shifts changes nothing) and finite. Where the map separates
-    the labels, or a class never came true, it alone decides, and a :class:`~trueness.errors.SeparableWarning` says so.
-    A class of probability 0 gets the limit as that probability falls: 0 if its factor is positive.
+    A row of logits :math:`z` becomes the softmax of :math:`s_k z_k + b_k`, with :math:`z = \log p` for probabilities.
+    The ridge penalty makes the optimum unique (a constant added to all shifts changes nothing) and finite. If the map
+    separates the labels, or a class has no rows, the penalty alone determines its size, and a
+    :class:`~trueness.errors.SeparableWarning` is given. A class of probability 0 is mapped to the limit for small
+    probabilities: 0 if its factor is positive.
 
     References
     ----------
@@ -141,10 +135,10 @@ class VectorScaling(_Multinomial):
            [0. , 1. ]])
     """
 
-    _learnt: ClassVar[dict[str, str]] = {
-        "scale": "factor of each class's logit",
-        "intercept": "number added to each class's logit",
-        "n_iter": "steps of Newton's method",
+    _state: ClassVar = {
+        "scale": Field("factor of each class's logit", array(_n_classes)),
+        "intercept": Field("number added to each class's logit", array(_n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
     }
 
     scale_: Floats
@@ -158,11 +152,6 @@ class VectorScaling(_Multinomial):
         self.eps = eps
         self.max_iter = max_iter
 
-    def _check_learnt(self) -> None:
-        for name in ("scale", "intercept"):
-            check_array(self, name, (self.n_classes_ or 0,))
-        check_learnt_whole(self, "n_iter")
-
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         identity = np.tile([1.0, 0.0], (X.shape[1], 1))
         return DiagonalMap(X), identity, np.full(identity.shape, float(self.l2))
@@ -171,28 +160,27 @@ class VectorScaling(_Multinomial):
         self.scale_, self.intercept_ = np.ascontiguousarray(theta.T)
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        logits = self._features(logits_of(p, self.input))
-        never = np.isneginf(logits)
-        logits[never] = 0.0
+        logits = self._features(self._logits(p))
+        zero = np.isneginf(logits)
+        logits[zero] = 0.0
         logits = logits * self.scale_ + self.intercept_
-        if never.any():
-            # As probabilities fall to 0 together, the log-odds of their classes grow or fall at these rates.
-            rate = np.where(never, -self.scale_, 0.0)
+        if zero.any():
+            # As probabilities go to 0 together, the log-odds of their classes change at these rates.
+            rate = np.where(zero, -self.scale_, 0.0)
             logits[rate < rate.max(axis=1, keepdims=True)] = -np.inf
         return softmax(logits)
 
 
 class MatrixScaling(_Multinomial):
-    r"""Mix the logits of all classes by a matrix.
+    r"""Transform the logits by a matrix and shifts.
 
     Parameters
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
         As for :class:`VectorScaling`.
     l2 : float, default 0.01
-        Ridge: half this, times the squared distance of the parameters from the identity map, is added to the mean log
-        loss. The published map has none, and fits noise when there are many classes and few rows. The default was
-        chosen by cross-validation (``benchmarks/regularisation.py``).
+        Ridge penalty, as for :class:`VectorScaling`. The published map has none and overfits when there are many
+        classes and few rows; the default was chosen by cross-validation (``benchmarks/regularisation.py``).
     odir : float, default 0
         As for :class:`DirichletCalibration`, for both matrix and shifts.
     eps : float, default 1e-12
@@ -203,17 +191,17 @@ class MatrixScaling(_Multinomial):
     Attributes
     ----------
     matrix_ : array of shape (K, K)
-        Row k says how the logits make the log-odds of class k.
+        Row k holds the coefficients of class k.
     intercept_ : array of shape (K,)
         Shifts.
     n_iter_ : int
-        Steps that were needed.
+        Newton steps taken.
 
     Notes
     -----
-    A row of logits :math:`z` becomes the softmax of :math:`W z + b`, :math:`z = \log p` for probabilities. Where
-    several probabilities of a row fall to 0, the limit depends on how fast each does; so zeros are replaced in
-    `predict` too. What is said of separable labels at :class:`VectorScaling` holds here.
+    A row of logits :math:`z` becomes the softmax of :math:`W z + b`, with :math:`z = \log p` for probabilities. If
+    several probabilities of a row go to 0, the limit depends on how fast each does, so zeros are replaced in `predict`
+    too. Separable labels are treated as in :class:`VectorScaling`.
 
     References
     ----------
@@ -230,11 +218,10 @@ class MatrixScaling(_Multinomial):
            [0.5, 0.5]])
     """
 
-    _names: ClassVar[tuple[str, ...]] = ("l2", "odir")
-    _learnt: ClassVar[dict[str, str]] = {
-        "matrix": "row k holds the factors of all logits in the log-odds of class k",
-        "intercept": "number added to each class's log-odds",
-        "n_iter": "steps of Newton's method",
+    _state: ClassVar = {
+        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[_n_classes] * 2)),
+        "intercept": Field("number added to each class's log-odds", array(_n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
     }
 
     odir: float
@@ -256,11 +243,9 @@ class MatrixScaling(_Multinomial):
         self.eps = eps
         self.max_iter = max_iter
 
-    def _check_learnt(self) -> None:
-        n_classes = self.n_classes_ or 0
-        check_array(self, "matrix", (n_classes, n_classes))
-        check_array(self, "intercept", (n_classes,))
-        check_learnt_whole(self, "n_iter")
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_penalty("odir", self.odir)
 
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         n_classes = X.shape[1]
@@ -276,29 +261,29 @@ class MatrixScaling(_Multinomial):
         self.matrix_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        X = self._features(movable_logits(p, self.input, self.eps))
+        X = self._features(self._finite_logits(p))
         return softmax(X @ self.matrix_.T + self.intercept_)
 
 
 class DirichletCalibration(MatrixScaling):
-    r"""Map probabilities as if each class drew them from a Dirichlet distribution.
+    r"""The map that is optimal if each class has Dirichlet-distributed probabilities.
 
-    Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with the penalty of its
-    authors, which lets each class keep its own factor and holds back the mixing of classes.
+    Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with the authors' penalty
+    on the off-diagonal entries of the matrix and on the shifts.
 
     Parameters
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are. Logits are turned into log-probabilities first.
+        What the scores are. Logits are converted to log-probabilities first.
     odir : float, default 100
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is added to the mean log
-        loss. The more rows, the smaller it should be; choose it by cross-validation where that matters. The default was
-        chosen so, on many data sets at once (``benchmarks/regularisation.py``).
+        loss. More rows need less; choose it by cross-validation where that matters. The default was chosen in this
+        way on many data sets together (``benchmarks/regularisation.py``).
     odir_intercept : float, optional
-        The same for the mean square of the shifts; `odir` if not given.
+        The same for the mean square of the shifts; `odir` by default.
     l2 : float, default 1e-6
-        As for :class:`VectorScaling`. (The authors' L2 pulls to 0, which would make all classes equally likely; this
-        one pulls to the identity map.)
+        As for :class:`VectorScaling`. (The authors' L2 penalty shrinks towards 0, which makes all classes equally
+        likely; this one shrinks towards the identity map.)
     eps : float, default 1e-12
         As for :class:`MatrixScaling`.
     max_iter : int, default 100
@@ -318,7 +303,7 @@ class DirichletCalibration(MatrixScaling):
         \text{mean log loss} + \frac{\lambda}{K (K - 1)} \sum_{j \ne k} w_{kj}^2 + \frac{\mu}{K} \sum_k b_k^2
         + \frac{l_2}{2} \left( \|W - I\|^2 + \|b\|^2 \right) ,
 
-    with λ = `odir` and μ = `odir_intercept`. What is said of zeros at :class:`MatrixScaling` holds here.
+    with λ = `odir` and μ = `odir_intercept`. Probabilities of 0 are treated as in :class:`MatrixScaling`.
 
     References
     ----------
@@ -360,5 +345,5 @@ class DirichletCalibration(MatrixScaling):
         return self.odir if self.odir_intercept is None else self.odir_intercept
 
     def _features(self, logits: NDArray[Any]) -> Floats:
-        found = super()._features(logits)
-        return log_softmax(found) if self.input == "logits" else found
+        X = super()._features(logits)
+        return log_softmax(X) if self.input == "logits" else X

@@ -1,21 +1,23 @@
-"""One calibrator per class, each against the rest."""
+"""One-vs-rest calibration: one calibrator per class."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from trueness.errors import InputError
-from trueness.recalibrate._calibration_set import Rows, Scale
-from trueness.recalibrate._calibrator import Calibrator, Sayings, copy_of, named_or_default, of_one_score
-from trueness.recalibrate._fitted_state import check_nested, refuse_learnt
+from trueness.recalibrate._calibration_set import CalibrationSet, Scale
+from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, refuse_matrix
+from trueness.recalibrate._fitted_state import Field, nested_list
+from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import Floats
 
 __all__ = ["OneVsRest"]
 
 
 class OneVsRest(Calibrator):
-    """One calibrator per column of a matrix: this class against all others.
+    """Calibrate each column of a matrix as a binary problem: its class against all others.
 
     Parameters
     ----------
@@ -23,8 +25,8 @@ class OneVsRest(Calibrator):
         A calibrator of one score, copied for each class. Default: ``PlattScaling()``. If it takes logits, so does
         this one.
     normalize : bool, default True
-        Whether each row is divided by its sum. If not, rows need not sum to one, but each column is what its
-        calibrator said: a promise of the calibrator is about the columns before they are divided.
+        Whether to divide each row by its sum. Otherwise rows need not sum to one, but each column is exactly what its
+        calibrator predicts: a guarantee of the calibrator is about the columns before normalization.
 
     Attributes
     ----------
@@ -33,8 +35,8 @@ class OneVsRest(Calibrator):
 
     Notes
     -----
-    A row in which every class is left with 0 has no sum to be divided by; it becomes 1/K for each of the K classes,
-    as in scikit-learn. A class that no label has is fitted as well, on labels that are all 0; a warning names it.
+    A row in which every class gets 0 cannot be normalized; it becomes 1/K for each of the K classes, as in
+    scikit-learn. A class without rows is fitted as well, on labels that are all 0; a warning names it.
 
     References
     ----------
@@ -51,7 +53,7 @@ class OneVsRest(Calibrator):
     """
 
     _shape = "matrix"
-    _learnt = {"calibrators": "the calibrator of each class, in column order"}  # noqa: RUF012
+    _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", nested_list())}
 
     calibrators_: list[Calibrator]
 
@@ -64,36 +66,29 @@ class OneVsRest(Calibrator):
         return "probabilities" if self.calibrator is None else self.calibrator._scale
 
     def _check_parameters(self) -> None:
-        of_one_score(named_or_default(self.calibrator, "PlattScaling"))
+        refuse_matrix(inner_calibrator(self.calibrator, PlattScaling))
         if not isinstance(self.normalize, bool | np.bool_):
             raise InputError("normalize", "must be True or False", f"got {self.normalize!r}")
 
-    def _check_learnt(self) -> None:
-        if not isinstance(self.calibrators_, list) or len(self.calibrators_) != self.n_classes_:
-            refuse_learnt(self, "calibrators", f"a list of {self.n_classes_} calibrators", self.calibrators_)
-        for calibrator in self.calibrators_:
-            check_nested(self, "calibrators", calibrator, kind=Calibrator)
-
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
-        kind = named_or_default(self.calibrator, "PlattScaling")
-        sayings = Sayings("Class", "Classes")
-        self.calibrators_ = [copy_of(kind) for _ in rows.classes]
+        inner = inner_calibrator(self.calibrator, PlattScaling)
+        collected = WarningsByName("Class", "Classes")
+        self.calibrators_ = [clone(inner) for _ in rows.classes]
         for k, (calibrator, name) in enumerate(zip(self.calibrators_, rows.classes, strict=True)):
-            with sayings.of(name):
+            with collected.of(name):
                 calibrator.fit(np.ascontiguousarray(rows.p[:, k]), (rows.y == k).astype(np.int64), rows.w)
-        sayings.tell()
+        collected.give()
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        # Not `predict`: the rows are checked, and that they are its own has been said.
+        # Not `predict`: the scores are checked, and warned about if they are the fitted ones.
         columns = [c._map(np.ascontiguousarray(p[:, k])) for k, c in enumerate(self.calibrators_)]
-        found = np.column_stack(columns).astype(np.float64, copy=False)
-        return _normalized(found) if self.normalize else found
+        matrix = np.column_stack(columns).astype(np.float64, copy=False)
+        return _normalize(matrix) if self.normalize else matrix
 
 
-def _normalized(found: Floats) -> Floats:
-    total = found.sum(axis=1, keepdims=True)
-    none = total[:, 0] == 0
-    if none.any():
-        found[none], total[none] = 1.0, found.shape[1]
-    return np.asarray(found / total)
+def _normalize(matrix: Floats) -> Floats:
+    total = matrix.sum(axis=1, keepdims=True)
+    zero = total[:, 0] == 0
+    matrix[zero], total[zero] = 1.0, matrix.shape[1]
+    return np.asarray(matrix / total)

@@ -1,4 +1,4 @@
-"""Platt scaling: a straight line of log-odds."""
+"""Platt scaling: logistic regression on the logit."""
 
 import math
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
-from trueness.errors import InputError, SeparableWarning, warn
-from trueness.recalibrate._calibration_set import Rows, Scale
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_numbers
-from trueness.recalibrate._logit_map import check_eps, check_input, logits_of, movable_logits
+from trueness.errors import SeparableWarning, warn
+from trueness.recalibrate._calibration_set import CalibrationSet, Scale
+from trueness.recalibrate._fitted_state import Field, number
+from trueness.recalibrate._logit_map import LogitMap
 from trueness.typing import Floats, Ints
 
 __all__ = ["PlattScaling", "smoothed_events"]
@@ -24,37 +24,37 @@ _SMALL, _LARGE = 1e-3, 1e100
 _VANISHING = 1e-300
 
 
-class PlattScaling(Calibrator):
+class PlattScaling(LogitMap):
     r"""Logistic regression of the labels on the logits of the scores.
 
     Parameters
     ----------
     input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are: P(positive), of which the logit is taken, or any real number, such as the margin of a
-        support vector machine, which is used as it is.
+        What the scores are: P(positive), whose logit is taken, or any real numbers, such as the margins of a support
+        vector machine, which are used unchanged.
     targets : {'labels', 'platt'}, default 'labels'
-        What is regressed: the labels, or Platt's smoothed ones, which guard small samples against overconfidence.
+        What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
     eps : float, default 1e-12
         In `fit`, probabilities of exactly 0 or 1 are moved inwards by this much, with a warning.
 
     Attributes
     ----------
     slope_, intercept_ : float
-        Of the line of log-odds. A slope below 1 says that scores were too extreme; below 0, that they are reversed.
+        Coefficients on the logit scale. A slope below 1 means that scores were too extreme; below 0, that they are
+        reversed.
 
     Notes
     -----
-    A score of logit :math:`x` becomes :math:`1 / (1 + e^{-(a + b x)})`, with intercept :math:`a` and slope
-    :math:`b` of the largest likelihood. Scores 0 and 1 become the limits: 0 and 1 for a positive slope, 1 and 0 for a
-    negative one, :math:`1 / (1 + e^{-a})` for slope 0.
+    A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(a + b x)})`; intercept :math:`a` and slope :math:`b`
+    maximise the likelihood. Scores 0 and 1 become the limits: 0 and 1 for a positive slope, 1 and 0 for a negative
+    one, :math:`1 / (1 + e^{-a})` for slope 0.
 
-    Platt's targets are :math:`(N_1 + 1) / (N_1 + 2)` for events and :math:`1 / (N_0 + 2)` for the rest, with
-    :math:`N_1` and :math:`N_0` their numbers (weights). Platt (1999) proposed them; Lin, Lin and Weng (2007) showed how
-    to reach the optimum safely. Newton's method with step halving finds it here.
+    Platt's targets are :math:`(N_1 + 1) / (N_1 + 2)` for events and :math:`1 / (N_0 + 2)` for non-events, with
+    :math:`N_1` and :math:`N_0` their numbers (weights). The optimum is found by Newton's method with step halving.
 
-    Labels that a threshold separates (or that are all equal) have no finite line of largest likelihood: Platt's
-    targets, which always have one, take their place, with a :class:`~trueness.errors.SeparableWarning`. If all scores
-    are equal the slope is not determined: it is 1, with the same warning.
+    If a threshold separates the labels, or all are equal, the likelihood has no finite maximum: Platt's targets, for
+    which it has one, replace the labels, with a :class:`~trueness.errors.SeparableWarning`. If all scores are equal,
+    the slope is not determined and is set to 1, with the same warning.
 
     References
     ----------
@@ -65,7 +65,7 @@ class PlattScaling(Calibrator):
 
     Examples
     --------
-    Predicted odds of 1:3 and 3:1 where 1:2 and 2:1 came true: the line halves the logits, nearly.
+    Odds of 1:3 and 3:1 were predicted, 1:2 and 2:1 were observed: the logits shrink to 63 %.
 
     >>> from trueness.recalibrate import PlattScaling
     >>> fitted = PlattScaling().fit([0.25] * 6 + [0.75] * 6, [0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1])
@@ -75,9 +75,9 @@ class PlattScaling(Calibrator):
     array([0.    , 0.3333, 0.5   ])
     """
 
-    _learnt: ClassVar[dict[str, str]] = {
-        "slope": "factor of the logit of a score",
-        "intercept": "number added to it, which gives the log-odds of the prediction",
+    _state: ClassVar = {
+        "slope": Field("factor of the logit of a score", number()),
+        "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
     slope_: float
@@ -88,21 +88,12 @@ class PlattScaling(Calibrator):
         self.targets = targets
         self.eps = eps
 
-    @property
-    def _scale(self) -> Scale:
-        return self.input
-
     def _check_parameters(self) -> None:
-        check_input(self.input)
-        check_eps(self.eps)
-        if not (isinstance(self.targets, str) and self.targets in ("labels", "platt")):
-            raise InputError("targets", "must be 'labels' or 'platt'", f"got {self.targets!r}")
+        super()._check_parameters()
+        checked_word(self.targets, "targets", ("labels", "platt"))
 
-    def _check_learnt(self) -> None:
-        check_numbers(self, "slope", "intercept")
-
-    def _fit(self, rows: Rows) -> None:
-        x, w = movable_logits(rows.p, self.input, self.eps).astype(np.float64), rows.weights
+    def _fit(self, rows: CalibrationSet) -> None:
+        x, w = self._finite_logits(rows.p).astype(np.float64), rows.weights
         unit = _unit(x)
         x = x * unit
         smooth = smoothed_events(rows.y, w)
@@ -112,16 +103,18 @@ class PlattScaling(Calibrator):
             slope, intercept = recalibration_line(x, w, smooth)
             if math.isnan(slope):
                 slope, intercept = 1 / unit, _shift(x / unit, w, events, smooth)
-                told = "All scores are equal: any slope is as good; it is 1"
+                message = "All scores are equal: the slope is not determined; it is set to 1."
             else:
-                told = "The scores separate the labels: no line of log-odds is steep enough. Platt's targets took the "
-                told += f"place of the labels; the slope is {slope * unit:.4g}"
-            warn(f"{told}.", SeparableWarning)
+                message = (
+                    "The scores separate the labels, so the likelihood has no finite maximum. Platt's smoothed targets "
+                    f"replaced the labels; the slope is {slope * unit:.4g}."
+                )
+            warn(message, SeparableWarning)
         self.slope_, self.intercept_ = slope * unit, intercept
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        x = logits_of(p, self.input).astype(np.float64)
-        # 0 · ∞ is no number, but a slope of 0 leaves the intercept wherever the score is.
+        x = self._logits(p).astype(np.float64)
+        # 0 · ∞ is nan, but with a slope of 0 every score gives the intercept.
         with np.errstate(over="ignore"):
             line = self.slope_ * x if self.slope_ else np.zeros_like(x)
             return np.asarray(expit(line + self.intercept_))
@@ -143,5 +136,5 @@ def _unit(x: Floats) -> float:
 
 
 def _shift(x: Floats, w: Floats, events: Floats, smooth: Floats) -> float:
-    found = recalibration_shift(x, w, events)
-    return recalibration_shift(x, w, smooth) if math.isnan(found) else found
+    shift = recalibration_shift(x, w, events)
+    return recalibration_shift(x, w, smooth) if math.isnan(shift) else shift

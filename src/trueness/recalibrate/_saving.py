@@ -14,46 +14,47 @@ from numpy.typing import NDArray
 from trueness._tally.atomic import replace_file
 from trueness._version import __version__
 from trueness.errors import InputError
-from trueness.recalibrate._fitted_state import check_common, check_plain
+from trueness.recalibrate._fitted_state import COMMON, Field
 
-__all__ = ["SCHEMA", "Stored", "calibrator_from_dict", "load_calibrator"]
+__all__ = ["SCHEMA", "Savable", "calibrator_from_dict", "load_calibrator"]
 
 SCHEMA = 1
-"""The number of the form that is written; a reader refuses one that is newer."""
+"""Version of the stored form; newer versions are refused when read."""
+
+_DEMAND = "must be what a calibrator's `to_dict` returned"
 
 
-class Stored:
-    """A calibrator that can be written down and read again.
+class Savable:
+    """A calibrator that can be saved and loaded.
 
-    `_learnt` names what `fit` leaves behind, without the trailing underscore, and says what it is. Values may be None,
-    bool, int, float, str, arrays of numbers, tuples of plain values, calibrators and lists of calibrators.
+    `_state` describes what `fit` leaves behind, by name without the trailing underscore. Values may be None, bool, int,
+    float, str, arrays of numbers, tuples of plain values, calibrators and lists of calibrators.
     """
 
-    _learnt: ClassVar[Mapping[str, str]] = {}
+    _state: ClassVar[Mapping[str, Field]] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain Python, each number beside its meaning.
+        """The fitted map as plain Python, each number with its meaning.
 
         Returns
         -------
         dict
-            Keys `trueness` (version), `schema`, `type`, `parameters` and `learnt`; the latter has a `value` and
-            an `about` for each name; `about` as well, if `about_` is not empty. JSON holds it without loss.
+            Keys `trueness` (version), `schema`, `type`, `parameters` and `learnt`, which has a `value` and an `about`
+            for each name; also `about`, if `about_` is not empty. JSON stores it without loss.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        about = _notes(self.about_)  # type: ignore[attr-defined]
+        notes = _notes(self.about_)  # type: ignore[attr-defined]
         return {
             "trueness": __version__,
             "schema": SCHEMA,
-            "type": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},  # type: ignore[attr-defined]
+            **_outline(self),
             "learnt": {
-                name: {"value": _plain(getattr(self, _attribute(name))), "about": meaning}
-                for name, meaning in self._all_learnt().items()
+                name: {"value": _plain(getattr(self, f"{name}_")), "about": field.about}
+                for name, field in self._fields().items()
             },
-            **({"about": about} if about else {}),
+            **({"about": notes} if notes else {}),
         }
 
     @classmethod
@@ -70,41 +71,29 @@ class Stored:
         calibrator
             Predicts the same numbers, to the bit.
         """
-        made = calibrator_from_dict(stored)
-        if not isinstance(made, cls):
-            raise InputError("stored", f"must be a {cls.__name__}", f"it is a {type(made).__name__}")
-        return made
+        calibrator = calibrator_from_dict(stored)
+        if not isinstance(calibrator, cls):
+            raise InputError("stored", f"must be a {cls.__name__}", f"it is a {type(calibrator).__name__}")
+        return calibrator
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted map to a JSON file; if that fails, an older file stays as it was."""
+        """Write the fitted map to a JSON file; if that fails, an existing file is left unchanged."""
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         replace_file(Path(path), lambda file: file.write(f"{text}\n".encode()))
 
     @classmethod
-    def _all_learnt(cls) -> dict[str, str]:
-        return {
-            "n_rows": "rows of positive weight that it was fitted on",
-            "n_classes": "columns of the scores; null for a vector of P(positive)",
-            "classes": "names of the columns in order; null for a vector",
-            "columns": "what the frame that it was fitted on calls its columns; null for an array",
-            "seen": "checksum (CRC-32) of some of the scores it was fitted on, to warn when it is judged on them",
-            **cls._learnt,
-        }
+    def _fields(cls) -> dict[str, Field]:
+        return {**COMMON, **cls._state}
 
-    def _check_stored(self) -> None:
-        """Raise if what was read cannot be a map: a number out of place could otherwise be predicted, or worse."""
+    def _check_state(self) -> None:
+        """Raise if a loaded map is damaged: a wrong number could otherwise be predicted, or worse."""
         self._check_parameters()  # type: ignore[attr-defined]
-        check_common(self)
-        for name in self._learnt:
-            check_plain(self, name)
-        self._check_learnt()
-
-    def _check_learnt(self) -> None:
-        """Raise if a learnt value is not of its kind, size or order."""
+        for name, field in self._fields().items():
+            field.check(self, name)
 
 
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
-    """The calibrator, of whatever class, that `to_dict` wrote down.
+    """The calibrator, of whatever class, that `to_dict` wrote.
 
     Parameters
     ----------
@@ -117,18 +106,14 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
         Fitted.
     """
     _check_form(stored)
-    cls = _class_of(stored["type"])
-    parameters, learnt = stored["parameters"], stored["learnt"]
-    known = set(cls._get_param_names())  # type: ignore[attr-defined]
-    _check_names("parameters", set(parameters), known)
-    learnt = {"columns": {"value": None}} | dict(learnt)  # which earlier versions did not write
-    _check_names("learnt", set(learnt), set(cls._all_learnt()))
-    made = cls(**{key: _unplain(value, key) for key, value in parameters.items()})
-    for key, entry in learnt.items():
-        setattr(made, _attribute(key), _unplain(entry["value"], key))
-    made._check_stored()
-    made.about_ = _notes(stored.get("about", {}))  # type: ignore[attr-defined]
-    return made
+    calibrator = _unfitted(stored)
+    learnt = {"columns": {"value": None}} | dict(stored["learnt"])  # earlier versions wrote no columns
+    _check_names("learnt", set(learnt), set(calibrator._fields()))
+    for name, entry in learnt.items():
+        setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
+    calibrator._check_state()
+    calibrator.about_ = _notes(stored.get("about", {}))
+    return calibrator
 
 
 def load_calibrator(path: str | Path) -> Any:
@@ -152,48 +137,60 @@ def load_calibrator(path: str | Path) -> Any:
     return calibrator_from_dict(stored)
 
 
-def _attribute(name: str) -> str:
-    return "_seen" if name == "seen" else f"{name}_"
-
-
 def _check_form(stored: Any) -> None:
-    demand = "`stored` must be what a calibrator's `to_dict` returned"
     if not isinstance(stored, Mapping):
-        raise InputError(f"{demand}; got {type(stored).__name__}.")
+        raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
     absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
     if absent:
-        raise InputError(f"{demand}; it has no {', '.join(map(repr, sorted(absent)))}.")
+        raise InputError("stored", _DEMAND, f"it has no {', '.join(map(repr, sorted(absent)))}")
     if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
         raise InputError(
             "stored", f"must have schema {SCHEMA}, which this version of trueness reads", f"it has {stored['schema']!r}"
         )
     if not isinstance(stored["parameters"], Mapping) or not isinstance(stored["learnt"], Mapping):
-        raise InputError(f"{demand}; its 'parameters' and 'learnt' must be objects.")
+        raise InputError("stored", _DEMAND, "its 'parameters' and 'learnt' must be objects")
     if any(not isinstance(entry, Mapping) or "value" not in entry for entry in stored["learnt"].values()):
-        raise InputError(f"{demand}; each entry of its 'learnt' must have a 'value'.")
+        raise InputError("stored", _DEMAND, "each entry of its 'learnt' must have a 'value'")
 
 
 def _notes(about: Any) -> dict[str, Any]:
-    """A copy of the free notes about a map, as JSON holds them."""
+    """A copy of the free notes about a map, as JSON stores them."""
     if not isinstance(about, Mapping) or not all(isinstance(key, str) for key in about):
         raise InputError("about_", "must be a mapping with string keys", f"got {reprlib.repr(about)}")
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(about), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as reason:
-        raise InputError("about_", "must hold only what JSON can", f"it does not: {reason}") from None
+        raise InputError("about_", "must hold only what JSON can store", str(reason)) from None
     return copy
 
 
-def _check_names(where: str, found: set[str], known: set[str]) -> None:
-    if found != known:
-        what = [f"lacks {', '.join(sorted(known - found))}"] if known - found else []
-        what += [f"has the unknown {', '.join(sorted(found - known))}"] if found - known else []
-        raise InputError("stored", "must be whole", f"its {where!r} {' and '.join(what)}")
+def _check_names(where: str, names: set[str], known: set[str]) -> None:
+    if names != known:
+        faults = [f"lacks {', '.join(sorted(known - names))}"] if known - names else []
+        faults += [f"has the unknown {', '.join(sorted(names - known))}"] if names - known else []
+        raise InputError("stored", "must be complete", f"its {where!r} {' and '.join(faults)}")
+
+
+def _outline(calibrator: Any) -> dict[str, Any]:
+    parameters = calibrator.get_params(deep=False)
+    return {"type": type(calibrator).__name__, "parameters": {k: _plain(v) for k, v in parameters.items()}}
+
+
+def _unfitted(outline: Mapping[str, Any]) -> Any:
+    """The calibrator with the parameters of an outline."""
+    home, name = import_module("trueness.recalibrate"), outline.get("type")
+    cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
+    if not (isinstance(cls, type) and issubclass(cls, Savable)):
+        raise InputError("stored", "must name a calibrator of this version as its type", f"got {name!r}")
+    parameters = outline["parameters"]
+    _check_names("parameters", set(parameters), set(cls._get_param_names()))  # type: ignore[attr-defined]
+    return cls(**{key: _from_plain(value, key) for key, value in parameters.items()})
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Stored):
-        return {"calibrator": value.to_dict()} if _is_fitted(value) else {"unfitted": _outline(value)}
+    """A value as JSON stores it; containers and calibrators are marked by a key."""
+    if isinstance(value, Savable):
+        return {"calibrator": value.to_dict()} if hasattr(value, "n_rows_") else {"unfitted": _outline(value)}
     if isinstance(value, np.random.Generator):
         return None  # it decided what was learnt and has no part in what is predicted
     if isinstance(value, np.ndarray):
@@ -206,7 +203,7 @@ def _plain(value: Any) -> Any:
         return {"float": repr(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise InputError(f"A calibrator with a {type(value).__name__} among its parameters cannot be written as JSON.")
+    raise InputError("", "A calibrator's parameters must be plain values to be saved", f"got a {type(value).__name__}")
 
 
 def _plain_list(values: Any) -> Any:
@@ -215,38 +212,32 @@ def _plain_list(values: Any) -> Any:
     return values if not isinstance(values, float) or math.isfinite(values) else repr(values)
 
 
-def _unplain(value: Any, name: str) -> Any:
-    """What `_plain` was given; `name` is the field, for messages."""
+def _from_plain(value: Any, name: str) -> Any:
+    """The value that `_plain` was given; `name` is the field, for messages."""
     if not isinstance(value, Mapping):
         if isinstance(value, list):
             _refuse(name, value)
         return value
     kind = next((key for key in ("calibrator", "unfitted", "array", "tuple", "list", "float") if key in value), None)
-    if kind is None:
-        _refuse(name, dict(value))
-    inside = value[kind]
+    inside: Any = value.get(kind)
     if kind == "calibrator":
         return calibrator_from_dict(inside)
-    if kind == "unfitted":
-        return _from_outline(inside, name)
+    if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
+        calibrator = _unfitted(inside)
+        calibrator._check_parameters()
+        return calibrator
     if kind == "array":
         return _array(inside, value.get("dtype"), name)
-    if kind == "float":
-        if inside not in ("inf", "-inf", "nan"):
-            _refuse(name, dict(value))
+    if kind == "float" and inside in ("inf", "-inf", "nan"):
         return float(inside)
-    if not isinstance(inside, list):
-        _refuse(name, dict(value))
-    found = [_unplain(v, name) for v in inside]
-    return tuple(found) if kind == "tuple" else found
+    if kind in ("tuple", "list") and isinstance(inside, list):
+        values = [_from_plain(v, name) for v in inside]
+        return tuple(values) if kind == "tuple" else values
+    return _refuse(name, dict(value))
 
 
 def _refuse(name: str, value: Any) -> NoReturn:
-    raise InputError(
-        "stored",
-        "must be what a calibrator's `to_dict` returned",
-        f"its {name!r} is not a value that it writes: {reprlib.repr(value)}",
-    )
+    raise InputError("stored", _DEMAND, f"its {name!r} is not a value that it writes: {reprlib.repr(value)}")
 
 
 _ENTRIES: Mapping[str, frozenset[type]] = {
@@ -259,55 +250,25 @@ _ENTRIES: Mapping[str, frozenset[type]] = {
 
 
 def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
-    demand = f"`stored` must have arrays of numbers; its {name!r}"
     try:
         kind = np.dtype(dtype) if isinstance(dtype, str) else None
     except TypeError:
         kind = None
+    fault = ""
     if kind is None or kind.kind not in _ENTRIES or kind.itemsize > 8 or not kind.isnative:
-        raise InputError(f"{demand} is of {dtype!r}.")
-    if not isinstance(values, list):
-        raise InputError(f"{demand} is {reprlib.repr(values)}, which is no list.")
-    strange = _types(values) - _ENTRIES[kind.kind]
-    if strange:
-        what = ", ".join(sorted(t.__name__ for t in strange))
-        raise InputError(f"{demand} is said to be of {kind} and has entries of type {what}.")
-    try:
-        return np.array(values, dtype=kind)
-    except (ValueError, OverflowError) as reason:
-        raise InputError(f"{demand} is none: {reason}.") from None
+        fault = f"has the dtype {dtype!r}"
+    elif not isinstance(values, list):
+        fault = f"is {reprlib.repr(values)}, which is no list"
+    elif strange := _types(values) - _ENTRIES[kind.kind]:
+        fault = f"has the dtype {kind} and entries of type {', '.join(sorted(t.__name__ for t in strange))}"
+    else:
+        try:
+            return np.array(values, dtype=kind)
+        except (ValueError, OverflowError) as reason:
+            fault = f"is no array: {reason}"
+    raise InputError("stored", "must have arrays of numbers", f"its {name!r} {fault}")
 
 
 def _types(values: list[Any]) -> set[type]:
-    """Of the entries at the bottom of nested lists."""
-    found = set(map(type, values))
-    if list in found:
-        return set().union(*(_types(v) if isinstance(v, list) else {type(v)} for v in values))
-    return found
-
-
-def _is_fitted(calibrator: Any) -> bool:
-    return hasattr(calibrator, "n_rows_")
-
-
-def _class_of(name: Any) -> type[Stored]:
-    home = import_module("trueness.recalibrate")
-    cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
-    if not (isinstance(cls, type) and issubclass(cls, Stored)):
-        raise InputError("stored", "must name a calibrator of this version as its type", f"got {name!r}")
-    return cls
-
-
-def _outline(calibrator: Any) -> dict[str, Any]:
-    parameters = calibrator.get_params(deep=False)
-    return {"type": type(calibrator).__name__, "parameters": {k: _plain(v) for k, v in parameters.items()}}
-
-
-def _from_outline(outline: Any, name: str) -> Any:
-    if not isinstance(outline, Mapping) or not isinstance(outline.get("parameters"), Mapping):
-        _refuse(name, outline)
-    cls, parameters = _class_of(outline.get("type")), outline["parameters"]
-    _check_names("parameters", set(parameters), set(cls._get_param_names()))  # type: ignore[attr-defined]
-    made: Any = cls(**{k: _unplain(v, k) for k, v in parameters.items()})
-    made._check_parameters()
-    return made
+    """The types of the entries of nested lists."""
+    return set().union(*(_types(v) if isinstance(v, list) else {type(v)} for v in values))

@@ -1,26 +1,32 @@
-"""The confidence in the predicted class, made true."""
+"""Top-label calibration: the confidence in the predicted class."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from trueness._input.arguments import checked_whole
+from trueness._input.arguments import checked_whole, checked_word
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.recalibrate._calibration_set import Rows, accepted_scores
-from trueness.recalibrate._calibrator import Calibrator, Sayings, copy_of, listed, named_or_default, of_one_score
-from trueness.recalibrate._fitted_state import check_nested, refuse_learnt
+from trueness.recalibrate._calibration_set import CalibrationSet, accept_scores
+from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, join_names, refuse_matrix
+from trueness.recalibrate._fitted_state import Field, nested, nested_list
+from trueness.recalibrate._histogram import HistogramBinning
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 __all__ = ["TopLabel"]
 
 
-class TopLabel(Calibrator):
-    """Recalibrates the probability of the predicted class, given which class that is.
+def _pooled(calibrator: Any, value: Any) -> str:
+    return nested(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
 
-    Each class has a calibrator of its own, fitted on the rows where it was predicted: on their confidences, and on
-    whether the prediction was right. When "cat" is then predicted with 0.8, it is a cat in 80 % of these cases, and
-    likewise for every class; calibrated confidence alone would let classes make up for each other.
+
+class TopLabel(Calibrator):
+    """Calibrate the probability of the predicted class, separately for each predicted class.
+
+    Each class has its own calibrator, fitted on the rows for which it was predicted: on their confidences and on
+    whether the prediction was correct. When "cat" is then predicted with 0.8, it is a cat in 80 % of these cases, and
+    likewise for every class; with calibrated confidence alone, errors of different classes could cancel.
 
     Parameters
     ----------
@@ -29,26 +35,25 @@ class TopLabel(Calibrator):
     kind : {'top-label', 'confidence'}, default 'top-label'
         'confidence': one calibrator for the confidences of all classes together.
     min_rows : int, default 50
-        A class that was predicted less often (counted in weight) has no calibrator of its own, but that of all
-        confidences together; a warning names such classes. The default is the least number of rows per bin in
-        the experiments of the paper.
+        A class that is predicted less often (counted in weight) uses the calibrator of all classes pooled; a warning
+        names such classes. The default is the smallest number of rows per bin in the experiments of the paper.
 
     Attributes
     ----------
     calibrators_ : list of Calibrator or None
-        One per class in column order; None where the pooled one serves.
+        One per class in column order; None for classes that use the pooled one.
     pooled_ : Calibrator or None
         Fitted on the confidences of all rows; None if every class has its own.
 
     Notes
     -----
-    The predicted class is the column with the largest score, the first of them if several are equal.
+    The predicted class is the column with the largest score, the first one in case of a tie.
 
-    :meth:`predict_confidence` is what a guarantee speaks of: the calibrated probability that the predicted class is
-    right. :meth:`predict` puts it into the matrix, in the place of the largest score; the others of the row are scaled
-    in proportion to sum to the rest, and share it evenly if they were all 0. If the calibrated confidence falls below
-    another entry, the largest entry of the new row belongs to another class: the prediction is still the one that
-    :meth:`predict_label` gives, from the scores as they came.
+    A guarantee is about :meth:`predict_confidence`, the calibrated probability that the predicted class is correct.
+    :meth:`predict` returns it in a matrix, in place of the largest score; the other entries of the row are rescaled to
+    sum to the rest, and share it equally if they were all 0. If the calibrated confidence falls below another entry,
+    the largest entry of the new row belongs to another class; the predicted class is still that of
+    :meth:`predict_label`, which uses the original scores.
 
     References
     ----------
@@ -67,9 +72,12 @@ class TopLabel(Calibrator):
     """
 
     _shape = "matrix"
-    _learnt = {  # noqa: RUF012
-        "calibrators": "the calibrator of each class in column order; null where the pooled one serves",
-        "pooled": "the calibrator of the confidences of all rows; null if every class has its own",
+    _state: ClassVar = {
+        "calibrators": Field(
+            "the calibrator of each class in column order; null for classes that use the pooled one",
+            nested_list(gaps=True),
+        ),
+        "pooled": Field("the calibrator of the confidences of all rows; null if every class has its own", _pooled),
     }
 
     calibrators_: list[Calibrator | None]
@@ -88,12 +96,12 @@ class TopLabel(Calibrator):
 
     @property
     def pooled_classes_(self) -> tuple[Any, ...]:
-        """The classes that the pooled calibrator serves."""
+        """The classes that use the pooled calibrator."""
         assert self.classes_ is not None
         return tuple(name for name, own in zip(self.classes_, self.calibrators_, strict=True) if own is None)
 
     def predict_label(self, y_prob: ArrayLike) -> NDArray[Any]:
-        """The predicted classes: those with the largest score as it came.
+        """The predicted classes, which have the largest original score.
 
         Parameters
         ----------
@@ -103,12 +111,12 @@ class TopLabel(Calibrator):
         Returns
         -------
         array of shape (n,)
-            Names of classes.
+            Class labels.
         """
-        return np.asarray(self.classes_)[self._predicted(y_prob)[0]]
+        return np.asarray(self.classes_)[self._top_and_matrix(y_prob)[0]]
 
     def predict_confidence(self, y_prob: ArrayLike) -> Floats:
-        """The calibrated probability that the predicted class is right.
+        """The calibrated probability that the predicted class is correct.
 
         Parameters
         ----------
@@ -118,61 +126,50 @@ class TopLabel(Calibrator):
         Returns
         -------
         array of shape (n,)
-            Of the class that :meth:`predict_label` gives.
+            Of the class that :meth:`predict_label` returns.
         """
-        top, found = self._predicted(y_prob)
-        return found[np.arange(top.size), top]
+        top, matrix = self._top_and_matrix(y_prob)
+        return matrix[np.arange(top.size), top]
 
-    def _predicted(self, y_prob: ArrayLike) -> tuple[Ints, Floats]:
-        found = self.predict(y_prob)
-        return _top(accepted_scores(y_prob, classes=self.n_classes_))[0], found
+    def _top_and_matrix(self, y_prob: ArrayLike) -> tuple[Ints, Floats]:
+        matrix = self.predict(y_prob)
+        return _top(accept_scores(y_prob, classes=self.n_classes_))[0], matrix
 
     def _check_parameters(self) -> None:
-        calibrator = of_one_score(named_or_default(self.calibrator, "HistogramBinning"))
+        calibrator = inner_calibrator(self.calibrator, HistogramBinning)
+        refuse_matrix(calibrator)
         if calibrator._scale != "probabilities":
-            raise InputError(
-                "calibrator", "must take probabilities: a confidence is one", remedy="It is set to take logits."
-            )
-        if not isinstance(self.kind, str) or self.kind not in ("top-label", "confidence"):
-            raise InputError("kind", "must be 'top-label' or 'confidence'", f"got {self.kind!r}")
+            raise InputError("calibrator", "must take probabilities, as confidences are", "it is set to take logits")
+        checked_word(self.kind, "kind", ("top-label", "confidence"))
         checked_whole(self.min_rows, "min_rows")
 
-    def _check_learnt(self) -> None:
-        if not isinstance(self.calibrators_, list) or len(self.calibrators_) != self.n_classes_:
-            refuse_learnt(self, "calibrators", f"a list of {self.n_classes_} calibrators or nulls", self.calibrators_)
-        for calibrator in self.calibrators_:
-            if calibrator is not None:
-                check_nested(self, "calibrators", calibrator, kind=Calibrator)
-        if self.pooled_ is not None or None in self.calibrators_:
-            check_nested(self, "pooled", self.pooled_, kind=Calibrator)
-
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
         top, confidence = _top(rows.p)
         correct, names = (rows.y == top).astype(np.int64), rows.classes
-        seen = np.bincount(top, weights=rows.w, minlength=len(names))
-        own = seen >= self.min_rows if self.kind == "top-label" else np.zeros(len(names), dtype=bool)
+        predicted = np.bincount(top, weights=rows.w, minlength=len(names))
+        own = predicted >= self.min_rows if self.kind == "top-label" else np.zeros(len(names), dtype=bool)
         if self.kind == "top-label":
-            self._warn_about(own, names)
-        sayings = Sayings("Predicted class", "Predicted classes")
+            self._warn_about_pooled(own, names)
+        collected = WarningsByName("Predicted class", "Predicted classes")
         self.calibrators_, self.pooled_ = [], None
         for k, name in enumerate(names):
-            with sayings.of(name):
-                self.calibrators_.append(self._fitted(rows, confidence, correct, top == k) if own[k] else None)
-        sayings.tell()
+            with collected.of(name):
+                self.calibrators_.append(self._fit_inner(rows, confidence, correct, top == k) if own[k] else None)
+        collected.give()
         if not own.all():
-            self.pooled_ = self._fitted(rows, confidence, correct, np.ones(top.size, dtype=bool))
+            self.pooled_ = self._fit_inner(rows, confidence, correct, np.ones(top.size, dtype=bool))
 
-    def _fitted(self, rows: Rows, confidence: Floats, correct: Ints, kept: Bools) -> Calibrator:
-        calibrator = copy_of(named_or_default(self.calibrator, "HistogramBinning"))
+    def _fit_inner(self, rows: CalibrationSet, confidence: Floats, correct: Ints, kept: Bools) -> Calibrator:
+        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, HistogramBinning))
         return calibrator.fit(confidence[kept], correct[kept], None if rows.w is None else rows.w[kept])
 
-    def _warn_about(self, own: Bools, names: tuple[Any, ...]) -> None:
+    def _warn_about_pooled(self, own: Bools, names: tuple[Any, ...]) -> None:
         if not own.all():
-            few = listed([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
+            few = join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
             warn(
-                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: there the calibrator of all "
-                "confidences together serves.",
+                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: these classes use the calibrator "
+                "of all classes pooled.",
                 FewRowsWarning,
             )
 
@@ -192,16 +189,16 @@ def _top(p: NDArray[Any]) -> tuple[Ints, Floats]:
 
 
 def _with_confidence(p: NDArray[Any], top: Ints, confidence: Floats) -> Floats:
-    """The matrix with new entries at `top`, and the others of each row in proportion."""
-    found = p.astype(np.float64)
+    """The matrix with new entries at `top`, and the others of each row rescaled."""
+    matrix = p.astype(np.float64)
     at = np.arange(top.size)
-    found[at, top] = 0.0
-    rest = found.sum(axis=1)
-    found[rest == 0] = 1.0
-    found[at, top] = 0.0
-    rest[rest == 0] = found.shape[1] - 1
+    matrix[at, top] = 0.0
+    rest = matrix.sum(axis=1)
+    matrix[rest == 0] = 1.0
+    matrix[at, top] = 0.0
+    rest[rest == 0] = matrix.shape[1] - 1
     # Divided first: the rest may be so small that (1 - confidence) / rest is infinite.
-    found /= rest[:, None]
-    found *= (1 - confidence)[:, None]
-    found[at, top] = confidence
-    return found
+    matrix /= rest[:, None]
+    matrix *= (1 - confidence)[:, None]
+    matrix[at, top] = confidence
+    return matrix

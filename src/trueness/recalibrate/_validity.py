@@ -14,9 +14,8 @@ from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.recalibrate._calibration_set import Rows, accepted_rows
-from trueness.recalibrate._words import own_words
+from trueness.errors import FewRowsWarning, InputError, Remedy, remedies, warn
+from trueness.recalibrate._calibration_set import CalibrationSet, accept_rows
 from trueness.results import ValidityBand, ValidityCurve, ValidityRuns
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -24,6 +23,16 @@ __all__ = ["mean_validity", "validity_band", "validity_curve", "validity_runs"]
 
 
 _FEW = 5
+
+# Ways out for `validity_runs`, which has no options for missing values, tolerances and labels.
+_REMEDIES = {
+    "drop-missing": Remedy("drop-missing", "Leave such rows out first."),
+    "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
+    "rescale-weights": Remedy("", ""),
+    "from-logits": Remedy("temperature", 'These look like logits: `TemperatureScaling(input="logits")` takes them.'),
+    "pos-label": Remedy("pos-label", "Pass `y_true == {value!r}` if that value is the event."),
+    "one-vs-rest": Remedy("one-vs-rest", "Evaluate one column at a time."),
+}
 
 
 @takes_rows
@@ -34,27 +43,27 @@ def validity_curve(
     bins: BinsLike | None = None,
     **rows: Unpack[RowOptions],
 ) -> ValidityCurve:
-    r"""For how many predictions the miscalibration is at most ε, as a function of ε.
+    r"""The fraction of predictions whose miscalibration is at most ε, as a function of ε.
 
-    Rows with the same predicted value are compared with the mean of their labels. The curve rises from the share of
-    predictions that are exactly right to 1, and jumps where one more predicted value comes within the tolerance.
+    Each predicted value is compared with the mean label of its rows. The curve increases from the fraction of
+    predictions that are exactly right to 1, with a jump where another predicted value is within the tolerance.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), or Tally
-        What happened, on rows that neither the classifier nor the calibrator saw.
+        Outcomes of rows that were used neither for the classifier nor for the calibrator.
     y_prob : array-like of shape (n,) or (n, K)
-        Predictions that have few distinct values, as binning makes them. For a matrix, `kind` says what is compared.
+        Predictions with few distinct values, as after binning. For a matrix, `kind` chooses what is compared.
     bins : int, sequence of edges or bin rule, optional
-        Default: every distinct value by itself. Predictions that are nearly all distinct need bins, and the curve
-        then speaks of the mean prediction in each bin.
+        Default: every distinct value separately. Predictions that are nearly all distinct need bins; the curve is then
+        about the mean prediction in each bin.
     **rows
         As for :func:`trueness.ece`.
 
     Returns
     -------
     ValidityCurve
-        ``curve(0.05)`` is the share of predictions off by at most 0.05, ``curve.epsilon(0.9)`` the tolerance that
+        ``curve(0.05)`` is the fraction of predictions off by at most 0.05, ``curve.epsilon(0.9)`` the tolerance that
         90 % of them meet, ``curve.area`` the integral, ``curve.conditional`` the curve of the worst value alone.
 
     See Also
@@ -69,13 +78,13 @@ def validity_curve(
     .. math:: V(\varepsilon) = \sum_b \frac{w_b}{\sum_c w_c} \, 1\{|r_b - p_b| \le \varepsilon\} , \qquad
        \int_0^1 V = 1 - \mathrm{ECE}_1 ,
 
-    the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). A class-wise matrix gives
-    the mean of the curves of the classes, 'top-label' their mean weighted by how often each class was predicted.
+    the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). For a matrix, 'classwise'
+    gives the mean of the curves of the classes, 'top-label' their mean weighted by how often each class is predicted.
 
-    The estimate has a bias: the rate of few rows is off by chance, so that V is too low, as the calibration error is
-    too large. No estimator is free of it, since with m rows at a value only polynomials of degree m in the rate have
-    unbiased estimators, and a step is none. What can be said: ``curve.expected_area`` is what valid predictions
-    would have shown with as many rows at each value, and :func:`validity_band` bounds the true curve.
+    V is biased downwards, as the calibration error is biased upwards, because rates of few rows vary by chance. No
+    unbiased estimator exists: with m rows at a value, only polynomials of degree m in the rate have one, and a step is
+    none. For reference, ``curve.expected_area`` is the expected area of calibrated predictions with the same numbers
+    of rows, and :func:`validity_band` bounds the true curve.
 
     References
     ----------
@@ -84,7 +93,7 @@ def validity_curve(
 
     Examples
     --------
-    Where 0.25 was predicted, two of eight events came; where 0.75 was, four of eight.
+    Two events in eight rows predicted 0.25; four in eight rows predicted 0.75.
 
     >>> from trueness.recalibrate import validity_curve
     >>> curve = validity_curve([0, 0, 0, 1] * 2 + [0, 1] * 4, [0.25] * 8 + [0.75] * 8)
@@ -107,14 +116,14 @@ def validity_band(
     level: float = 0.9,
     **rows: Unpack[RowOptions],
 ) -> ValidityBand:
-    """Two curves between which the true validity lies with probability of at least `level`, for all ε at once.
+    """Simultaneous confidence band for the validity curve.
 
     Parameters
     ----------
     y_true, y_prob, bins
-        As for :func:`validity_curve`; bins must not look at the labels, and weights are whole numbers.
+        As for :func:`validity_curve`; bins must not depend on the labels, and weights must be whole numbers.
     level : float, default 0.9
-        Probability that the curve lies between the two throughout.
+        Confidence level, for all ε simultaneously.
     **rows
         As for :func:`trueness.ece`.
 
@@ -125,10 +134,10 @@ def validity_band(
 
     Notes
     -----
-    Each predicted value has a Clopper-Pearson interval for its rate, at level 1 − (1 − level)/B for B values; all hold
-    together with probability of at least `level`, whatever the truth. Within its interval a rate can be as far from
-    the predicted value as `low` has it, and as near as `high` has it. The shares are those of the rows at hand. With
-    bins of several values the band is about the mean of their rates, and its level holds to a close approximation.
+    Each predicted value has a Clopper-Pearson interval for its rate, at level 1 − (1 − level)/B for B values, so that
+    all hold simultaneously with probability at least `level`. `low` assumes the rate in each interval farthest from the
+    predicted value, `high` the nearest. The weights of the values are those of the sample. With bins of several values
+    the band is about their mean rates, and its level is a close approximation.
 
     Examples
     --------
@@ -144,7 +153,7 @@ def validity_band(
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵ for a band, which counts rows",
-            "others have a curve alone (`band=None` of `ValidityDisplay`)",
+            remedy="With other weights, draw the curve alone (`band=None` of `ValidityDisplay`).",
         )
     values = sum(int((part.count > 0).sum()) for part in found.parts)
     each = 1 - (1 - level) / values
@@ -165,7 +174,7 @@ def _gaps(part: Bins) -> Floats:
 
 
 def _extremes(part: Bins, level: float) -> tuple[Floats, Floats]:
-    """The least and the largest distance between the predicted value and a rate inside its interval."""
+    """The smallest and the largest distance between the predicted value and a rate in its interval."""
     w, events, score = _filled(part)
     low, high = clopper_pearson(events, w, level)
     return np.maximum(0.0, np.maximum(low - score, score - high)), np.maximum(score - low, high - score)
@@ -180,7 +189,7 @@ def _curve(found: Binned, gaps: Any, expected_area: float | None) -> ValidityCur
 
 
 def _masses(found: Binned) -> list[Floats]:
-    """The share of each bin: classes count alike, or by how often each was predicted."""
+    """The weight of each bin: classes count equally, or by how often each is predicted."""
     weights = [_filled(part)[0] for part in found.parts]
     if found.kind != "classwise":
         return weights
@@ -207,8 +216,8 @@ def _warn_if_distinct(found: Binned) -> None:
     seen = sum(part.totals.rows for part in found.parts)
     if seen < _FEW * values:
         warn(
-            f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average: a mean "
-            "of so few labels is off by chance, so validity is far too low. `bins=` pools neighbouring values.",
+            f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average: rates "
+            "of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values.",
             FewRowsWarning,
         )
 
@@ -226,30 +235,30 @@ def validity_runs(
     seed: int | np.random.Generator | None = None,
     progress: Progress = True,
 ) -> ValidityRuns:
-    """Validity of a calibrator, as a mean over random splits.
+    """Mean validity of a calibrator over random splits into calibration and test rows.
 
-    In each run `n_fit` rows are drawn to fit the calibrator and `n_test` of the others to see how valid its
-    predictions are; both without replacement.
+    In each run, `n_fit` rows are drawn to fit the calibrator and `n_test` of the others to evaluate its predictions,
+    both without replacement.
 
     Parameters
     ----------
     calibrator : Calibrator or None
-        Fitted anew in each run, on a copy; if it has a parameter `seed`, each copy gets one of its own. None: the
-        scores are judged as they are.
+        A copy is fitted in each run; if it has a parameter `seed`, each copy gets a different one. None: evaluate the
+        scores themselves.
     y_true : array-like of shape (n,)
         Labels, 0/1.
     y_prob : array-like of shape (n,)
         Scores of rows that the classifier was not trained on.
     n_fit : int
-        Rows for the calibrator.
+        Number of rows to fit on.
     n_test : int, optional
-        Rows for the test; default: all others.
+        Number of test rows; default: all others.
     runs : int, default 100
-        How many splits.
+        Number of splits.
     bins : int, sequence of edges or bin rule, optional
         As for :func:`validity_curve`; for calibrators whose predictions are nearly all distinct.
     sample_weight : array-like of shape (n,), optional
-        Weights of rows; a row is drawn whatever its weight, unless that is 0.
+        Weights; rows are drawn regardless of their weight, unless it is 0.
     seed : int or numpy.random.Generator, optional
         The same seed gives the same splits, whatever the calibrator.
     progress : bool or callable, default True
@@ -258,13 +267,13 @@ def validity_runs(
     Returns
     -------
     ValidityRuns
-        Mean of V and its standard deviation at every jump of any run; `conditional` is the share of runs in which
-        every predicted value is within the tolerance.
+        Mean of V and its standard error at every jump of any run; `conditional` is the fraction of runs in which every
+        predicted value is within the tolerance.
 
     Notes
     -----
-    Splits of the same rows overlap, so the standard deviation of the mean tells how well the mean over splits of these
-    rows is known, not how other rows would differ.
+    Splits of the same rows overlap, so the standard error is about the mean over all splits of these rows, not about
+    other rows.
 
     Examples
     --------
@@ -278,9 +287,9 @@ def validity_runs(
     """
     report = reporter(progress)
     _check_calibrator(calibrator)
-    with own_words(takes_logits=False, labels_first=True):
-        rows = accepted_rows(y_prob, y_true, sample_weight)
-    n_test = _checked_sizes(rows.y.size, n_fit, n_test)
+    with remedies(_REMEDIES):
+        rows = accept_rows(y_prob, y_true, sample_weight)
+    n_test = _test_size(rows.y.size, n_fit, n_test)
     runs = checked_whole(runs, "runs")
     curves = []
     for done, rng in enumerate(generator(seed).spawn(runs), start=1):
@@ -291,7 +300,7 @@ def validity_runs(
 
 
 def _run(
-    calibrator: Any, rows: Rows, fit: Any, test: Any, bins: BinsLike | None, rng: np.random.Generator
+    calibrator: Any, rows: CalibrationSet, fit: Any, test: Any, bins: BinsLike | None, rng: np.random.Generator
 ) -> ValidityCurve:
     p, y, w = rows.p, rows.y, rows.w
     predicted = p[test]
@@ -306,7 +315,7 @@ def _run(
 
 
 def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
-    """The mean of validity curves, for runs of your own making.
+    """The mean of validity curves from your own runs.
 
     Parameters
     ----------
@@ -346,41 +355,40 @@ def _mean(curves: list[ValidityCurve], conditional: ValidityRuns | None) -> Vali
 
 
 def _along(curve: ValidityCurve, jumps: Floats) -> Floats:
-    # Not `at`: its slack would let a run jump a little too early.
+    # Not `at`: its tolerance would let a run jump slightly too early.
     return np.concatenate([[0.0], curve.share])[np.searchsorted(curve.jumps, jumps, side="right")]
 
 
 def _free(runs: int) -> float:
-    """What turns the deviation of the runs, around their own mean, into that of the mean; nan for one run."""
+    """The divisor that turns the runs' population standard deviation into the standard error; nan for one run."""
     return float(np.sqrt(runs - 1)) if runs > 1 else float("nan")
 
 
 def _check_calibrator(calibrator: Any) -> None:
-    """Raise unless it is None, or can be copied, fitted on a vector of probabilities and asked."""
-    demand = "`calibrator` must be a calibrator of a vector of probabilities such as `PlattScaling()`, or None"
+    """Raise unless it is None or can be cloned, fitted on a vector of probabilities and used to predict."""
+    got = remedy = ""
+    kind = type(calibrator).__name__
     if isinstance(calibrator, type):
-        raise InputError(f"{demand}; got the class {calibrator.__name__}. `{calibrator.__name__}()` makes one.")
-    if calibrator is None:
-        return
-    if not all(hasattr(calibrator, name) for name in ("fit", "predict", "get_params")):
-        raise InputError(f"{demand}; got {reprlib.repr(calibrator)}.")
-    if hasattr(calibrator, "predict_proba"):
-        raise InputError(f"{demand}; {type(calibrator).__name__} is a classifier, which takes rows of features.")
-    if getattr(calibrator, "_shape", "vector") == "matrix":
-        raise InputError(f"{demand}; {type(calibrator).__name__} takes a matrix.")
-    if getattr(calibrator, "_scale", "probabilities") == "logits":
-        raise InputError(
-            f"{demand}; this {type(calibrator).__name__} takes logits. `input='probabilities'` changes it."
-        )
+        got, remedy = f"got the class {calibrator.__name__}", f"`{calibrator.__name__}()` makes an instance."
+    elif calibrator is not None and not all(hasattr(calibrator, n) for n in ("fit", "predict", "get_params")):
+        got = f"got {reprlib.repr(calibrator)}"
+    elif hasattr(calibrator, "predict_proba"):
+        got = f"{kind} is a classifier, which takes rows of features"
+    elif getattr(calibrator, "_shape", "vector") == "matrix":
+        got = f"{kind} takes a matrix"
+    elif getattr(calibrator, "_scale", "probabilities") == "logits":
+        got, remedy = f"this {kind} takes logits", "`input='probabilities'` changes it."
+    if got:
+        demand = "must be a calibrator of a vector of probabilities such as `PlattScaling()`, or None"
+        raise InputError("calibrator", demand, got, remedy=remedy)
 
 
-def _checked_sizes(rows: int, n_fit: Any, n_test: Any) -> int:
+def _test_size(rows: int, n_fit: Any, n_test: Any) -> int:
     left = rows - checked_whole(n_fit, "n_fit")
     if left < 1:
         raise InputError("n_fit", "must leave rows for the test", f"it is {n_fit:,} and there are {rows:,} rows")
     if n_test is None:
         return left
-    asked = checked_whole(n_test, "n_test")
-    if asked > left:
-        raise InputError("n_test", f"must be at most {left:,}, the rows that `n_fit` leaves", f"got {asked:,}")
-    return asked
+    if checked_whole(n_test, "n_test") > left:
+        raise InputError("n_test", f"must be at most {left:,}, the rows that `n_fit` leaves", f"got {n_test:,}")
+    return int(n_test)

@@ -1,58 +1,62 @@
-"""Venn-Abers calibration: two probabilities, one of which is right."""
+"""Venn-Abers calibration: two probabilities per row, one of which is calibrated."""
 
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import check_seed
+from trueness._input.arguments import check_seed, checked_word
 from trueness._numerics.steps import on_common_edges, ranks, steps
 from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness.errors import InputError
-from trueness.recalibrate._calibration_set import Rows, cells_of, parts
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import check_edges, check_shares, refuse_learnt
+from trueness.recalibrate._fitted_state import Field, every, fractions, n_steps
 from trueness.typing import ArrayLike, Floats
 
 __all__ = ["ProbabilityPair", "VennAbers"]
 
 
 class ProbabilityPair(NamedTuple):
-    """The two probabilities of an event that a Venn predictor gives to each row."""
+    """The two probabilities of an event that a Venn-Abers predictor gives each row."""
 
     p0: Floats
-    """As if the row were known to be no event; the lower one."""
+    """Fitted with the row as a non-event; the lower one."""
     p1: Floats
-    """As if the row were known to be an event; the upper one."""
+    """Fitted with the row as an event; the upper one."""
+
+
+def _not_below_p0(calibrator: Any, p1: Any) -> str:
+    return "" if (calibrator.p0_ <= p1).all() else "at least 'p0'"
 
 
 class VennAbers(Calibrator):
     r"""Venn-Abers prediction, inductive or cross.
 
-    Isotonic regression is fitted twice with the new row among the others: once as no event and once as an event. Of
-    the two probabilities that it then gives the row, one is calibrated, whatever the distribution; which one, only the
-    outcome tells. They are close together where rows are many. The merged probability is never 0, and 1 only where the
-    rows weigh 10¹⁶ or more, beside which the new row, of weight 1, is lost in rounding.
+    Isotonic regression is fitted twice with the new row added: once as a non-event and once as an event. One of the two
+    resulting probabilities is calibrated, whatever the distribution; which one depends on the outcome. With many rows
+    they are close together. The merged probability is never 0, and it is 1 only if the rows weigh 10¹⁶ or more, so that
+    the new row, of weight 1, is lost in rounding.
 
     Parameters
     ----------
     folds : int, optional
-        None: one pair, from all rows (inductive). A whole number K ≥ 2: the rows are dealt into K folds, class by
-        class, each fold gives a pair, and the pairs are merged (cross). With fewer rows per fold the intervals are
-        wider; predictions become less dependent on single rows.
+        None: one pair, from all rows (inductive). A whole number K ≥ 2: the rows are split into K stratified folds,
+        each fold gives a pair, and the pairs are merged (cross). Fewer rows per fold make wider intervals, but
+        predictions depend less on single rows.
     merge : {'log', 'brier'}, default 'log'
-        The loss for which the merged probability has the least regret in the worst case.
+        The loss for which the merged probability has the smallest worst-case regret.
     seed : int or Generator, optional
-        Decides the folds; without folds there is nothing random.
+        Draws the folds; without folds nothing is random.
 
     Attributes
     ----------
     edges_ : array of shape (k,)
-        Where the map takes a step; a score equal to an edge is above it.
+        Where the map has a step; a score equal to an edge is above it.
     p0_, p1_ : arrays of shape (k + 1,)
         The pair below the first edge, and from each edge on; with folds, the means over the folds.
     merged_ : array of shape (k + 1,)
-        What `predict` returns there.
+        The corresponding predictions.
 
     Notes
     -----
@@ -61,17 +65,16 @@ class VennAbers(Calibrator):
     .. math:: \frac{p_1}{1 - p_0 + p_1} \quad \text{(log loss)}, \qquad
               p_1 + \frac{p_0^2 - p_1^2}{2} \quad \text{(Brier score)} .
 
-    For several, :math:`p_1` and :math:`1 - p_0` are replaced by their geometric means over folds for the log loss; for
-    the Brier score the merged probabilities are averaged. The cross form has no proven guarantee.
+    With several folds, the log loss uses the geometric means of :math:`p_1` and :math:`1 - p_0` over the folds, and the
+    Brier score the mean of the merged probabilities. The cross form has no proven guarantee.
 
-    Rows of equal score are one cell, which a new row of that score joins. A score between two known ones is pooled
-    with the upper one if it is an event and with the lower one if not, as the definition implies; below all scores
-    :math:`p_0 = 0`, above all :math:`p_1 = 1`. A weight counts as repetition, the new row has weight 1;
-    weights that are not whole are rounded to 2⁻⁶⁰ of their sum plus one.
-    :math:`p_0`, :math:`p_1` and the merged probability never fall as the score grows.
+    Rows of equal score form one cell, which a new row of that score joins. A score between two known ones is pooled
+    with the upper one as an event and with the lower one as a non-event; below all scores :math:`p_0 = 0`, above all
+    :math:`p_1 = 1`. Weights are repetitions, and the new row has weight 1; fractional weights are rounded to 2⁻⁶⁰ of
+    their sum plus one. :math:`p_0`, :math:`p_1` and the merged probability are non-decreasing in the score.
 
-    Fitting takes one sort and two sweeps over the corners of the cumulative sum diagram, in whole numbers; a
-    prediction is one search.
+    Fitting takes one sort and two sweeps over the corners of the cumulative sum diagram, in integer arithmetic;
+    prediction is a binary search.
 
     References
     ----------
@@ -82,7 +85,7 @@ class VennAbers(Calibrator):
 
     Examples
     --------
-    Were the new row at 0.8 no event, it would share its score's rate with one event: 1 of 2. As an event it gets 1.
+    As a non-event, a new row at 0.8 joins the event there: a rate of 1/2. As an event it gets 1.
 
     >>> from trueness.recalibrate import VennAbers
     >>> fitted = VennAbers().fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
@@ -93,11 +96,14 @@ class VennAbers(Calibrator):
     [0.666667]
     """
 
-    _learnt: ClassVar = {
-        "edges": "where the map takes a step; a score equal to an edge is above it",
-        "p0": "probability if the row is no event, below the first edge and from each edge on; with folds, their mean",
-        "p1": "probability if the row is an event, likewise",
-        "merged": "the one probability that is predicted, likewise",
+    _state: ClassVar = {
+        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
+        "p0": Field(
+            "probability if the row is a non-event, below the first edge and from each edge on; with folds, their mean",
+            fractions(n_steps),
+        ),
+        "p1": Field("probability if the row is an event, likewise", every(fractions(n_steps), _not_below_p0)),
+        "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }
 
     edges_: Floats
@@ -127,39 +133,33 @@ class VennAbers(Calibrator):
         Returns
         -------
         ProbabilityPair
-            `p0` and `p1`, arrays of shape (n,), p0 < p1. With folds they are means over the folds: they show how far
-            apart the pairs are, and no guarantee belongs to them.
+            `p0` and `p1`, arrays of shape (n,), p0 < p1. With folds they are means over the folds, which show how far
+            apart the pairs are but have no guarantee.
         """
-        p = self._accepted(y_prob)
+        p = self._accept(y_prob)
         at = ranks(self.edges_, p)
         return ProbabilityPair(self.p0_[at], self.p1_[at])
 
     def _check_parameters(self) -> None:
-        whole = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
-        if self.folds is not None and not (whole and self.folds >= 2):
+        is_whole = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
+        if self.folds is not None and not (is_whole and self.folds >= 2):
             raise InputError("folds", "must be a whole number ≥ 2, or None", f"got {self.folds!r}")
-        if not isinstance(self.merge, str) or self.merge not in ("log", "brier"):
-            raise InputError("merge", "must be 'log' or 'brier'", f"got {self.merge!r}")
+        checked_word(self.merge, "merge", ("log", "brier"))
         check_seed(self.seed)
 
-    def _check_learnt(self) -> None:
-        check_shares(self, check_edges(self) + 1, "p0", "p1", "merged")
-        if (self.p0_ > self.p1_).any():
-            refuse_learnt(self, "p0", "at most 'p1'", self.p0_)
-
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
             raise InputError(
                 "sample_weight",
-                "must sum to less than 2⁵⁹, as a new row of weight 1 must count",
+                "must sum to less than 2⁵⁹, so that a new row of weight 1 counts",
                 f"got {rows.w.sum():g}",
             )
         if self.folds is None:
             pairs = [_pair(rows)]
         elif self.folds > rows.y.size:
-            raise InputError("folds", f"must not be above the number of rows ({rows.y.size:,})", f"got {self.folds:,}")
+            raise InputError("folds", f"must be at most the number of rows, {rows.y.size:,}", f"got {self.folds:,}")
         else:
-            pairs = [_pair(part) for part in parts(rows, self.folds, self.seed)]
+            pairs = [_pair(part) for part in rows.split(self.folds, self.seed)]
         self.edges_, p0, p1 = _on_common_edges(pairs)
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
@@ -168,15 +168,15 @@ class VennAbers(Calibrator):
         return steps(self.edges_, self.merged_, p)
 
 
-def _pair(rows: Rows) -> Pair:
-    cells = cells_of(rows)
+def _pair(rows: CalibrationSet) -> Pair:
+    cells = rows.cells()
     score, diagram = cells.score, corners(cells.weight, cells.events)
-    del cells  # memory in use at once is what grows: the sweeps take less time than getting more of it from the system
+    del cells  # frees memory for the sweeps, which take less time than getting more from the system
     return venn_abers(score, diagram)
 
 
 def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
-    """Edges, and both values of each pair, a row per pair."""
+    """The edges of all pairs together, and both values of each pair at them, one row per pair."""
     if len(pairs) == 1:
         edges, p0, p1 = pairs[0]
         return edges, p0[np.newaxis], p1[np.newaxis]
@@ -188,13 +188,13 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
 
 
 def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
-    """Along the first axis are folds. Neither p1 nor 1 − p0 can be 0, though the latter may round to it."""
+    """The first axis is folds. Neither p1 nor 1 − p0 can be 0, though the latter may round to it."""
     if len(p0) == 1:
         return np.asarray(p1[0] / (1 - p0[0] + p1[0]))
     with np.errstate(divide="ignore"):
-        happens, happens_not = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
-    # Steps of p0 and p1 go up; only the rounding of logarithms may go down.
-    return np.maximum.accumulate(happens / (happens_not + happens))
+        event, non_event = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
+    # p0 and p1 are non-decreasing; only the rounding of logarithms may break that.
+    return np.maximum.accumulate(event / (non_event + event))
 
 
 def _merged_for_brier(p0: Floats, p1: Floats) -> Floats:
