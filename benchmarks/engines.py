@@ -153,7 +153,12 @@ def general(n: int, n_rounds: int) -> None:
         print("| engine | question | × by hand | (CPU) | at most | rows/s |\n|---|---|---|---|---|---|")
         for engine, hand in (("polars", polars_general(path)), ("duckdb", duckdb_general(path))):
             for question, by_hand in hand.items():
-                calls = [by_hand, lambda q=question, e=engine: tn.scan(path, engine=e, **GENERAL[q])]
+                calls = [
+                    by_hand,
+                    lambda q=question, e=engine: (tn.scan_groups if q == "by" else tn.scan)(
+                        path, engine=e, **GENERAL[q]
+                    ),
+                ]
                 for call in calls:
                     call()
                 times = np.array([[timed(call) for call in calls] for _ in range(n_rounds)])
@@ -204,7 +209,7 @@ def sketch_ratios(engine: Any, path: Path, n: int) -> list[float]:
     options: dict[str, Any] = {"label": "y", "score": "p"}
     bins: tuple[Any, ...] = ("sketch", 10)
     calls = [lambda b=b: tn.scan(path, **options, bins=b, engine=engine) for b in bins]
-    calls += [lambda b=b: tn.scan(constant_group(path, engine), **options, by="g", bins=b) for b in bins]
+    calls += [lambda b=b: tn.scan_groups(constant_group(path, engine), **options, by="g", bins=b) for b in bins]
     for call in calls:
         call()
     times = np.array([[timed(call)[0] for call in calls] for _ in range(n)])

@@ -11,7 +11,7 @@ import pytest
 import trueness as tn
 from trueness._kernels.grid import grid_edges
 
-__all__ = ["CASES", "GRID_EDGES", "Case", "run"]
+__all__ = ["CASES", "GRID_EDGES", "Case", "ask", "run"]
 
 
 class Case(NamedTuple):
@@ -294,16 +294,22 @@ sketched("classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, s
 sketched("classes, weights", {**matrix(), "w": rng.random(200)}, score=SCORES, weight="w", kind="top-label")
 
 
+def ask(source: Any, **options: Any) -> Any:
+    """The sums of all rows or, with `by`, of each group; columns y and p unless others are named."""
+    options = {"label": "y", "score": "p"} | options
+    return tn.scan_groups(source, **options) if "by" in options else tn.scan(source, **options)
+
+
 def run(one: Case, source: Any) -> None:
     """Ask the engine and compare."""
     if one.error:
         with pytest.raises(tn.InputError, match=one.error):
-            tn.scan(source, **one.options)
+            ask(source, **one.options)
         return
     with warnings.catch_warnings():
         if one.options.get("missing") == "drop":
             warnings.simplefilter("ignore", tn.DroppedRowsWarning)
-        check(tn.scan(source, **one.options), expected(one), weighted="weight" in one.options)
+        check(ask(source, **one.options), expected(one), weighted="weight" in one.options)
 
 
 def expected(one: Case) -> Any:

@@ -105,6 +105,7 @@ __all__ = [
     "results",
     "sample_size",
     "scan",
+    "scan_groups",
     "show_versions",
     "simulate",
     "sketch",
@@ -211,7 +212,7 @@ if TYPE_CHECKING:
         ValidityRuns,
         Walk,
     )
-    from trueness.sources import scan
+    from trueness.sources import scan, scan_groups
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -260,7 +261,7 @@ __getattr__, __dir__ = lazily(
             "EqualWidth",
             "Isotonic",
         ),
-        "sources": ("scan",),
+        "sources": ("scan", "scan_groups"),
         "infer": ("calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"),
         "recalibrate": (
             "BayesianBinning",

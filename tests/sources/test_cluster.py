@@ -151,7 +151,9 @@ def test_ibis_and_dask_take_any_name_literally(name):
         pytest.importorskip("dask.dataframe").from_pandas(table.to_pandas(), npartitions=2),
     ):
         assert tn.scan(rows, label="y", score=name) == tn.binned([0, 1], [0.1, 0.6])
-        assert sum(tn.scan(rows, label="y", score=name, by="g", bins=None).values()) == tn.tally([0, 1], [0.1, 0.6])
+        assert sum(tn.scan_groups(rows, label="y", score=name, by="g", bins=None).values()) == tn.tally(
+            [0, 1], [0.1, 0.6]
+        )
 
 
 def test_what_spark_raises_is_an_input_error(spark):

@@ -2,6 +2,7 @@
 
 import gzip
 
+import engine_cases
 import polars as pl
 import pytest
 
@@ -26,7 +27,7 @@ def write(folder, **files):
 
 
 def ask(source, engine, **options):
-    return tn.scan(source, **({"label": "y", "score": "p"} | options), engine=engine)
+    return engine_cases.ask(source, **options, engine=engine)
 
 
 @engines

@@ -1,6 +1,7 @@
 """A source that cannot be read any more is an InputError that says so, whatever the engine raised."""
 
 import duckdb
+import engine_cases
 import polars as pl
 import pytest
 
@@ -15,7 +16,7 @@ every = pytest.mark.parametrize(
 
 def refused(source, because, options):
     with pytest.raises(tn.InputError, match=rf"`source` \(.*\) cannot be read: .*{because}"):
-        tn.scan(source, label="y", score="p", **options)
+        engine_cases.ask(source, **options)
 
 
 @every

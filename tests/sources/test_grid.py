@@ -42,7 +42,7 @@ def test_the_cell_of_any_score_is_that_of_its_bits(scores):
 def test_a_score_of_float32_is_placed_as_float64_would_be():
     p = np.nextafter(grid_edges().astype(np.float32), np.float32(0.3))
     rows = pl.DataFrame({"p": p, "y": np.arange(p.size) % 2, "g": 0})
-    assert tn.scan(rows, by="g", **OPTIONS)[0] == tn.sketch(rows["y"], p)
+    assert tn.scan_groups(rows, by="g", **OPTIONS)[0] == tn.sketch(rows["y"], p)
 
 
 @given(
@@ -50,7 +50,7 @@ def test_a_score_of_float32_is_placed_as_float64_would_be():
 )
 def test_groups_of_any_rows_add_up_to_the_sketch_of_memory(rows):
     y, p, g = (np.array(column) for column in zip(*rows, strict=True))
-    found = tn.scan(pl.LazyFrame({"y": y, "p": p, "g": g}), by="g", **OPTIONS)
+    found = tn.scan_groups(pl.LazyFrame({"y": y, "p": p, "g": g}), by="g", **OPTIONS)
     assert sum(found.values()).to_bytes() == tn.sketch(y, p).to_bytes()
 
 
@@ -82,7 +82,7 @@ def test_groups_of_whole_and_of_broken_weights_are_as_in_memory():
     rows = pl.DataFrame(
         {"y": [0, 1] * 4, "p": [0.3] * 8, "g": list("aabbccdd"), "w": [1.0, 2.0, 0.5, 1.0, 3.0, 0.0, 0.0, 0.0]}
     )
-    found = tn.scan(rows, by="g", weight="w", **OPTIONS)
+    found = tn.scan_groups(rows, by="g", weight="w", **OPTIONS)
     assert list(found) == ["a", "b", "c"]
     for key, sums in found.items():
         mine = rows.filter(pl.col("g") == key)
@@ -98,7 +98,7 @@ def test_weights_whose_products_pass_64_bits_are_summed_as_floats(monkeypatch, e
         monkeypatch.setattr(_scan, "batched", lambda *_: None)
     rows = pl.DataFrame({"y": [0, 1] * 40, "p": [0.9] * 80, "g": ["a", "b"] * 40, "w": [3.0, many] * 40})
     source = duckdb.sql("from rows") if engine == "duckdb" else rows.lazy()
-    found = tn.scan(source, by="g", weight="w", **OPTIONS)
+    found = tn.scan_groups(source, by="g", weight="w", **OPTIONS)
     for key, w in (("a", 3.0), ("b", many)):
         part = found[key].parts[0]
         assert part.weight.tolist() == [40 * w]
@@ -121,6 +121,6 @@ def test_plain_rows_need_no_group_by(monkeypatch, tmp_path, engine):
 def test_a_scan_joins_an_accumulator_and_its_file(tmp_path):
     rows = pl.LazyFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], "day": ["mon", "mon", "tue"]})
     seen = tn.Accumulator(by="day")
-    seen.merge(tn.scan(rows, by="day", **OPTIONS))
+    seen.merge(tn.scan_groups(rows, by="day", **OPTIONS))
     seen.save(tmp_path / "days.tally")
     assert tn.Accumulator.load(tmp_path / "days.tally").total == tn.sketch([0, 1, 1], [0.2, 0.7, 0.9])

@@ -1,6 +1,7 @@
 """Columns are found by their very names, whatever an engine reads into a name."""
 
 import duckdb
+import engine_cases
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -37,7 +38,7 @@ ENGINES = {
 
 def ask(source, names, question):
     options = {key: names[value] if key in ("weight", "by") else value for key, value in question.items()}
-    return tn.scan(source, label=names[1], score=names[0], **options)
+    return engine_cases.ask(source, label=names[1], score=names[0], **options)
 
 
 def check(source, names, question, wanted=None):

@@ -4,6 +4,7 @@ import datetime
 from decimal import Decimal
 
 import duckdb
+import engine_cases
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,7 +30,7 @@ NO_NUMBERS = {
 
 
 def ask(source, **options):
-    return tn.scan(source, **({"label": "y", "score": "p"} | options))
+    return engine_cases.ask(source, **options)
 
 
 @pytest.mark.parametrize("bins", [10, None])

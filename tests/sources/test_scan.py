@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 
 import duckdb
+import engine_cases
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,7 +22,7 @@ ROWS = pl.DataFrame(
 
 
 def ask(source=ROWS, **options):
-    return tn.scan(source, **({"label": "y", "score": "p"} | options))
+    return engine_cases.ask(source, **options)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_a_bad_value_in_a_batch_is_explained():
 )
 def test_the_place_of_any_score_is_that_of_memory(rows, n_bins):
     y, p, g = (np.array(column) for column in zip(*rows, strict=True))
-    found = tn.scan(pl.LazyFrame({"y": y, "p": p, "g": g}), label="y", score="p", by="g", bins=n_bins)
+    found = tn.scan_groups(pl.LazyFrame({"y": y, "p": p, "g": g}), label="y", score="p", by="g", bins=n_bins)
     assert sum(found.values()) == tn.binned(y, p, bins=n_bins)
 
 
@@ -359,4 +360,4 @@ def test_decimals_of_arrow_are_the_nearest_floats():
     table = pa.table({"p": pa.array(digits, pa.decimal128(5, 4)), "y": [1] * 10_001, "g": [0] * 10_001})
     expected = tn.binned([1] * 10_001, [i / 10_000 for i in range(10_001)], bins=100)
     assert tn.scan(table, label="y", score="p", bins=100) == expected
-    assert tn.scan(table, label="y", score="p", bins=100, by="g")[0] == expected
+    assert tn.scan_groups(table, label="y", score="p", bins=100, by="g")[0] == expected

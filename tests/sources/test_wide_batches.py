@@ -6,6 +6,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
+import engine_cases
 import numpy as np
 import polars as pl
 import pytest
@@ -72,7 +73,7 @@ def only_batches(monkeypatch):
 
 
 def ask(source, **options):
-    return tn.scan(source, **({"label": "y", "score": "p"} | options))
+    return engine_cases.ask(source, **options)
 
 
 def same(found, wanted, weighted):

@@ -1,12 +1,12 @@
-"""Frames, files, databases and clusters → the sums that every measure takes."""
+"""Where rows come from: frames, files, databases and clusters, read as columns or summed where they lie."""
 
 from typing import TYPE_CHECKING
 
 from trueness._lazy import lazily
 
-__all__ = ["scan"]
+__all__ = ["scan", "scan_groups"]
 
 if TYPE_CHECKING:
-    from trueness.sources._scan import scan
+    from trueness.sources._scan import scan, scan_groups
 
-__getattr__, __dir__ = lazily(__name__, {"_scan": ("scan",)})
+__getattr__, __dir__ = lazily(__name__, {"_scan": ("scan", "scan_groups")})

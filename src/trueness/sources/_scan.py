@@ -1,7 +1,7 @@
-"""`scan`: the sums of rows that lie anywhere."""
+"""`scan` and `scan_groups`: the sums of rows in frames, files, databases and clusters."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NoReturn, TypeAlias, overload
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -37,10 +37,10 @@ from trueness.sources._rows import Rows, chosen, rows_of
 from trueness.sources._wide_batches import batched
 from trueness.typing import Ints, Kind, Missing
 
-__all__ = ["scan"]
+__all__ = ["scan", "scan_groups"]
 
-Source: TypeAlias = Any
-"""A frame, a relation, or a path."""
+Sums: TypeAlias = Tally | Binned | Sketch
+"""What every measure takes in place of rows."""
 
 # Beyond so many edges, comparing with each costs more than a second group-by.
 _FEW_EDGES = 64
@@ -49,109 +49,12 @@ _FEW_EDGES = 64
 _LEAST_EXPONENT = -332
 
 
-@overload
 def scan(
-    source: Source,
-    *,
-    label: str,
-    score: str | Sequence[str],
-    weight: str | None = ...,
-    by: None = ...,
-    bins: Distinct | None,
-    kind: Kind | None = ...,
-    labels: Sequence[Any] | None = ...,
-    pos_label: Any = ...,
-    missing: Missing = ...,
-    sum_tolerance: float | None = ...,
-    engine: PathEngine = ...,
-) -> Tally: ...
-@overload
-def scan(
-    source: Source,
-    *,
-    label: str,
-    score: str | Sequence[str],
-    weight: str | None = ...,
-    by: None = ...,
-    bins: Literal["sketch"],
-    kind: Kind | None = ...,
-    labels: Sequence[Any] | None = ...,
-    pos_label: Any = ...,
-    missing: Missing = ...,
-    sum_tolerance: float | None = ...,
-    engine: PathEngine = ...,
-) -> Sketch: ...
-@overload
-def scan(
-    source: Source,
-    *,
-    label: str,
-    score: str | Sequence[str],
-    weight: str | None = ...,
-    by: None = ...,
-    bins: BinsLike = ...,
-    kind: Kind | None = ...,
-    labels: Sequence[Any] | None = ...,
-    pos_label: Any = ...,
-    missing: Missing = ...,
-    sum_tolerance: float | None = ...,
-    engine: PathEngine = ...,
-) -> Binned: ...
-@overload
-def scan(
-    source: Source,
-    *,
-    label: str,
-    score: str | Sequence[str],
-    weight: str | None = ...,
-    by: str | Sequence[str],
-    bins: Distinct | None,
-    kind: Kind | None = ...,
-    labels: Sequence[Any] | None = ...,
-    pos_label: Any = ...,
-    missing: Missing = ...,
-    sum_tolerance: float | None = ...,
-    engine: PathEngine = ...,
-) -> dict[Hashable, Tally]: ...
-@overload
-def scan(
-    source: Source,
-    *,
-    label: str,
-    score: str | Sequence[str],
-    weight: str | None = ...,
-    by: str | Sequence[str],
-    bins: Literal["sketch"],
-    kind: Kind | None = ...,
-    labels: Sequence[Any] | None = ...,
-    pos_label: Any = ...,
-    missing: Missing = ...,
-    sum_tolerance: float | None = ...,
-    engine: PathEngine = ...,
-) -> dict[Hashable, Sketch]: ...
-@overload
-def scan(
-    source: Source,
-    *,
-    label: str,
-    score: str | Sequence[str],
-    weight: str | None = ...,
-    by: str | Sequence[str],
-    bins: BinsLike = ...,
-    kind: Kind | None = ...,
-    labels: Sequence[Any] | None = ...,
-    pos_label: Any = ...,
-    missing: Missing = ...,
-    sum_tolerance: float | None = ...,
-    engine: PathEngine = ...,
-) -> dict[Hashable, Binned]: ...
-def scan(
-    source: Source,
+    source: Any,
     *,
     label: str,
     score: str | Sequence[str],
     weight: str | None = None,
-    by: str | Sequence[str] | None = None,
     bins: BinsLike | Literal["sketch"] | None = 10,
     kind: Kind | None = None,
     labels: Sequence[Any] | None = None,
@@ -159,91 +62,135 @@ def scan(
     missing: Missing = "raise",
     sum_tolerance: float | None = None,
     engine: PathEngine = "auto",
-) -> Tally | Binned | Sketch | dict[Hashable, Tally] | dict[Hashable, Binned] | dict[Hashable, Sketch]:
+) -> Sums:
     """Sum rows where they lie: in a frame, a file, a database or on a cluster.
 
-    The engine makes the sums; what comes back takes the place of labels and scores in
-    every measure, and adds. Without weights it equals, bit for bit, what
-    :func:`trueness.binned`, :func:`trueness.tally` or :func:`trueness.sketch` make of the same rows in memory.
+    The engine computes the sums; they replace labels and scores in every measure, and add. Without
+    weights they equal, bit for bit, what :func:`trueness.binned`, :func:`trueness.tally` or
+    :func:`trueness.sketch` return for the same rows in memory.
 
     Parameters
     ----------
     source : frame, relation, path, pattern or list of paths
-        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and
-        whatever else narwhals reads; or Parquet or CSV files, which are never read whole.
+        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other frame
+        that narwhals reads; or Parquet or CSV files, which are never read whole.
     label : str
-        Column of what happened: 0/1, bool, class codes, or strings (see `labels`).
+        Column of outcomes: 0/1, bool, class codes, or strings (see `labels`).
     score : str or list of str
         Column of P(positive), or one column per class.
     weight : str, optional
-        Column of row weights: weight 2 is the row twice.
-    by : str or list of str, optional
-        Column or columns whose values tell groups apart.
+        Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
     bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
-        As for :func:`trueness.binned`; None, or ``Distinct()``, sums every distinct
-        score apart and returns a `Tally`, which serves every measure but grows with the number
-        of distinct scores. ``"sketch"`` sums the cells of a fixed grid and returns a `Sketch`: of bounded
-        size, it serves every measure within limits that :func:`trueness.bounded` states.
+        As for :func:`trueness.binned`. None or ``Distinct()`` keeps every distinct score and returns a
+        `Tally`, which serves every measure but grows with the number of distinct scores. ``"sketch"``
+        returns a `Sketch` of bounded size, which serves every measure within limits that
+        :func:`trueness.bounded` states.
     kind : {'classwise', 'confidence', 'top-label'}, optional
-        What is compared with what when there is a score column per class; 'classwise' by default.
+        The view of several score columns; 'classwise' by default.
     labels : sequence, optional
-        The classes in column order; for one score column two, the event last.
+        The classes in column order; for one score column, two labels with the event last.
     pos_label : optional
-        The label that the scores are about. Which other label there is takes a pass
-        of its own; `labels` needs none.
+        The label that the scores refer to. Finding the other label takes an extra pass; `labels` needs none.
     missing : {'raise', 'drop'}, default 'raise'
-        Whether NULL and nan raise, or are left out with a warning that counts them.
+        Whether NULL and nan raise an error, or are dropped with a warning that counts them.
     sum_tolerance : float, optional
-        How far from one the scores of a row may sum; by default 1e-6.
+        How far the scores of a row may sum from one; 1e-6 by default.
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
-        What reads a path; by default Polars if it is installed, else DuckDB.
+        The library that reads a path; by default Polars if it is installed, else DuckDB.
 
     Returns
     -------
     Binned, Tally or Sketch
-        With `by`, a dict of them: by value for one column named as a string, by tuple of
-        values for a list. NULL and nan are the key None. A group without a complete row is left out.
+        As `bins` says.
 
     Raises
     ------
     InputError
-        If a column is not there or a value is bad; the message counts the rows. Engines have no
-        row numbers.
+        If a column does not exist or a value is bad; the message counts the rows, but cannot locate
+        them, since engines have no row numbers.
 
     See Also
     --------
-    trueness.binned, trueness.tally, trueness.sketch : the same for arrays.
+    scan_groups : The same for each group of rows.
+    trueness.binned, trueness.tally, trueness.sketch : The same for arrays.
 
     Notes
     -----
     A score is placed as binary search on the float64 edges would place it; float32 columns are
     widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows
-    per bin. Sums of weights keep twelve digits, too. Equal-mass bins without weights take two passes and no sort;
-    so does, in a group-by, a sketch of rows whose weights are whole numbers, which has exact sums then.
+    per bin. Sums of weights keep twelve digits. Equal-mass bins without weights take two passes and no
+    sort; so does, in a group-by, a sketch of rows with whole-number weights, whose sums are then exact.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import trueness as tn
+    >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1]})
+    >>> round(tn.ece(tn.scan(rows, label="y", score="p", bins=2), bins=2), 6)
+    0.15
+    >>> tn.scan(rows, label="y", score="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
+    True
+    """
+    question = read_question(label, score, weight, None, kind, labels, pos_label, missing, sum_tolerance)
+    return _sums_by_group(source, question, bins, engine)[()]
+
+
+def scan_groups(
+    source: Any,
+    *,
+    by: str | Sequence[str],
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = None,
+    bins: BinsLike | Literal["sketch"] | None = 10,
+    kind: Kind | None = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    missing: Missing = "raise",
+    sum_tolerance: float | None = None,
+    engine: PathEngine = "auto",
+) -> dict[Hashable, Sums]:
+    """Sum the rows of each group where they lie.
+
+    Parameters
+    ----------
+    by : str or list of str
+        Column or columns whose values define the groups.
+    source, label, score, weight, bins, kind, labels, pos_label, missing, sum_tolerance, engine
+        As for :func:`scan`.
+
+    Returns
+    -------
+    dict
+        The sums of each group. The keys are the values of one column named as a string, or tuples of
+        values for a list; NULL and nan are the key None. A group without a complete row is left out.
+
+    See Also
+    --------
+    scan : The same for all rows together.
 
     Examples
     --------
     >>> import polars as pl
     >>> import trueness as tn
     >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1], "day": ["mon", "tue", "mon", "tue"]})
-    >>> round(tn.ece(tn.scan(rows, label="y", score="p", bins=2), bins=2), 6)
-    0.15
-    >>> tn.scan(rows, label="y", score="p", by="day")
+    >>> tn.scan_groups(rows, by="day", label="y", score="p")
     {'mon': Binned(binary, 2 rows, 10 bins), 'tue': Binned(binary, 2 rows, 10 bins)}
-    >>> tn.scan(rows, label="y", score="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
-    True
     """
-    question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
-    rule = _asked(bins)
-    with readable(source):
-        found = _scanned(without_objects(opened(source, question, engine), question), question, rule)
     if by is None:
-        whole: Tally | Binned | Sketch = found[()]
-        return whole
-    return {key[0] if isinstance(by, str) else key: sums for key, sums in found.items()}
+        raise InputError("by", "must be the name of a column or a list of names", "got None")
+    question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
+    groups = _sums_by_group(source, question, bins, engine)
+    return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
 
 
-def _asked(bins: BinsLike | Literal["sketch"] | None) -> Asked:
+def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Sums]:
+    rule = _rule(bins)
+    with readable(source):
+        return _scanned(without_objects(opened(source, question, engine), question), question, rule)
+
+
+def _rule(bins: BinsLike | Literal["sketch"] | None) -> Asked:
     if not isinstance(bins, str):
         return Distinct() if bins is None else as_rule(bins)
     if bins != "sketch":
