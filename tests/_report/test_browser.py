@@ -8,8 +8,8 @@ import pytest
 from _report.conftest import HOSTILE
 
 import trueness as tn
-from trueness._report.explorer import OFFERED
-from trueness._report.words import number
+from trueness._report.pictures import OFFERED
+from trueness._text.numbers import number
 
 Keys = pytest.importorskip("selenium.webdriver.common.keys", reason="selenium is not installed").Keys
 CONTRAST = Path(__file__).with_name("contrast.js")

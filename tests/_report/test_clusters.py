@@ -73,7 +73,7 @@ def test_segments_are_tested_with_their_clusters(rows, clustered):
     north = np.arange(y.size) // COPIES % 3 != 0
     expected = tn.calibration_test(y[north], p[north], cluster=c[north], resamples=999, seed=3)
     assert {one["value"]: one["pvalue"] for one in found["rows"]}["north"] == expected.pvalue
-    assert "which allows for clusters" in found["test"]
+    assert "which takes clusters into account" in found["test"]
 
 
 def test_a_calibrated_model_of_copied_rows_is_not_called_miscalibrated():
@@ -98,21 +98,20 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
     assert {"noise floors", "TCE", "flagged bins"} <= set(found["ignored"])
     text = " ".join(str(clustered).split())
     for said in (
-        "the test of calibration, which allows for clusters, gives",
-        "where a calibrated model of independent rows would show",
+        "the test of calibration, which takes clusters into account, gives",
+        "and a calibrated model with independent rows would show about",
         "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not.",
-        "Intervals and flags are as if rows were independent: clusters are not taken into account",
-        "Refuted: as if rows were independent",
+        "Intervals and flags are computed as if rows were independent: clusters are not taken into account",
+        "Rejected: as if rows were independent",
         "Sets and gains take clusters into account, and no cluster is in two folds.",
         "Intervals and p-values take clusters into account.",
-        "its guarantee needs rows that are independent.",
+        "There is no guarantee for histogram binning: it requires independent rows.",
         "1,500 rows used of 1,500, in 300 clusters",
-        "labels redrawn 999 times, as if rows were independent",
+        "labels resampled 999 times, as if rows were independent",
     ):
         assert said in text, said
     page = clustered.page()
-    assert page.count("Intervals and band are as if rows were independent") == 2
-    assert page.count("It tests as if rows were independent") == 2
+    assert page.count("Computed as if rows were independent") == 4  # two figures of two models
     assert entry(clustered)["remedies"]["guarantee"] is None
 
 
@@ -137,7 +136,7 @@ def test_classes_and_the_largest_scores(classes):
     one = entry(tn.report(y, P, cluster=c))
     assert one["summary"]["ece_interval"] == plain(tn.ece_interval(y, P, cluster=c, level=0.95, seed=0))
     assert [row["k"] for row in one["top_k"]] == [1]
-    assert "No confidence set of several scores together allows for clusters: k = 1 only." in one["notes"]
+    assert "No confidence set of several scores jointly takes clusters into account: k = 1 only." in one["notes"]
     worst = one["classes"][0]
     k = int(worst["label"])
     expected = tn.calibration_test(y == k, P[:, k], cluster=c, resamples=999, seed=0)
@@ -187,7 +186,7 @@ def test_few_clusters_are_said(rows):
     found = entry(tn.report(y, p, cluster=np.arange(y.size) % 4))
     assert found["remedies"] is None
     assert any("worth 4.0 of equal size" in note for note in found["notes"])
-    assert any("fewer than five clusters, to split" in note for note in found["notes"])
+    assert any("fewer than five clusters to split" in note for note in found["notes"])
     by = np.where(np.arange(y.size) < 25, "small", "large")
     segments = entry(tn.report(y, p, cluster=np.arange(y.size) // 5, by=by))["segments"]
-    assert segments["notes"][-1].endswith("so that a flag may be chance more often: by = small.")
+    assert segments["notes"][-1].endswith("so flags are less reliable: by = small.")

@@ -9,7 +9,8 @@ import pytest
 
 import trueness as tn
 from trueness._report.tables import bins_table, comparison_table, models_table, segments_table
-from trueness._report.words import number
+from trueness._text.numbers import number
+from trueness._text.table import Cell
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -112,14 +113,13 @@ def test_rare_events_begin_with_bins_of_equal_mass():
     )
 
 
-def test_what_a_row_is_told_stands_beside_its_name():
+def test_the_flag_of_a_row_is_beside_its_name():
     d = tn.simulate.demo(4_000)
     models = {"a": d.y_prob, "b": d.columns["recalibrated"]}
     contents = tn.report(d.y_true, models, by=np.arange(4_000) % 2)._contents
-    assert models_table(contents).head[1] == "Verdict"
-    assert bins_table(contents.models[0]).head[1] == "Flag"
-    assert segments_table(contents.models[0].segments).head[2] == "Flag"
+    assert models_table(contents).columns[1].title == "Verdict"
+    assert bins_table(contents.models[0]).columns[1].title == "Flag"
+    assert segments_table(contents.models[0].segments).columns[2].title == "Flag"
     compared = comparison_table(contents.comparison)
-    assert compared.head[2] == "Result"
-    assert compared.rows[0][2].text == "b is better"
-    assert (compared.rows[0][2].good, compared.rows[0][2].flag) == (True, False)
+    assert compared.columns[2].title == "Result"
+    assert compared.rows[0]["result"] == Cell("b is better", None, "good")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.budget import draws_for
+from trueness._report.inference import draws_for_floor
 from trueness._report.remedies import folds_of
 from trueness.errors import InputError, TruenessWarning
 
@@ -136,7 +136,7 @@ def test_rows_that_miss_a_value_in_one_model_are_dropped_for_all():
     }
 
 
-def test_a_weight_is_so_many_rows():
+def test_a_weight_counts_as_that_many_rows():
     d = tn.simulate.demo(200)
     w = np.arange(200) % 3
     found = tn.report(d.y_true, d.y_prob, sample_weight=w).to_dict()
@@ -182,7 +182,7 @@ def test_weights_that_are_not_whole_have_the_set_of_rows_that_matter_more_or_les
     assert "could not be computed" not in said
     assert "`" not in said
     assert [one["name"] for one in model["remedies"]["after"]][-1] == "histogram binning"
-    assert "1,995 rows used of 2,000; 5 rows of weight 0 left out" in found.page()
+    assert "1,995 rows used of 2,000; 5 rows with weight 0 left out" in found.page()
 
 
 def test_a_matrix_with_weights_that_are_not_whole_has_a_set_too(classes):
@@ -240,17 +240,17 @@ def test_class_names_come_from_the_labels():
     assert {one["label"] for one in found["models"][0]["classes"]} == {"cat", "dog", "owl"}
 
 
-def test_progress_is_told_and_ends():
-    d, heard = tn.simulate.demo(100), []
-    tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, progress=lambda done, total: heard.append((done, total)))
-    assert [done for done, _ in heard] == list(range(1, len(heard) + 1))
-    assert heard[-1][0] == heard[-1][1]
+def test_progress_is_reported_and_ends():
+    d, seen = tn.simulate.demo(100), []
+    tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, progress=lambda done, total: seen.append((done, total)))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1][0] == seen[-1][1]
 
 
 def test_fewer_labels_are_drawn_where_there_are_many():
-    assert draws_for(10) == 999
-    assert draws_for(100_000) == 200
-    assert draws_for(10**9) == 39
+    assert draws_for_floor(10) == 999
+    assert draws_for_floor(100_000) == 200
+    assert draws_for_floor(10**9) == 39
 
 
 def test_a_report_says_what_it_is(binary):
@@ -284,7 +284,7 @@ def test_a_wrong_option_is_named(options, message):
     ("y_prob", "message"),
     [
         ({}, "`y_prob` must hold at least one model; the dict is empty"),
-        ({1: [0.1, 0.9]}, "`y_prob` as a dict must have strings as names; got 1"),
+        ({1: [0.1, 0.9]}, "`y_prob` must have strings as names; got 1"),
         ({"a": [0.1, 0.9], "b": [0.1, 1.9]}, r"Model 'b': `y_prob` must lie in \[0, 1\]"),
         ({"a": [0.1, 0.9], "b": [[0.1, 0.9], [0.5, 0.5]]}, "`y_prob` must hold vectors only, or matrices"),
         ([0.1, 1.9], r"^`y_prob` must lie in \[0, 1\]; 1 of 2 values does not"),
@@ -301,11 +301,6 @@ def test_models_with_other_classes_are_refused():
     a = pandas.DataFrame([[0.5, 0.5], [0.1, 0.9]], columns=["x", "y"])
     with pytest.raises(InputError, match="`y_prob` must hold models of the same classes in the same order"):
         tn.report(["x", "y"], {"a": a, "b": a[["y", "x"]]})
-
-
-def test_sums_in_the_place_of_rows_are_refused():
-    with pytest.raises(InputError, match="A report needs the rows"):
-        tn.report(tn.tally([0, 1], [0.2, 0.8]), None)
 
 
 def test_too_many_distinct_scores_for_bins_of_their_own_are_refused():
@@ -384,4 +379,4 @@ def test_fractional_weights_leave_the_set_of_one_largest_score(classes):
     (top,) = model["top_k"]
     expected = tn.ece_interval(y, P, sample_weight=w, weight_type="importance", level=0.95, seed=0)
     assert (top["k"], top["interval"]["high"]) == (1, expected.high)
-    assert any("takes weights that are not whole numbers: k = 1 only." in note for note in model["notes"])
+    assert any("requires whole-number weights: k = 1 only." in note for note in model["notes"])

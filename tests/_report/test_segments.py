@@ -82,7 +82,7 @@ def test_of_very_many_values_the_largest_are_kept():
     names, note = cut(values)
     assert {"big", "large", "(all others)"} <= set(names)
     assert len(set(names)) == 40
-    assert "62 different values: the 39 largest are shown" in note
+    assert "62 distinct values: the 39 largest are shown" in note
 
 
 def test_columns_may_come_as_a_dict_or_a_frame(rows):

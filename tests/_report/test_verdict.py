@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.verdict import verdict_of
+from trueness._report.verdict import verdict
 
 
 def report_of(truth, p, seed=77):
@@ -46,7 +46,7 @@ def test_few_rows_cannot_tell():
 
 @pytest.mark.parametrize("weight", [None, 0.7])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_so_few_rows_that_there_is_no_set_are_too_few(n, weight):
+def test_rows_without_a_confidence_set_are_too_few(n, weight):
     w = None if weight is None else np.full(n, weight)
     found = tn.report([1, 0, 1][:n], [0.1, 0.5, 0.8][:n], sample_weight=w)
     model = found.to_dict()["models"][0]
@@ -61,10 +61,10 @@ def test_where_there_is_no_set_the_test_decides(binary, p, code):
     summary = binary._contents.models[0].summary
     test = None if p is None else replace(summary.test, pvalue=p)
     changed = replace(summary, ece_interval=None, noise_floor=None, test=test)
-    assert verdict_of("scores", changed, 0.95, several=False).code == code
+    assert verdict("scores", changed, 0.95, several=False).code == code
 
 
-def test_a_small_error_that_is_sure_is_called_slight():
+def test_a_small_error_that_excludes_zero_is_called_slight():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = report_of(p + 0.01, p)
     assert found.verdicts == {"scores": "slightly-miscalibrated"}
@@ -82,13 +82,13 @@ def test_the_sentence_has_the_evidence(binary):
     low, high = summary["ece_interval"]["low"], summary["ece_interval"]["high"]
     assert f"lies between {low:.4f} and {high:.4f} (95 % confidence)" in binary.verdict
     assert f"p = {summary['test']['pvalue']:.2g}" in binary.verdict
-    assert f"the ECE is {summary['ece']:.4f} where a calibrated model would show" in binary.verdict
+    assert f"the ECE is {summary['ece']:.4f}, and a calibrated model would show about" in binary.verdict
 
 
 def test_several_models_get_one_sentence_and_one_each():
     d = tn.simulate.demo(3_000)
     found = tn.report(d.y_true, {"model": d.y_prob, "better": d.columns["recalibrated"]})
-    assert found.verdict == "Of 2 models, no evidence against “better”; miscalibrated: “model”."
+    assert found.verdict == "“model” is miscalibrated; “better” shows no miscalibration."
     first = found.to_dict()["models"][0]["verdict"]
     assert first["code"] == "miscalibrated"
     assert first["sentence"].startswith("The scores “model” are miscalibrated")

@@ -1,4 +1,4 @@
-"""The pictures of a report as inline SVG, for reading without JavaScript; the script draws the same."""
+"""The pictures of a report as inline SVG, for readers without JavaScript; the script draws the same."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -6,8 +6,8 @@ from html import escape
 import numpy as np
 
 from trueness._report.records import Blocks, Explorer, Picture
-from trueness._report.tables import bin_name
-from trueness._report.words import counted, number, percent, signed
+from trueness._text.bins import bin_name
+from trueness._text.numbers import count, number, percent, signed, span
 
 __all__ = ["blocks_chart", "reliability_chart"]
 
@@ -41,7 +41,7 @@ def _title(text: str) -> str:
 
 
 def _frame(top: float, x_name: str, y_name: str, y_base: float) -> Iterable[str]:
-    """Grid, numbers, names of the axes and the diagonal."""
+    """Grid, tick labels, axis labels and the diagonal."""
     for i in range(6):
         v = top * i / 5
         text = f"{v:.6g}"
@@ -75,16 +75,16 @@ def _histogram(heights: Sequence[float]) -> Iterable[str]:
 
 
 def reliability_chart(picture: Picture, found: Explorer, name: str) -> str:
-    """Rates against mean scores with intervals, the band around the diagonal, and the scores below."""
+    """Rates against mean scores with intervals, a band around the diagonal, and a histogram of the scores."""
     top, b = found.zoom, picture.bins
     filled = [int(i) for i in np.flatnonzero(b.n > 0)]
     marks = [_band(picture, filled, top), _joined(picture, filled, top)]
     for i in filled:
         x, flagged = _x(b.score[i], top), bool(b.outside[i])
         words = (
-            f"{bin_name(b.low_edge[i], b.high_edge[i], i == len(b) - 1)}: {counted(int(b.n[i]), 'row')}, "
+            f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: {count(int(b.n[i]), 'row')}, "
             f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
-            f"({percent(b.level)} interval {number(picture.interval_low[i])} to {number(picture.interval_high[i])}), "
+            f"({percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
             f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}"
         )
         low, high = _y(picture.interval_low[i], top), _y(picture.interval_high[i], top)
@@ -94,7 +94,7 @@ def reliability_chart(picture: Picture, found: Explorer, name: str) -> str:
     heights = found.near_histogram if top < 1 else found.histogram
     inside = [
         _clip(f"{name}-clip"),
-        *_frame(top, "Score (bins: mean score)", "Rate of events", _HIGH - 6),
+        *_frame(top, "Score (bins: mean score)", "Event rate", _HIGH - 6),
         _tag("g", "".join(marks), class_="marks", clip_path=f"url(#{name}-clip)"),
         *_histogram(heights),
     ]
@@ -113,9 +113,9 @@ def _point(x: float, y: float, flagged: bool) -> str:
 
 def _band(picture: Picture, filled: list[int], top: float) -> str:
     b = picture.bins
-    if not filled:
+    if not filled or not b.band:
         return ""
-    # A bin alone has no neighbour to draw a band to: it gets one of some width.
+    # A single bin has no neighbour to draw a band to: it gets one of some width.
     reach = 0.02 * top if len(filled) == 1 else 0.0
     xs = [b.score[i] + side for i in filled for side in ((-reach, reach) if reach else (0.0,))]
     lows, highs = ([v for i in filled for v in [column[i]] * (2 if reach else 1)] for column in (b.low, b.high))
@@ -132,8 +132,8 @@ def _joined(picture: Picture, filled: list[int], top: float) -> str:
 
 
 def blocks_chart(found: Blocks, top: float, name: str) -> str:
-    """Each block at the height of its rate: a box over its scores, filled by the share that the test refutes."""
-    inside = [_clip(f"{name}-clip"), *_frame(top, "Scores of the block", "Rate of events", _TOP + _SIZE + 40)]
+    """Each block as a box over its scores at the height of its rate, shaded by the share that the test rejects."""
+    inside = [_clip(f"{name}-clip"), *_frame(top, "Scores of the block", "Event rate", _TOP + _SIZE + 40)]
     boxes = []
     for i, n in enumerate(found.n):
         y = _y(found.rate[i], top)
@@ -143,10 +143,10 @@ def blocks_chart(found: Blocks, top: float, name: str) -> str:
         )
         share = found.refuted[i]
         words = (
-            f"{counted(n, 'row')} with scores {number(found.score_min[i])} to {number(found.score_max[i])}, rate "
-            f"{number(found.rate[i])}: {percent(share)} of the scores refuted"
+            f"{count(n, 'row')} with scores {number(found.score_min[i])} to {number(found.score_max[i])}, rate "
+            f"{number(found.rate[i])}: {percent(share)} of the scores rejected"
         )
-        wide = max(8.0, q3 - q1)  # scores that are all equal still make a box
+        wide = max(8.0, q3 - q1)  # equal scores still get a box
         q1 = (q1 + q3 - wide) / 2
         parts = [
             _tag("line", x1=a, x2=z, y1=y, y2=y, class_="whisker"),

@@ -1,13 +1,13 @@
-"""A matrix of scores: every class against the rest, and the k largest scores together."""
+"""A matrix of scores: every class against the rest, and the k largest scores jointly."""
 
 import numpy as np
 
 from trueness._input.sample import Sample
-from trueness._report.budget import Clustered, Notes, heard, tested, tests_by_drawing
+from trueness._report.evidence import fractional, means, weight_type
+from trueness._report.inference import Clustered, Notes, collect_warnings, draws_for_tests, significance
 from trueness._report.records import ClassRow, TopK
-from trueness._report.rows import fractional, weight_type
-from trueness._report.segments import adjusted
-from trueness._tally.rules import BinRule, EqualMass
+from trueness._report.segments import holm_adjusted
+from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
 from trueness.measure import ece
@@ -23,28 +23,28 @@ _MOST_ROWS = 200_000
 def class_rows(
     classwise: Tally, sample: Sample, rule: BinRule, level: float, seed: int, cluster: Ints | None = None
 ) -> tuple[ClassRow, ...]:
-    """One row per class, the one that does most damage first."""
+    """One row per class, the largest ECE first."""
     tallies = [Tally("binary", (part,)) for part in classwise.parts]
-    draws = tests_by_drawing(tallies, 1 - level)
-    with heard(Notes()):  # a class that never came is plain from its share
+    draws = draws_for_tests(tallies, 1 - level)
+    with collect_warnings(Notes()):  # the share shows which classes never occur
         errors = [ece(tally, bins=rule) for tally in tallies]
         found = [
-            Notes().tried("The test", lambda k=k, t=tally: tested(t, draws, seed, _one(sample, k, cluster)))  # type: ignore[misc]
+            Notes().attempt("The test", lambda k=k, t=tally: significance(t, draws, seed, _one(sample, k, cluster)))  # type: ignore[misc]
             for k, tally in enumerate(tallies)
         ]
     pvalues = [None if one is None else one.pvalue for one in found]
     total = sum(errors)
     rows = []
     for label, tally, error, p, q in zip(
-        classwise.classes or (), tallies, errors, pvalues, adjusted(pvalues), strict=True
+        classwise.classes or (), tallies, errors, pvalues, holm_adjusted(pvalues), strict=True
     ):
-        whole = tally.coarsen(EqualMass(1)).parts[0]
+        score, share, gap = means(tally)
         rows.append(
             ClassRow(
                 label=str(label),
-                share=float(whole.rate[0]),
-                score=float(whole.score[0]),
-                gap=float(whole.gap[0]),
+                share=share,
+                score=score,
+                gap=gap,
                 ece=error,
                 damage=error / total if total else 0.0,
                 pvalue=p,
@@ -65,23 +65,23 @@ def _one(sample: Sample, k: int, cluster: Ints | None) -> Clustered | None:
 
 
 def top_k(sample: Sample, level: float, seed: int, notes: Notes, cluster: Ints | None = None) -> tuple[TopK, ...]:
-    """The l2 error of the k largest scores together, for k from 1 to 5 or the number of classes."""
+    """The l2 error of the k largest scores jointly, for k from 1 to 5 or the number of classes."""
     n, classes = sample.p.shape
     most = min(_MOST_K, classes)
     if fractional(sample):
-        notes.say("No confidence set of several scores together takes weights that are not whole numbers: k = 1 only.")
+        notes.add("The confidence set of several scores jointly requires whole-number weights: k = 1 only.")
         most = 1
     if cluster is not None:
-        notes.say("No confidence set of several scores together allows for clusters: k = 1 only.")
+        notes.add("No confidence set of several scores jointly takes clusters into account: k = 1 only.")
         most = 1
     if n > _MOST_ROWS:
         w = None if sample.w is None else sample.w[:_MOST_ROWS]
         sample = Sample(sample.y[:_MOST_ROWS], sample.p[:_MOST_ROWS], w, sample.classes, sample.tolerance)
         cluster = None if cluster is None else cluster[:_MOST_ROWS]
-        notes.say(f"The errors of the k largest scores are of the first {_MOST_ROWS:,} rows.")
+        notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
     found = []
     for k in range(1, most + 1):
-        one = notes.tried(
+        one = notes.attempt(
             f"The error of the {k} largest scores",
             lambda k=k: _interval(sample, k, level, seed, cluster),  # type: ignore[misc]
         )

@@ -9,24 +9,31 @@ from importlib import resources
 from typing import Any
 
 from trueness._report.charts import blocks_chart, reliability_chart
-from trueness._report.clusters import INDEPENDENT, told
-from trueness._report.outline import computed, rows_sentence, worst_sentence
+from trueness._report.clusters import INDEPENDENT, with_cluster_notes
+from trueness._report.document import (
+    circumstances,
+    guarantee_sentence,
+    plural,
+    remedies_sentence,
+    rows_sentence,
+    worst_sentence,
+)
 from trueness._report.records import Contents, Explorer, Model
 from trueness._report.tables import (
-    Table,
     bins_table,
     blocks_table,
     classes_table,
     comparison_table,
-    guarantee_sentence,
+    files_table,
     models_table,
-    remedies_sentence,
     remedies_table,
     segments_table,
     summary_table,
     top_k_table,
 )
-from trueness._report.words import number, percent, visible
+from trueness._text.numbers import number, percent, percentage
+from trueness._text.strings import visible
+from trueness._text.table import Table
 
 __all__ = ["framed", "page"]
 
@@ -36,30 +43,34 @@ _VERDICT_WORDS = {
     "slightly-miscalibrated": "Slightly miscalibrated",
     "no-evidence": "No evidence of miscalibration",
     "too-few-rows": "Too few rows to tell",
-    "undetermined": "Cannot be told",
+    "undetermined": "Not tested",
 }
 
 
 def page(contents: Contents) -> str:
-    """Everything in one file: styles, script and sums inside, nothing fetched."""
+    """One self-contained file with styles, script and sums; nothing is fetched."""
     from markupsafe import Markup
 
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    found: str = (
+    text: str = (
         _environment()
         .get_template("report.html")
         .render(
             contents=contents,
             several=len(contents.models) > 1,
             models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
-            side_by_side=told(models_table(contents), contents.clusters),
+            side_by_side=_html(models_table(contents), contents, f"All {plural(contents)}, on the same rows"),
             comparison=None
             if contents.comparison is None
-            else told(comparison_table(contents.comparison), contents.clusters),
+            else _html(comparison_table(contents.comparison), contents, "Differences between models"),
+            files=_html(files_table(contents), contents, "Each file of sums, and all together")
+            if contents.files
+            else None,
+            plural=plural(contents),
             rows_sentence=rows_sentence(contents),
-            independent="" if contents.clusters is None else f" Intervals and band are {INDEPENDENT}.",
-            computed=list(computed(contents)),
+            independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
+            circumstances=list(circumstances(contents)),
             verdict_word=_VERDICT_WORDS[contents.verdict.code],
             style=Markup(_part("report.css")),
             script=Markup(script),
@@ -67,11 +78,11 @@ def page(contents: Contents) -> str:
             data=Markup(_data(contents)),
         )
     )
-    return found
+    return text
 
 
 def framed(contents: Contents) -> str:
-    """The page in a frame of its own, so that neither its styles nor its script touch the notebook."""
+    """The page in a frame, so that its styles and script do not affect the notebook."""
     return (
         f'<iframe srcdoc="{escape(page(contents))}" sandbox="allow-scripts" title="{escape(contents.title)}" '
         f'style="width:100%;height:{_FRAME_HEIGHT}px;border:1px solid #8886;border-radius:6px"></iframe>'
@@ -99,38 +110,48 @@ def _environment() -> Any:
     return environment
 
 
-def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
-    """What the template needs to know of a model."""
+def _html(table: Table, contents: Contents, caption: str) -> Any:
     from markupsafe import Markup
 
-    first = model.explorers[0]
-    fixes = model.remedies
-    found = {
+    return Markup(with_cluster_notes(table, contents.clusters).to_html(caption))
+
+
+def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
+    """The variables of the template for one model."""
+    from markupsafe import Markup
+
+    first, fixes, level = model.explorers[0], model.remedies, contents.settings.level
+
+    def html(table: Table, caption: str) -> Any:
+        return _html(table, contents, caption)
+
+    return {
         "id": f"m{i}",
         "model": model,
         "verdict_word": _VERDICT_WORDS[model.verdict.code],
-        "summary": summary_table(model, contents.task == "multiclass"),
+        "summary": html(summary_table(model, contents.view), "Each measure and its reference value"),
         "chart": Markup(reliability_chart(model.picture, first, f"m{i}-r")),
-        "bins": bins_table(model),
+        "bins": html(bins_table(model), f"Bins: {contents.settings.bins_in_words}"),
         "ece": number(model.picture.ece),
+        "tce": percentage(model.summary.tce),
         "worst": worst_sentence(model),
-        "blocks_chart": None if model.blocks is None else Markup(blocks_chart(model.blocks, first.zoom, f"m{i}-b")),
-        "blocks": None if model.blocks is None else blocks_table(model.blocks),
-        "segments": None if model.segments is None else segments_table(model.segments),
-        "classes": None if model.classes is None else classes_table(model.classes),
-        "top_k": top_k_table(model.top_k) if model.top_k else None,
-        "remedies": None if fixes is None else remedies_table(fixes, contents.settings.level),
+        "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first.zoom, f"m{i}-b")),
+        "blocks": model.blocks and html(blocks_table(model.blocks), "Isotonic blocks"),
+        "segments": model.segments and html(segments_table(model.segments), "Segments, smallest p-value first"),
+        "classes": model.classes
+        and html(classes_table(model.classes), "Each class against the rest, largest ECE first"),
+        "top_k": html(top_k_table(model.top_k), "The largest scores jointly") if model.top_k else None,
+        "remedies": fixes and html(remedies_table(fixes, level), "Before and after, on held-out data"),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
-    return {key: told(one, contents.clusters) if isinstance(one, Table) else one for key, one in found.items()}
 
 
 def _data(contents: Contents) -> str:
-    """The sums that the script reads; no text in it can end the element that it stands in."""
+    """The sums that the script reads, as JSON that cannot close its element."""
     models = [{"views": [_view(one) for one in model.explorers]} | _main_band(model) for model in contents.models]
-    found = {"models": models, "level": percent(contents.settings.level), "offered": contents.settings.offered}
-    text = json.dumps(found, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    data = {"models": models, "level": percent(contents.settings.level), "offered": contents.settings.offered}
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -159,8 +180,10 @@ def _view(one: Explorer) -> dict[str, Any]:
 
 
 def _main_band(model: Model) -> dict[str, Any]:
-    """The band and the flags of the bins that the page begins with."""
+    """The band and the flags of the first picture."""
     b = model.picture.bins
+    if not b.band:
+        return {"band": None}
     return {
         "band": {
             "low": [None if v != v else round(v, 6) for v in b.low.tolist()],

@@ -1,12 +1,11 @@
-"""What a report holds: frozen records, and one dict of plain values made of them."""
+"""The contents of a report as frozen records, and as one dict of plain values."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
+from trueness._text.strings import json_ready
 from trueness.results import Bands, Comparison, Interval, NoiseFloor, Significance
 
 __all__ = [
@@ -19,12 +18,14 @@ __all__ = [
     "Explorer",
     "Guarantee",
     "Model",
+    "Picture",
     "Remedies",
     "Remedy",
     "RowCounts",
     "Segment",
     "Segments",
     "Settings",
+    "Source",
     "Summary",
     "TopK",
     "Verdict",
@@ -32,61 +33,62 @@ __all__ = [
 ]
 
 SCHEMA = 1
-"""Number of the schema of :func:`as_json`; it changes when a key goes or changes its meaning."""
+"""Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
 
 Code: TypeAlias = Literal["miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "undetermined"]
+Source: TypeAlias = Literal["rows", "tally", "sketch", "bins"]
 
 
 @dataclass(frozen=True)
 class RowCounts:
-    """Which rows were looked at."""
+    """How many rows were used."""
 
     given: int
     """Rows that were passed."""
     used: int
     """Rows of positive weight with no value missing."""
     dropped: int
-    """Rows left out because a value was missing."""
+    """Rows dropped because a value was missing."""
     weight: float
     """Total weight of the rows used."""
     weights: Literal["none", "whole", "fractional"]
-    """Whether rows have weights, and of which kind."""
+    """The kind of sample weights."""
     classes: tuple[Any, ...] | None
     """The classes in column order; None for a vector of scores."""
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Rows that may depend on each other, and which numbers allow for that."""
+    """Clusters of dependent rows, and which numbers account for them."""
 
     number: int
-    """How many clusters the rows used are in."""
+    """Number of clusters."""
     effective: float
-    """How many of equal size would be as uneven."""
+    """Effective number: clusters of equal size that would give the same Σ size²."""
     considered: tuple[str, ...]
-    """What allows for clusters."""
+    """Results that account for clusters."""
     ignored: tuple[str, ...]
-    """What takes rows for independent, because no method that allows for clusters is there."""
+    """Results computed as if rows were independent, for lack of a method for clusters."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for, and what was chosen where nothing was asked for."""
+    """The options of the report, defaults included."""
 
     bins: str
-    """The bin rule, as Python writes it."""
+    """The bin rule, as a Python expression."""
     bins_in_words: str
     level: float
     """Level of every interval, band and decision."""
     seed: int
-    """Seed of everything that is drawn."""
+    """Seed of all random draws."""
     offered: tuple[int, ...]
-    """The numbers of bins that the page offers."""
+    """Numbers of bins offered on the page."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence."""
+    """The conclusion as a code and as a sentence."""
 
     code: Code
     sentence: str
@@ -94,15 +96,18 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """The numbers of the summary table; of the top label for a matrix of scores, unless said otherwise."""
+    """The numbers of the summary table; for a matrix of scores, about the top label unless the name says otherwise.
+
+    A measure that sums cannot give is nan.
+    """
 
     n: int
     rate: float
-    """Share of events; for a matrix, of rows whose top label came (accuracy)."""
+    """Share of events; for a matrix, the accuracy."""
     mean_score: float
     ece: float
     ece_interval: Interval | None
-    """Of the l2 error; None if it could not be made."""
+    """Confidence set of the l2 error; None if it could not be computed."""
     noise_floor: NoiseFloor | None
     """Of the ECE."""
     test: Significance | None
@@ -124,11 +129,15 @@ class Summary:
     multiclass_brier: float | None
     """Squared errors of all classes together; None for a vector of scores."""
     multiclass_log_loss: float | None
+    limits: Mapping[str, tuple[float, float]]
+    """From a sketch: the range of the exact value, by field; empty otherwise."""
+    absent: tuple[str, ...]
+    """Measures that the sums cannot give, in words."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The test-based reliability diagram: isotonic blocks, and what an exact test says of their scores."""
+    """The test-based reliability diagram: isotonic blocks, with an exact test of each score in them."""
 
     low_edge: tuple[float, ...]
     high_edge: tuple[float, ...]
@@ -140,14 +149,14 @@ class Blocks:
     score_q3: tuple[float, ...]
     score_max: tuple[float, ...]
     refuted: tuple[float, ...]
-    """Share of the rows of the block whose score the test refutes."""
+    """Share of the rows of the block whose score the test rejects."""
     alpha: float
     rule: str
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The rows that share a value of a column."""
+    """The rows with one value of a column, or one group of the sums."""
 
     column: str
     value: str
@@ -159,7 +168,7 @@ class Segment:
     ece: float
     pvalue: float | None
     adjusted_pvalue: float | None
-    """By Holm's method over all segments of the model."""
+    """Adjusted by Holm's method over all segments of the model."""
     flagged: bool
 
 
@@ -178,13 +187,13 @@ class ClassRow:
 
     label: str
     share: float
-    """How often the class came."""
+    """Share of rows of this class."""
     score: float
     """Its mean score."""
     gap: float
     ece: float
     damage: float
-    """Share of the class-wise ECE that this class makes."""
+    """Share of the class-wise ECE due to this class."""
     pvalue: float | None
     adjusted_pvalue: float | None
     flagged: bool
@@ -192,7 +201,7 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class TopK:
-    """The l2 error of the k largest scores together."""
+    """The l2 error of the k largest scores, taken jointly."""
 
     k: int
     interval: Interval
@@ -204,29 +213,29 @@ class Remedy:
 
     name: str
     calibrator: str
-    """As Python writes it."""
+    """As a Python expression."""
     ece: float
     ece_interval: Interval | None
     brier: float
     """For a matrix, over all classes."""
     log_loss: float
     gain: float = math.nan
-    """By how much the Brier score falls, compared row by row."""
+    """Reduction of the Brier score, compared row by row."""
     gain_low: float = math.nan
-    """Lower end of the interval of the gain."""
+    """Lower end of its confidence interval."""
     gain_high: float = math.nan
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What histogram binning, fitted on all rows, can promise without assuming anything of the scores."""
+    """The distribution-free guarantee of histogram binning fitted on all rows."""
 
     n: int
     n_bins: int
     scheme: str
     """'umd', or 'randomized' where scores are tied."""
     epsilon: float
-    """Every bin's value is within this of its true rate, with probability `level`."""
+    """With probability `level`, every bin's value is within this of its true rate."""
     level: float
     marginal: float
     """The same for the bin of one new row."""
@@ -234,22 +243,22 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Remedies:
-    """What would fix it."""
+    """The comparison of calibrators."""
 
     before: Remedy
     after: tuple[Remedy, ...]
     best: str | None
-    """The calibrator with the smallest Brier score among those whose gain is surely above 0."""
+    """The calibrator with the smallest Brier score among those whose gain has an interval above 0."""
     folds: int
     n: int
-    """Rows that were split into folds."""
+    """Rows split into folds."""
     guarantee: Guarantee | None
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The bins that the page begins with: those asked for, unless they would show a single point."""
+    """The bins of the first diagram: those asked for, unless nearly all rows lie in one of them."""
 
     bins: Bands
     interval_low: tuple[float, ...]
@@ -261,28 +270,28 @@ class Picture:
 
 @dataclass(frozen=True)
 class Explorer:
-    """Sums per fine cell, of which every offered bin is a run; enough to compute the ECE of any of them."""
+    """Sums per fine cell. Every offered bin is a run of cells, so the page can compute its ECE."""
 
     name: str
-    """What is looked at: all rows, or a class against the rest."""
+    """What is shown: all rows, or a class against the rest."""
     n: tuple[int, ...]
     events: tuple[float, ...]
     """Σwy."""
     weight: tuple[float, ...]
     """Σw."""
     high: tuple[int, ...] | None
-    """Σwp is high · 2⁻²⁶ + low · 2⁻⁵³, exactly, where weights are whole numbers; None where they are not."""
+    """Σwp is exactly high · 2⁻²⁶ + low · 2⁻⁵³ for whole-number weights; None otherwise."""
     low: tuple[int, ...] | None
     sum_score: tuple[float, ...] | None
     """Σwp where weights are not whole numbers."""
     rules: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]]
-    """By rule and number of bins: the first cell of every bin (and the end), edges, and the interval of each rate."""
+    """By rule and number of bins: the first cell of every bin (and the end), the edges, the interval of each rate."""
     rule: str
-    """The rule that was asked for: 'width', 'mass' or 'given'."""
+    """The rule asked for: 'width', 'mass' or 'given'."""
     bins: str
-    """The number of bins that was asked for, as it stands in `rules`."""
+    """The number of bins asked for, as a key of `rules`."""
     zoom: float
-    """Scores and rates seldom exceed this; 1 if there is nothing to gain from a closer look."""
+    """Upper end of the axes when zoomed in; 1 if the data need no zoom."""
     histogram: tuple[float, ...]
     """Weight of the scores in cells of equal width on [0, 1]."""
     near_histogram: tuple[float, ...]
@@ -297,12 +306,12 @@ class Model:
     verdict: Verdict
     summary: Summary
     bins: Bands
-    """One row per bin, with the band that all rates would lie in together if the scores were true."""
+    """One row per bin, with a simultaneous band for the rates of a calibrated model; nan if there is no band."""
     interval_low: tuple[float, ...]
-    """Lower end of the interval of each bin's rate, taken alone."""
+    """Lower end of each rate's own confidence interval."""
     interval_high: tuple[float, ...]
     worst: tuple[int, ...]
-    """The bins that add most to the ECE, by number from 0."""
+    """The bins that contribute most to the ECE, numbered from 0."""
     blocks: Blocks | None
     segments: Segments | None
     remedies: Remedies | None
@@ -321,36 +330,28 @@ class Contents:
     version: str
     task: Literal["binary", "multiclass"]
     verdict: Verdict
+    source: Source
+    """What the report was computed from."""
+    view: Literal["binary", "classwise", "confidence", "top-label"]
+    """The question asked about every model; for a matrix of scores, whether the top label is right."""
+    omitted: str
+    """What a report of sums lacks, as a sentence; empty for rows."""
     rows: RowCounts
     clusters: Clusters | None
     """None if rows are independent."""
     settings: Settings
     models: tuple[Model, ...]
     comparison: Comparison | None
+    files: tuple[Mapping[str, Any], ...] | None
+    """One entry per file of sums; None unless asked for."""
     notes: tuple[str, ...]
     definitions: Mapping[str, str]
 
 
 def as_json(contents: Contents) -> dict[str, Any]:
-    """Plain values by name; a number that is undefined or infinite is None."""
-    found: dict[str, Any] = {"schema": SCHEMA} | _plain(contents)
-    for model in found["models"]:
+    """Plain values by name; undefined and infinite numbers are None."""
+    data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
+    for model in data["models"]:
         model["bins"] |= {"interval_low": model.pop("interval_low"), "interval_high": model.pop("interval_high")}
-        del model["picture"], model["explorers"]  # they serve the page; every number that they give is the library's
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "to_dict"):
-        return _plain(value.to_dict())
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, int | str | None) else str(value)
+        del model["picture"], model["explorers"]  # only the page needs them
+    return data

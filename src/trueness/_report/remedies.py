@@ -1,7 +1,6 @@
-"""What would fix it: calibrators, each fitted on some folds and measured on the others."""
+"""Remedies: calibrators, each fitted on some folds and measured on the others."""
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,13 +9,13 @@ import numpy as np
 
 from trueness import recalibrate
 from trueness._input.sample import Sample
-from trueness._report.budget import Notes, confidence_set, heard
+from trueness._report.evidence import fractional, main_view, weight_type
+from trueness._report.inference import Notes, collect_warnings, confidence_set
 from trueness._report.records import Guarantee, Remedies, Remedy
-from trueness._report.rows import fractional, main_view, weight_type
-from trueness._report.words import counted
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
+from trueness.errors import MovedScoresWarning
 from trueness.infer import compare
 from trueness.measure import brier, ece, log_loss
 from trueness.typing import Floats, Ints
@@ -39,14 +38,14 @@ _MATRIX = {
     "VectorScaling": "vector scaling",
     "OneVsRest": "Platt scaling class by class",
 }
-_MOVED = re.compile(
-    r"(?P<count>[\d,]+) scores? (?:is|are) exactly (?P<ends>0 or 1|0) .* moved inwards by (?P<eps>\S+)\."
-)
-_MANY_CLASSES = 50  # fits per class would then take longer than all the rest
+_WORDING: dict[type[Warning], str] = {
+    MovedScoresWarning: "In fitting, scores of exactly 0 or 1 were moved inwards, because their logit is infinite."
+}
+_MANY_CLASSES = 50  # beyond, fits per class would take longer than everything else
 
 
 class _Task(NamedTuple):
-    """The rows that are split, and how they are measured."""
+    """The rows to split, and how to measure them."""
 
     rows: Sample
     cluster: Ints | None
@@ -57,20 +56,20 @@ class _Task(NamedTuple):
 
 
 def remedies(sample: Sample, rule: BinRule, level: float, seed: int, cluster: Ints | None = None) -> Remedies | None:
-    """Before and after, for the calibrators that take such scores; None if there are too few rows to split."""
+    """The scores before and after each suitable calibrator; None if there are too few rows to split."""
     if sample.y.size < _LEAST_ROWS or (cluster is not None and cluster.max() + 1 < _FOLDS):
         return None
-    wanted = _wanted(sample)
-    notes = Notes()
-    task = _some(_Task(sample, cluster, rule, level, seed, notes))
+    names = _calibrator_names(sample)
+    notes = Notes(_WORDING)
+    task = _subsample(_Task(sample, cluster, rule, level, seed, notes))
     rows = task.rows
-    with heard(notes):
-        before = _measured("as they are", "", rows, task)
+    with collect_warnings(notes):
+        before = _remedy("as they are", "", rows, task)
     after = []
-    for name in wanted:
-        done = notes.tried(
-            f"{wanted[name][0].upper()}{wanted[name][1:]}",
-            lambda name=name: _cross_fitted(wanted[name], name, task),  # type: ignore[misc]
+    for name, words in names.items():
+        done = notes.attempt(
+            f"{words[0].upper()}{words[1:]}",
+            lambda name=name, words=words: _cross_fitted(words, name, task),  # type: ignore[misc]
         )
         if done is not None:
             after.append(done)
@@ -83,43 +82,29 @@ def remedies(sample: Sample, rule: BinRule, level: float, seed: int, cluster: In
         folds=_FOLDS,
         n=int(rows.y.size),
         guarantee=_guarantee(sample, level, notes, clustered=cluster is not None),
-        notes=(*_moved_once(notes.said), *_infinite([before, *after])),
+        notes=(*notes.sentences, *_infinite_losses([before, *after])),
     )
 
 
-def _moved_once(said: list[str]) -> list[str]:
-    """What each fit says of the scores that it moved, said once."""
-    found = [_MOVED.fullmatch(note) for note in said]
-    counts = [int(one["count"].replace(",", "")) for one in found if one]
-    if not counts:
-        return said
-    first = next(one for one in found if one)
-    once = (
-        f"In fitting, scores of exactly {first['ends']} were moved inwards by {first['eps']}: "
-        f"at most {counted(max(counts), 'score')} per fit."
-    )
-    return [once, *(note for note, one in zip(said, found, strict=True) if not one)]
-
-
-def _infinite(tried: list[Remedy]) -> Iterator[str]:
+def _infinite_losses(tried: list[Remedy]) -> Iterator[str]:
     for one in tried:
         if one.log_loss == math.inf:
-            yield f"Log loss ∞, {one.name}: some row got probability 0 for what then happened."
+            yield f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
 
 
-def _wanted(sample: Sample) -> dict[str, str]:
-    """The calibrators to try, and what they are called in a sentence."""
+def _calibrator_names(sample: Sample) -> dict[str, str]:
+    """The calibrators to try: class name and name in words."""
     if sample.p.ndim == 1:
         return _VECTOR
     few = sample.p.shape[1] <= _MANY_CLASSES
     return {name: words for name, words in _MATRIX.items() if few or name == "TemperatureScaling"}
 
 
-def _some(task: _Task) -> _Task:
+def _subsample(task: _Task) -> _Task:
     n, most = task.rows.y.size, _MOST_ROWS if task.cluster is None else _MOST_CLUSTERED
     if n <= most:
         return task
-    task.notes.say(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
+    task.notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
     some = np.sort(np.random.default_rng(task.seed).choice(n, most, replace=False))
     left = None if task.cluster is None else np.unique(task.cluster[some], return_inverse=True)[1].reshape(-1)
     return task._replace(rows=_rows(task.rows, some), cluster=left)
@@ -131,7 +116,7 @@ def _rows(sample: Sample, some: Any) -> Sample:
 
 
 def folds_of(n: int, seed: int, cluster: Ints | None = None) -> Ints:
-    """The fold of each row: as many rows in each, at random; or as many clusters, whose rows stay together."""
+    """The fold of each row, at random: folds have equally many rows, or equally many whole clusters."""
     units = n if cluster is None else int(cluster.max()) + 1
     fold = np.random.default_rng(seed).permutation(np.arange(units) % _FOLDS)
     return fold if cluster is None else np.asarray(fold[cluster])
@@ -142,18 +127,18 @@ def _calibrator(name: str, rows: Sample, seed: int) -> Any:
     if name != "HistogramBinning":
         return make()
     scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
-    if fractional(rows):  # ranks count rows
+    if fractional(rows):  # ranks need whole rows
         scheme = "fixed-width"
     return make(n_bins, scheme, seed=seed) if scheme == "randomized" else make(n_bins, scheme)
 
 
 def _histogram_bins(n: int) -> int:
-    """Ten bins, fewer where they would have under 200 rows each, but two."""
+    """Ten bins, or fewer to have 200 rows in each; at least two."""
     return max(2, min(_BINS, n // _ROWS_PER_BIN))
 
 
 def _scheme(rows: Sample) -> str:
-    """The promise of 'umd' needs scores without ties; where there are some, the bins break them at random."""
+    """'umd' if there are no ties, which its guarantee requires; otherwise ties are broken at random."""
     return "umd" if rows.w is None and np.unique(rows.p).size == rows.y.size else "randomized"
 
 
@@ -168,16 +153,16 @@ def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
         calibrator.fit(learn.p, learn.y, sample_weight=learn.w)
         out[test] = calibrator.predict(rows.p[test])
     changed = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
-    found = _measured(words, repr(_calibrator(name, rows, seed)), changed, task)
+    found = _remedy(words, repr(_calibrator(name, rows, seed)), changed, task)
     return replace(found, **_gain(changed, task))
 
 
 def _gain(after: Sample, task: _Task) -> dict[str, Any]:
-    """By how much the Brier score falls, row by row, and how sure that is."""
+    """The reduction of the Brier score, compared row by row, with its interval."""
     before, notes = task.rows, task.notes
     tolerance: Any = {"sum_tolerance": after.tolerance} if after.p.ndim == 2 else {}
     scores = {"before": before.p, "after": after.p}
-    found = notes.tried(
+    found = notes.attempt(
         "The gain of a calibrator",
         lambda: compare(
             before.y,
@@ -197,7 +182,7 @@ def _gain(after: Sample, task: _Task) -> dict[str, Any]:
     return {"gain": pair.difference, "gain_low": pair.low, "gain_high": pair.high}
 
 
-def _measured(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
+def _remedy(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
     view = main_view(sample)
     tally = Tally("binary", tally_of(view, "classwise").parts)
     scored = tally if sample.p.ndim == 1 else tally_of(sample, "classwise")
@@ -205,7 +190,7 @@ def _measured(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
         name=words,
         calibrator=code,
         ece=ece(tally, bins=task.rule),
-        ece_interval=task.notes.tried(
+        ece_interval=task.notes.attempt(
             f"The confidence set of {words}",
             lambda: confidence_set(view, tally, task.level, task.seed, task.cluster),
         ),
@@ -215,9 +200,9 @@ def _measured(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
 
 
 def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -> Guarantee | None:
-    """What uniform-mass binning of all rows promises; it counts independent rows, and needs two in every bin."""
+    """The guarantee of uniform-mass binning of all rows; it needs independent rows, and two in every bin."""
     if clustered:
-        notes.say("Histogram binning promises nothing here: its guarantee needs rows that are independent.")
+        notes.add("There is no guarantee for histogram binning: it requires independent rows.")
         return None
     if sample.p.ndim != 1 or sample.w is not None:
         return None
@@ -226,7 +211,7 @@ def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -
         return None
     epsilon: Callable[..., float] = recalibrate.epsilon
     alpha, scheme = round(1 - level, 12), _scheme(sample)
-    found = notes.tried(
+    found = notes.attempt(
         "The guarantee of histogram binning",
         lambda: [
             float(epsilon(n, n_bins, alpha=alpha, kind=kind, scheme=scheme)) for kind in ("conditional", "marginal")

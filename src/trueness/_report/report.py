@@ -1,9 +1,10 @@
-"""The report as an object: asked with labels and scores, it shows itself in every form."""
+"""`report`, and the object that it returns, which renders itself in every form."""
 
 from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,26 +12,28 @@ import numpy as np
 
 from trueness._input.arguments import Seed, generator
 from trueness._progress import Progress, reporter
-from trueness._report.gather import MOST_BINS, gather
-from trueness._report.markdown import markdown
+from trueness._report.contents import MOST_BINS, compute_contents
+from trueness._report.document import markdown, text
+from trueness._report.evidence import Sums, kept_bins, read_rows, read_sums
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, as_json
-from trueness._report.rows import read
 from trueness._report.segments import read_by
-from trueness._report.terminal import text
+from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import replace_file
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
+from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
+from trueness._tally.tally import Parts
 from trueness.errors import InputError
+from trueness.measure import ece
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "report", "report_sums"]
 
 
 class Report:
-    """What :func:`trueness.report` found.
+    """The result of :func:`trueness.report`.
 
-    In a notebook it shows the page, ``print`` shows text.
+    A notebook shows the page, ``print`` shows text.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -38,38 +41,38 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The answer in one sentence."""
+        """The conclusion in one sentence."""
         return self._contents.verdict.sentence
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """The answer for each model, in a word: see the codes in ``docs/report.md``."""
+        """The conclusion for each model as a code; ``docs/report.md`` lists the codes."""
         return {model.name: model.verdict.code for model in self._contents.models}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON: a number that is undefined or infinite is None."""
+        """Everything as plain values, ready for JSON; undefined and infinite numbers are None."""
         return as_json(self._contents)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The text of :meth:`to_dict`, also written to `path` if there is one."""
-        return _written(json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+        """The JSON text of :meth:`to_dict`; also written to `path`, if given."""
+        return _write(json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """The report as Markdown, also written to `path` if there is one."""
-        return _written(markdown(self._contents), path)
+        """The report as Markdown; also written to `path`, if given."""
+        return _write(markdown(self._contents), path)
 
     def to_text(self, path: str | Path | None = None) -> str:
-        """The report as plain text for a terminal, also written to `path` if there is one."""
-        return _written(text(self._contents), path)
+        """The report as plain text for a terminal; also written to `path`, if given."""
+        return _write(text(self._contents), path)
 
     def page(self) -> str:
-        """The HTML page: one file, with nothing to be fetched from elsewhere."""
+        """The self-contained HTML page."""
         return page(self._contents)
 
     def to_html(self, path: str | Path) -> Path:
-        """Write :meth:`page` to a file; a failed write leaves what was there."""
+        """Write :meth:`page` to a file. If that fails, an existing file stays as it was."""
         target = Path(path)
-        _written(self.page(), target)
+        _write(self.page(), target)
         return target
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ class Report:
         return framed(self._contents)
 
 
-def _written(content: str, path: str | Path | None) -> str:
+def _write(content: str, path: str | Path | None) -> str:
     if path is not None:
         replace_file(Path(path), lambda file: file.write(content.encode("utf-8")))
     return content
@@ -91,59 +94,62 @@ def _written(content: str, path: str | Path | None) -> str:
 
 @takes_rows
 def report(
-    y_true: ArrayLike,
-    y_prob: ArrayLike | dict[str, ArrayLike],
+    y_true: ArrayLike | Sums | Accumulator,
+    y_prob: ArrayLike | dict[str, ArrayLike] | None = None,
     *,
     by: Any = None,
     cluster: ArrayLike | None = None,
-    bins: BinsLike = 10,
+    bins: BinsLike | None = None,
     level: float = 0.95,
     seed: Seed = 0,
     title: str | None = None,
     progress: Progress = True,
     **rows: Unpack[RowOptions],
 ) -> Report:
-    """Whether probabilities are true, how sure we are, where they are wrong, and what would fix them.
+    """A page on whether probabilities are calibrated, where they are not, and what would fix them.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        What happened: 0/1, bool, or class labels.
+    y_true : array-like of shape (n,), or Tally, Sketch, Binned or Accumulator
+        Labels: 0/1, bool, or class labels. Or sums in place of labels and scores: such a report has fewer sections,
+        names those it lacks, and takes the groups of an Accumulator as segments. Sums per class (kinds 'classwise' and
+        'top-label') are reported class by class.
     y_prob : array-like of shape (n,) or (n, K), or dict of them
-        What was predicted; several models as a dict of names and scores of the same rows.
+        Scores; several models as a dict of names and scores for the same rows. None with sums.
     by : array-like of shape (n,), dict of such, or frame, optional
-        Columns whose values make segments, each of which is tested. Numbers with more than 12 different values are
-        cut into five groups; of other columns the 39 largest values are kept apart.
+        Columns whose values define segments, each of which is tested. Numeric columns with more than 12 distinct
+        values are cut into five groups; of other columns the 39 most frequent values are kept.
     cluster : array-like of shape (n,), optional
-        A name for each row; rows of one name may depend on each other (answers to one prompt, visits of one patient).
-        Confidence sets, tests, comparisons and gains allow for that, and calibrators are fitted on other clusters than
-        they are measured on. Noise floors, the TCE, and the intervals and flags of bins do not; the report says so of
-        each.
-    bins : int, sequence of edges or bin rule, default 10
-        As for :func:`trueness.ece`, up to 1,000. Rules that look at the labels are refused. The page offers others.
+        The cluster of each row; rows of one cluster may depend on each other (answers to one prompt, visits of one
+        patient). Confidence sets, tests, comparisons and gains take clusters into account, and no calibrator is
+        measured on a cluster that it was fitted on. Noise floors, the TCE, and the intervals and flags of bins do not;
+        the report says which.
+    bins : int, sequence of edges or bin rule, optional
+        As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules that look at the
+        labels are refused. The page offers others.
     level : float, default 0.95
-        Level of every interval, band and decision; more than 1/2.
+        Level of all intervals, bands and decisions; more than 1/2.
     seed : int or numpy.random.Generator, default 0
-        Seed of everything that is drawn; a generator gives one.
+        Seed of all random draws; a generator supplies one.
     title : str, optional
         Heading of the page.
     progress : bool or callable, default True
-        Whether a bar is shown on a terminal if it takes long, or a function of (done, total).
+        Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
     **rows
-        As for :func:`trueness.ece`, but for `kind`: a matrix is looked at by its top label and class by class.
+        As for :func:`trueness.ece`, except `kind`: a matrix is reported by its top label and class by class.
         ``missing="drop"`` drops a row for all models.
 
     Returns
     -------
     Report
         `verdict`, and the whole in five forms: ``to_html(path)``, ``to_markdown()``, ``to_json()``, ``print`` and, in
-        a notebook, itself.
+        a notebook, the page itself.
 
     Notes
     -----
-    Nothing is computed here: every number is that of a public function, called with this `level` and `seed`, and
-    ``docs/report.md`` says which. With very many rows less is drawn: noise floors of more than 20,000 distinct scores
-    redraw labels fewer than 999 times, tests of more than some 200,000 use the cumulative test in place of the exact
+    Every number is that of a public function, called with this `level` and `seed`; ``docs/report.md`` says which. For
+    very many rows there are fewer draws: noise floors of more than 20,000 distinct scores resample labels fewer than
+    999 times, tests of more than some 200,000 distinct scores use the Kolmogorov–Smirnov test in place of the exact
     one, and calibrators are tried on 200,000 rows. The report says so.
 
     Warnings of the library become notes of the report.
@@ -158,21 +164,58 @@ def report(
     >>> round(found.to_dict()["models"][0]["summary"]["ece"], 4) == round(tn.ece(data.y_true, data.y_prob), 4)
     True
     """
+    if isinstance(y_true, Parts | Accumulator):
+        if y_prob is not None or by is not None or cluster is not None or rows:
+            raise InputError(
+                "y_true",
+                "must be labels if `y_prob`, `by`, `cluster` or an option of rows is passed",
+                f"got a {type(y_true).__name__}",
+                remedy="Sums stand in place of labels and scores.",
+            )
+        return report_sums(y_true, bins=bins, level=level, seed=seed, title=title, progress=progress)
+    rule, chosen_level, chosen_seed = _rule(10 if bins is None else bins), _level(level), _seed(seed)
+    callback = reporter(progress)
+    subject = read_rows(y_true, y_prob, rows, cluster)
+    assert subject.kept is not None
+    columns = read_by(by, y_true, subject.kept)
+    return Report(compute_contents(subject, columns, rule, chosen_level, chosen_seed, _title(title), callback))
+
+
+def report_sums(
+    sums: Any,
+    *,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    seed: Seed = 0,
+    title: str | None = None,
+    progress: Progress = True,
+    files: Sequence[Mapping[str, Any]] | None = None,
+    notes: Sequence[str] = (),
+) -> Report:
+    """The report of sums; `files` are the lines of a table of the files that they were read from."""
+    rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
+    subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
+    options = (rule, _level(level), _seed(seed), _title(title), reporter(progress))
+    return Report(compute_contents(subject, (), *options, None if files is None else tuple(files)))
+
+
+# A matrix is reported in every view: `kind` is the one option of rows that is not accepted.
+_signature = inspect.signature(report)
+_parameters = [one for name, one in _signature.parameters.items() if name != "kind"]
+report.__signature__ = _signature.replace(parameters=_parameters)  # type: ignore[attr-defined]
+
+
+def _rule(bins: BinsLike) -> BinRule:
     rule = blind_to_labels(as_rule(bins))
     if rule.asked > MOST_BINS:
         raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.asked:,}")
+    return rule
+
+
+def _title(title: Any) -> str | None:
     if title is not None and not isinstance(title, str):
         raise InputError("title", "must be a string or None", f"got {title!r}")
-    chosen_level, chosen_seed, tell = _level(level), _seed(seed), reporter(progress)
-    found = read(y_true, y_prob, rows, cluster)
-    columns = read_by(by, y_true, found.kept)
-    return Report(gather(found, columns, rule, chosen_level, chosen_seed, title, tell))
-
-
-# A matrix is looked at in every way that there is: `kind` is the one option of rows that is not taken.
-_signature = inspect.signature(report)
-_shown = [one for name, one in _signature.parameters.items() if name != "kind"]
-report.__signature__ = _signature.replace(parameters=_shown)  # type: ignore[attr-defined]
+    return title
 
 
 def _level(level: Any) -> float:
@@ -182,7 +225,7 @@ def _level(level: Any) -> float:
 
 
 def _seed(seed: Seed) -> int:
-    """One number, so that every call of the report can be repeated alone."""
+    """One number, so that every call can be repeated on its own."""
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
         return int(seed)
     return int(generator(seed).integers(2**32))

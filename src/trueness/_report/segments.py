@@ -1,6 +1,6 @@
-"""Segments: the rows that share a value of a column, each tested, with a correction for their number."""
+"""Segments: rows with one value of a column, or one group of sums, each tested, with a correction for their number."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,18 +9,19 @@ from numpy.typing import NDArray
 from trueness._input.columns import column
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
-from trueness._report.budget import FLOOR_DRAWS, Clustered, Notes, heard, tested, tests_by_drawing
-from trueness._report.clusters import FEW_CLUSTERS, effective
+from trueness._report.clusters import FEW_CLUSTERS, effective_number
+from trueness._report.evidence import Evidence, Sums, means
+from trueness._report.inference import FLOOR_DRAWS, Clustered, Notes, collect_warnings, draws_for_tests, significance
 from trueness._report.records import Segment, Segments
 from trueness._tally.rows_or_sums import tally_of
-from trueness._tally.rules import BinRule, EqualMass
-from trueness._tally.tally import Tally
+from trueness._tally.rules import BinRule
+from trueness._text.numbers import count
 from trueness.errors import InputError
 from trueness.infer._compare import holm
 from trueness.measure import ece
 from trueness.typing import ArrayLike, Bools, Ints
 
-__all__ = ["SegmentColumn", "adjusted", "read_by", "segments"]
+__all__ = ["SegmentColumn", "holm_adjusted", "read_by", "segments"]
 
 _MOST_SEGMENTS = 40
 _MOST_NUMBERS = 12
@@ -42,7 +43,7 @@ class SegmentColumn(NamedTuple):
 
 
 def read_by(by: Any, y_true: ArrayLike, kept: Bools) -> tuple[SegmentColumn, ...]:
-    """Read ``by=``: one column, a dict of columns or a frame; rows that were dropped are dropped here too."""
+    """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped."""
     if by is None:
         return ()
     if isinstance(by, Mapping):
@@ -76,7 +77,7 @@ def _cut(name: str, values: NDArray[Any], gone: Bools) -> tuple[Ints, tuple[str,
     note = ""
     if there.dtype.kind in "iuf" and np.unique(there).size > _MOST_NUMBERS:
         inner, names = _number_groups(there.astype(np.float64))
-        note = f"{name!r} has many different numbers and was cut into {len(names)} groups of about equal size."
+        note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
         texts, inner = np.unique(there.astype(str), return_inverse=True)
         inner, names = inner.reshape(-1), tuple(str(text) for text in texts)
@@ -102,81 +103,111 @@ def _largest(name: str, code: Ints, names: tuple[str, ...]) -> tuple[Ints, tuple
     kept = np.sort(np.argsort(-size, kind="stable")[: _MOST_SEGMENTS - 1])
     new = np.full(len(names), kept.size)
     new[kept] = np.arange(kept.size)
-    note = f"{name!r} has {len(names):,} different values: the {kept.size} largest are shown, the others together."
+    note = f"{name!r} has {len(names):,} distinct values: the {kept.size} largest are shown, the others are combined."
     return new[code], (*(names[i] for i in kept), _OTHERS), note
 
 
+class _Slice(NamedTuple):
+    """The sums of one segment, and its rows if they have clusters."""
+
+    column: str
+    value: str
+    sums: Sums
+    clustered: Clustered | None
+
+
 def segments(
-    view: Sample, by: tuple[SegmentColumn, ...], rule: BinRule, level: float, seed: int, cluster: Ints | None = None
+    evidence: Evidence,
+    by: tuple[SegmentColumn, ...],
+    rule: BinRule,
+    level: float,
+    seed: int,
+    cluster: Ints | None = None,
+    group_name: str = "",
 ) -> Segments:
     """Measure and test every segment of one model."""
     notes = Notes()
-    places = [(col, i) for col in by for i in range(len(col.values))]
-    tallies = [tally_of(_rows_of(view, col.code == i), "classwise") for col, i in places]
-    draws = tests_by_drawing(tallies, 1 - level)
+    if evidence.view is None:
+        slices = _group_slices(evidence, group_name, notes)
+    else:
+        slices = [_row_slice(evidence.view, col, i, cluster) for col in by for i in range(len(col.values))]
+        for col in by:
+            notes.add(col.note)
+    attempts = Notes()
+    tallies = [Evidence(one.sums).tally for one in slices]
+    draws = draws_for_tests([tally for tally in tallies if tally is not None], 1 - level)
     pvalues: list[float | None] = []
-    for (col, i), tally in zip(places, tallies, strict=True):
-        some = col.code == i
-        grouped = None if cluster is None else Clustered(_rows_of(view, some), cluster[some])
-        found = notes.tried(
-            f"The test of {col.name!r} = {col.values[i]!r}",
-            lambda t=tally, g=grouped: tested(t, draws, seed, g),  # type: ignore[misc]
-        )
+    for one, tally in zip(slices, tallies, strict=True):
+        found = None
+        if tally is not None:
+            found = attempts.attempt(
+                f"The test of {one.column!r} = {one.value!r}",
+                lambda t=tally, c=one.clustered: significance(t, draws, seed, c),  # type: ignore[misc]
+            )
         pvalues.append(None if found is None else found.pvalue)
-    corrected = adjusted(pvalues)
     rows = tuple(
-        _segment(col, i, tally, rule, p, q, level)
-        for (col, i), tally, p, q in zip(places, tallies, pvalues, corrected, strict=True)
+        _segment(one, rule, p, q, level) for one, p, q in zip(slices, pvalues, holm_adjusted(pvalues), strict=True)
     )
-    # What else a small segment lacks is plain from its number of rows.
-    said = (*(col.note for col in by if col.note), *(s for s in notes.said if "could not" in s), *_few(by, cluster))
-    return Segments(
-        rows, f"{_test(draws, cluster)}; p-values adjusted by Holm's method over {len(rows)} segments", said
-    )
+    # Warnings about small segments are left out: their number of rows is in the table.
+    kept = [sentence for sentence in attempts.sentences if "could not" in sentence]
+    test = f"{_test(draws, cluster)}; p-values adjusted by Holm's method over {count(len(rows), 'segment')}"
+    return Segments(rows, test, tuple(filter(None, [*notes.sentences, *kept, *_few_clusters(slices)])))
+
+
+def _group_slices(evidence: Evidence, name: str, notes: Notes) -> list[_Slice]:
+    """One slice per group of the sums, the largest if there are very many."""
+    groups = evidence.groups
+    if len(groups) > _MOST_SEGMENTS:
+        largest = sorted(groups, key=lambda group: -groups[group].n)[:_MOST_SEGMENTS]
+        notes.add(f"{name!r} has {len(groups):,} groups: the {_MOST_SEGMENTS} largest are shown.")
+        groups = {group: groups[group] for group in largest}
+    return [_Slice(name, group, sums, None) for group, sums in groups.items()]
+
+
+def _row_slice(view: Sample, col: SegmentColumn, i: int, cluster: Ints | None) -> _Slice:
+    some = col.code == i
+    rows = Sample(view.y[some], view.p[some], None if view.w is None else view.w[some])
+    clustered = None if cluster is None else Clustered(rows, cluster[some])
+    return _Slice(col.name, col.values[i], tally_of(rows, "classwise"), clustered)
 
 
 def _test(draws: int | None, cluster: Ints | None) -> str:
     if cluster is not None:
-        return f"the exact test, which allows for clusters, {draws or FLOOR_DRAWS:,} draws"
+        return f"the exact test, which takes clusters into account, {draws or FLOOR_DRAWS:,} draws"
     return "the cumulative (Kolmogorov–Smirnov) test" if draws is None else f"the exact test, {draws:,} draws"
 
 
-def _few(by: tuple[SegmentColumn, ...], cluster: Ints | None) -> list[str]:
+def _few_clusters(slices: Sequence[_Slice]) -> list[str]:
     """Which segments have too few clusters for the test to keep its level."""
-    if cluster is None:
-        return []
-    places = [(col, i) for col in by for i in range(len(col.values))]
-    few = [f"{col.name} = {col.values[i]}" for col, i in places if effective(cluster[col.code == i]) < FEW_CLUSTERS]
+    few = [
+        f"{one.column} = {one.value}"
+        for one in slices
+        if one.clustered is not None and effective_number(one.clustered.cluster) < FEW_CLUSTERS
+    ]
     if not few:
         return []
     shown = ", ".join(few[:_SHOWN]) + (f" and {len(few) - _SHOWN} more" if len(few) > _SHOWN else "")
-    return [f"Fewer than {FEW_CLUSTERS} clusters of equal size, so that a flag may be chance more often: {shown}."]
+    return [f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."]
 
 
-def adjusted(pvalues: list[float | None]) -> list[float | None]:
-    """Holm's adjustment over those that are there."""
+def holm_adjusted(pvalues: list[float | None]) -> list[float | None]:
+    """Holm's adjustment over the p-values that exist."""
     known = np.array([p for p in pvalues if p is not None], dtype=np.float64)
     done = iter(holm(known).tolist())
     return [None if p is None else next(done) for p in pvalues]
 
 
-def _rows_of(view: Sample, some: Bools) -> Sample:
-    return Sample(view.y[some], view.p[some], None if view.w is None else view.w[some])
-
-
-def _segment(
-    col: SegmentColumn, i: int, tally: Tally, rule: BinRule, p: float | None, q: float | None, level: float
-) -> Segment:
-    whole = tally.coarsen(EqualMass(1)).parts[0]
-    with heard(Notes()):
-        error = ece(tally, bins=rule)
+def _segment(one: _Slice, rule: BinRule, p: float | None, q: float | None, level: float) -> Segment:
+    score, rate, gap = means(one.sums)
+    with collect_warnings(Notes()):
+        error = ece(one.sums, bins=rule)
     return Segment(
-        column=col.name,
-        value=col.values[i],
-        n=tally.n,
-        score=float(whole.score[0]),
-        rate=float(whole.rate[0]),
-        gap=float(whole.gap[0]),
+        column=one.column,
+        value=one.value,
+        n=one.sums.n,
+        score=score,
+        rate=rate,
+        gap=gap,
         ece=error,
         pvalue=p,
         adjusted_pvalue=q,

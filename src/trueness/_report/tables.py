@@ -1,418 +1,401 @@
-"""The tables of a report: what stands in each cell, for every form in which it is shown."""
+"""The tables of a report."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from trueness._report.records import Blocks, ClassRow, Contents, Model, Remedies, Remedy, Segments, Summary, TopK
-from trueness._report.words import counted, number, p_value, percent, shortened, signed
+from trueness._text.bins import bin_name
+from trueness._text.numbers import confidence_set, count, number, p_value, percent, percentage, signed, span
+from trueness._text.strings import shorten
+from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, NoiseFloor
 
 __all__ = [
-    "Cell",
-    "Table",
-    "bin_name",
     "bins_table",
     "blocks_table",
     "classes_table",
     "comparison_table",
-    "guarantee_sentence",
-    "interval_text",
+    "files_table",
     "models_table",
-    "remedies_sentence",
     "remedies_table",
     "segments_table",
     "summary_table",
     "top_k_table",
 ]
 
-
-class Cell(NamedTuple):
-    """The text of a cell, what it is sorted by, and whether it deserves notice."""
-
-    text: str
-    sort: float | str = ""
-    flag: bool = False
-    good: bool = False
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it lines up on the right."""
-        return not isinstance(self.sort, str)
+_LONGEST_RESULT = 24
 
 
-class Table(NamedTuple):
-    """A head, and rows of as many cells."""
-
-    name: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-
-
-def _name(text: str) -> Cell:
-    return Cell(text, text)
-
-
-def _number(value: float | None, digits: int = 4, text: str | None = None) -> Cell:
-    return Cell(number(value, digits) if text is None else text, math.nan if value is None else float(value))
-
-
-def _gap(value: float) -> Cell:
-    return Cell(signed(value), math.nan if math.isnan(value) else value)
-
-
-def _count(n: int) -> Cell:
-    return Cell(f"{n:,}", float(n))
-
-
-def _p(value: float | None) -> Cell:
-    text = p_value(value)
-    return Cell(text.removeprefix("p = ").removeprefix("p "), math.nan if value is None else value)
-
-
-def _flag(flagged: bool, word: str) -> Cell:
-    return Cell(word if flagged else "", word if flagged else "", flagged)
-
-
-def _share(value: float) -> Cell:
-    return Cell(percent(value), value)
-
-
-def interval_text(found: Interval | None) -> str:
-    """The set itself."""
-    if found is None:
-        return "–"
-    if found.high == 0:
-        return "{0}"
-    low = number(found.low) if found.low else "0"
-    part = f"{'[' if found.low_closed else '('}{low}, {number(found.high)}]"
-    return part if found.is_interval else f"{{0}} ∪ {part}"
-
-
-def _floor_text(found: NoiseFloor | None, scale: float = 1, digits: int = 4) -> str:
-    if found is None:
-        return "–"
-    ends = f"{number(found.low * scale, digits)} to {number(found.high * scale, digits)}"
-    return f"calibrated: {number(found.mean * scale, digits)} ({percent(found.level)} within {ends})"
-
-
-def summary_table(model: Model, multiclass: bool) -> Table:
-    """One line per measure: its value, what to hold it against, what it means."""
-    s = model.summary
+def summary_table(model: Model, view: str) -> Table:
+    """One line per measure: its value, a reference value, what it means."""
+    s, multiclass = model.summary, view in ("confidence", "top-label")
+    columns = (
+        Column("measure", "Measure"),
+        Column("value", "Value", "number"),
+        Column("reference", "Reference value"),
+        Column("meaning", "Meaning"),
+        *([Column("limits", "Exact value within")] if s.limits else []),
+    )
     rows = [
-        *_row_lines(s, multiclass),
-        ("ECE", number(s.ece), _floor_text(s.noise_floor), "mean gap between score and rate"),
-        ("l2 calibration error", *_set(s.ece_interval), "root mean squared gap, debiased"),
-        ("Test of calibration", *_test(s), "could the labels have come from the scores?"),
-        ("TCE", _percentage(s.tce), _tce_floor(s), "rows whose score a test refutes"),
-        ("ACE", number(s.ace), "", "mean gap in bins of equal mass"),
-        ("MCE", number(s.mce), "", "largest gap of a bin"),
-        ("Smooth ECE", number(s.smooth_ece), "", "mean gap, smoothed, no bins"),
-        ("Brier score", number(s.brier), "= miscalibration − discrimination + uncertainty", "mean squared error"),
-        ("– miscalibration (MCB)", number(s.miscalibration), "0", "what recalibration would gain"),
-        ("– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"),
-        ("– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"),
-        ("Log loss", number(s.log_loss), _infinite(s.log_loss), "mean surprise, in nats"),
-        ("Slope", number(s.slope, 3), "1", "below 1: too extreme; above: too timid"),
-        ("Intercept", number(s.intercept, 3), "0", "above 0: too low on average"),
-        ("Observed/expected", number(s.observed_expected, 3), "1", "below 1: too high on average"),
-        *_class_lines(s),
+        {
+            "measure": measure,
+            "value": Cell(math.nan, value),
+            "limits": _limits(s, key),
+            "reference": reference,
+            "meaning": meaning,
+        }
+        for key, measure, value, reference, meaning in _measures(s, multiclass)
+        if value != "–" or not s.absent
     ]
-    head = ("Measure", "Value", "To hold it against", "Meaning")
-    return Table("summary", head, tuple(_line(row) for row in rows))
+    note = ["“Exact value within”: the range of the value for the rows themselves, not a confidence interval."]
+    return Table(columns, rows, note if s.limits else (), "summary", sortable=False)
 
 
-def _line(row: tuple[str, str, str, str]) -> tuple[Cell, ...]:
-    measure, value, against, meaning = row
-    return (_name(measure), Cell(value, math.nan), _name(against), _name(meaning))
-
-
-def _row_lines(s: Summary, multiclass: bool) -> list[tuple[str, str, str, str]]:
-    what = ("Accuracy", "share of top labels that came") if multiclass else ("Prevalence", "share of events")
+def _measures(s: Summary, multiclass: bool) -> Iterator[tuple[str, str, str, str, str]]:
+    """Key, name, value, reference value and meaning of each measure."""
+    rate, meaning = ("Accuracy", "share of correct top labels") if multiclass else ("Prevalence", "share of events")
+    yield "n", "Rows", f"{s.n:,}", "", ""
+    yield "rate", rate, number(s.rate), "", meaning
     mean = "Mean confidence" if multiclass else "Mean score"
-    return [
-        ("Rows", f"{s.n:,}", "", ""),
-        (what[0], number(s.rate), "", what[1]),
-        (mean, number(s.mean_score), number(s.rate), f"{what[0].lower()}, if right on average"),
-    ]
+    yield "mean_score", mean, number(s.mean_score), number(s.rate), f"equals the {rate.lower()} if right on average"
+    yield "ece", "ECE", number(s.ece), _floor(s.noise_floor, number), "mean gap between score and rate"
+    yield "ece_interval", "l2 calibration error", *_interval(s.ece_interval), "root mean squared gap, debiased"
+    yield "test", "Test of calibration", *_test(s), "could the labels have been drawn from the scores?"
+    yield "tce", "TCE", percentage(s.tce), _floor(s.tce_floor, percentage), "share of rows whose score a test rejects"
+    yield "ace", "ACE", number(s.ace), "", "mean gap in bins of equal mass"
+    yield "mce", "MCE", number(s.mce), "", "largest gap of any bin"
+    yield "smooth_ece", "Smooth ECE", number(s.smooth_ece), "", "mean gap after smoothing, without bins"
+    brier = number(s.brier)
+    sum_of_parts = "" if math.isnan(s.uncertainty) else "= miscalibration − discrimination + uncertainty"
+    yield "brier", "Brier score", brier, sum_of_parts, "mean squared error"
+    yield "miscalibration", "– miscalibration (MCB)", number(s.miscalibration), "0", "possible gain from recalibration"
+    yield "discrimination", "– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"
+    yield "uncertainty", "– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"
+    yield "log_loss", "Log loss", number(s.log_loss), _infinite(s.log_loss), "mean negative log-likelihood, in nats"
+    yield "slope", "Slope", number(s.slope, 3), "1", "below 1: too extreme; above 1: not extreme enough"
+    yield "intercept", "Intercept", number(s.intercept, 3), "0", "above 0: too low on average"
+    ratio = number(s.observed_expected, 3)
+    yield "observed_expected", "Observed/expected", ratio, "1", "below 1: too high on average"
+    if s.classwise_ece is not None:
+        brier, loss = number(s.multiclass_brier), s.multiclass_log_loss
+        yield "classwise_ece", "Class-wise ECE", number(s.classwise_ece), "", "mean over classes, one against the rest"
+        yield "multiclass_brier", "Brier score, all classes", brier, "", "squared error of all classes"
+        yield "multiclass_log_loss", "Log loss, all classes", number(loss), _infinite(loss), "the same, all classes"
 
 
-def _class_lines(s: Summary) -> list[tuple[str, str, str, str]]:
-    if s.classwise_ece is None:
-        return []
-    return [
-        ("Class-wise ECE", number(s.classwise_ece), "", "mean over classes against the rest"),
-        ("Brier score, all classes", number(s.multiclass_brier), "", "squared errors of all classes"),
-        (
-            "Log loss, all classes",
-            number(s.multiclass_log_loss),
-            _infinite(s.multiclass_log_loss),
-            "mean surprise, in nats",
-        ),
-    ]
+def _limits(s: Summary, key: str) -> str:
+    if key not in s.limits:
+        return ""
+    low, high = s.limits[key]
+    decimals = 3 if key in ("slope", "intercept", "observed_expected") else 4
+    texts = number(low, decimals), number(high, decimals)
+    return f"{texts[0]} to {texts[1]}" if texts[0] != texts[1] else "exact to the digits shown"
 
 
-def _set(found: Interval | None) -> tuple[str, str]:
+def _floor(floor: NoiseFloor | None, form: Any) -> str:
+    if floor is None:
+        return ""
+    return f"if calibrated: {form(floor.mean)} ({percent(floor.level)} within {span(floor.low, floor.high, form)})"
+
+
+def _interval(found: Interval | None) -> tuple[str, str]:
     if found is None:
-        return "–", "–"
-    return number(found.estimate), f"{percent(found.level)} confidence set {interval_text(found)}"
+        return "–", ""
+    return number(found.estimate), f"{percent(found.level)} confidence set {confidence_set(found)}"
 
 
 def _test(s: Summary) -> tuple[str, str]:
-    return ("–", "–") if s.test is None else (p_value(s.test.pvalue), f"{s.test.method} test")
+    return ("–", "") if s.test is None else (p_value(s.test.pvalue), f"{s.test.method} test")
 
 
 def _infinite(loss: float | None) -> str:
-    return "some row got probability 0 for what happened" if loss == math.inf else ""
-
-
-def _percentage(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.1f} %"
-
-
-def _tce_floor(s: Summary) -> str:
-    if s.tce_floor is None:
-        return "–"
-    low, high = s.tce_floor.low, s.tce_floor.high
-    return f"calibrated: {s.tce_floor.mean:.1f} % ({percent(s.tce_floor.level)} within {low:.1f} to {high:.1f} %)"
+    return "an observed outcome had predicted probability 0" if loss == math.inf else ""
 
 
 def models_table(contents: Contents) -> Table:
     """One line per model."""
-    head = ("Model", "Verdict", "ECE", "Noise floor", "l2 error", "Confidence set", "p", "Brier", "Slope", "Obs./exp.")
-    rows = []
+    columns = (
+        Column("model", "Model", "name"),
+        Column("verdict", "Verdict"),
+        Column("ece", "ECE", "number"),
+        Column("floor", "Noise floor", "number"),
+        Column("l2", "l2 error", "number"),
+        Column("set", "Confidence set"),
+        Column("p", "p", "p"),
+        Column("brier", "Brier", "number"),
+        Column("slope", "Slope", "number"),
+        Column("ratio", "Obs./exp.", "number"),
+    )
+    lines = []
     for model in contents.models:
         s = model.summary
-        floor = None if s.noise_floor is None else s.noise_floor.mean
-        rows.append(
+        code = model.verdict.code
+        lines.append(
             (
-                _name(model.name),
-                Cell(model.verdict.code.replace("-", " "), model.verdict.code, "miscalibrated" in model.verdict.code),
-                _number(s.ece),
-                _number(floor),
-                _number(None if s.ece_interval is None else s.ece_interval.estimate),
-                _name(interval_text(s.ece_interval)),
-                _p(None if s.test is None else s.test.pvalue),
-                _number(s.brier if s.multiclass_brier is None else s.multiclass_brier),
-                _number(s.slope, 3),
-                _number(s.observed_expected, 3),
+                model.name,
+                Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""),
+                s.ece,
+                None if s.noise_floor is None else s.noise_floor.mean,
+                None if s.ece_interval is None else s.ece_interval.estimate,
+                None if s.ece_interval is None else confidence_set(s.ece_interval),
+                None if s.test is None else s.test.pvalue,
+                s.brier if s.multiclass_brier is None else s.multiclass_brier,
+                _three_decimals(s.slope),
+                _three_decimals(s.observed_expected),
             )
         )
-    return Table("models", head, tuple(rows))
+    return Table.from_lines(columns, lines, name="models")
 
 
-def bin_name(low: float, high: float, last: bool) -> str:
-    """Edges in brackets that say which of them belongs to the bin."""
-    return f"[{low:.4g}, {high:.4g}{']' if last else ')'}"
+def _three_decimals(value: float) -> Cell:
+    return Cell(value, number(value, 3))
+
+
+def files_table(contents: Contents) -> Table:
+    """One line per file of sums, and one for all."""
+    rows = contents.files or ()
+    by = contents.models[0].segments
+    titles = {
+        "file": "File",
+        "group": by.rows[0].column if by and by.rows else "Group",
+        "n": "Rows",
+        "prevalence": "Prevalence",
+        "ece": "ECE",
+        "ace": "ACE",
+        "brier": "Brier score",
+        "observed_expected": "Obs./exp.",
+    }
+    kinds: dict[str, Kind] = {"file": "name", "group": "name", "n": "count"}
+    columns = [Column(key, title, kinds.get(key, "number")) for key, title in titles.items()]
+    lines = [{key: _with_limits(row, key) if key not in kinds else row.get(key) for key in titles} for row in rows]
+    brackets = any(isinstance(cell, Cell) for line in lines for cell in line.values())
+    note = ["Brackets: range of the exact value (not a confidence interval)."] if brackets else []
+    return Table(columns, lines, note, "files")
+
+
+def _with_limits(row: Mapping[str, Any], key: str) -> Any:
+    """A value, with the range of the exact one if that is wider than the digits shown."""
+    value, low, high = (row.get(name) for name in (key, f"{key}_low", f"{key}_high"))
+    if value is None or low is None or high is None or number(low) == number(high):
+        return value
+    return Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
 
 
 def bins_table(model: Model) -> Table:
-    """One line per bin; those without rows are left out."""
+    """One line per bin that has rows."""
     b = model.bins
     damage = b.weight * np.abs(b.gap)
     total = float(np.nansum(damage))
-    head = ("Bin", "Flag", "Rows", "Mean score", "Rate", f"{percent(b.level)} interval", "Gap", "Share of ECE")
-    rows = []
-    for i in np.flatnonzero(b.n > 0):
-        name = bin_name(b.low_edge[i], b.high_edge[i], i == len(b) - 1)
-        ends = f"{number(model.interval_low[i])} to {number(model.interval_high[i])}"
-        rows.append(
-            (
-                Cell(name, float(b.low_edge[i])),
-                _flag(bool(b.outside[i]), "too high" if b.gap[i] < 0 else "too low"),
-                _count(int(b.n[i])),
-                _number(float(b.score[i])),
-                _number(float(b.rate[i])),
-                Cell(ends, model.interval_low[i]),
-                _gap(float(b.gap[i])),
-                _share(float(damage[i]) / total if total else 0.0),
-            )
+    columns = (
+        Column("bin", "Bin", "number"),
+        Column("flag", "Flag"),
+        Column("n", "Rows", "count"),
+        Column("score", "Mean score", "number"),
+        Column("rate", "Rate", "number"),
+        Column("interval", f"{percent(b.level)} interval", "number"),
+        Column("gap", "Gap", "signed"),
+        Column("share", "Share of ECE", "share"),
+    )
+    lines = [
+        (
+            Cell(b.low_edge[i], bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)),
+            _flag(bool(b.outside[i]), "too high" if b.gap[i] < 0 else "too low") if b.band else None,
+            b.n[i],
+            b.score[i],
+            b.rate[i],
+            Cell(model.interval_low[i], span(model.interval_low[i], model.interval_high[i])),
+            b.gap[i],
+            float(damage[i]) / total if total else 0.0,
         )
+        for i in np.flatnonzero(b.n > 0)
+    ]
     empty = int((b.n == 0).sum())
-    left_out = f" {counted(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} left out." if empty else ""
-    note = (
-        f"Flagged: the rate lies outside the band that would hold all rates together with probability "
-        f"{percent(b.level)} if the scores were true. Gap: rate − mean score.{left_out}"
+    flagged = (
+        f"Flagged: the rate lies outside the band that would contain the rates of all bins {percent(b.level)} of the "
+        "time if the scores were calibrated. "
+        if b.band
+        else ""
     )
-    return Table("bins", head, tuple(rows), note)
+    omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted." if empty else ""
+    return Table.from_lines(columns, lines, notes=[f"{flagged}Gap: rate − mean score.{omitted}"], name="bins")
 
 
-def blocks_table(found: Blocks) -> Table:
+def _flag(flagged: bool, word: str) -> Cell:
+    return Cell(word if flagged else "", None, "flag" if flagged else "")
+
+
+def blocks_table(blocks: Blocks) -> Table:
     """One line per isotonic block."""
-    head = ("Block", "Rows", "Rate", "Scores", "Median score", "Refuted")
-    last = len(found.n) - 1
-    rows = tuple(
+    columns = (
+        Column("block", "Block", "number"),
+        Column("n", "Rows", "count"),
+        Column("rate", "Rate", "number"),
+        Column("scores", "Scores", "number"),
+        Column("median", "Median score", "number"),
+        Column("rejected", "Rejected", "share"),
+    )
+    last = len(blocks.n) - 1
+    lines = (
         (
-            Cell(bin_name(found.low_edge[i], found.high_edge[i], i == last), found.low_edge[i]),
-            _count(found.n[i]),
-            _number(found.rate[i]),
-            Cell(f"{number(found.score_min[i])} to {number(found.score_max[i])}", found.score_min[i]),
-            _number(found.score_median[i]),
-            _share(found.refuted[i]),
+            Cell(blocks.low_edge[i], bin_name(blocks.low_edge[i], blocks.high_edge[i], last=i == last)),
+            blocks.n[i],
+            blocks.rate[i],
+            Cell(blocks.score_min[i], span(blocks.score_min[i], blocks.score_max[i])),
+            blocks.score_median[i],
+            blocks.refuted[i],
         )
-        for i in range(len(found.n))
+        for i in range(len(blocks.n))
     )
-    return Table("blocks", head, rows)
+    return Table.from_lines(columns, lines, name="blocks")
 
 
-def segments_table(found: Segments) -> Table:
-    """One line per segment, those most surely wrong first."""
-    head = ("Column", "Value", "Flag", "Rows", "Mean score", "Rate", "Gap", "ECE", "p", "Adjusted p")
-
-    def order(i: int) -> tuple[float, float]:
-        one = found.rows[i]
-        return (2.0 if one.adjusted_pvalue is None else one.adjusted_pvalue, -abs(one.gap) * one.n)
-
-    rows = []
-    for i in sorted(range(len(found.rows)), key=order):
-        one = found.rows[i]
-        rows.append(
-            (
-                _name(one.column),
-                _name(one.value),
-                _flag(one.flagged, "miscalibrated"),
-                _count(one.n),
-                _number(one.score),
-                _number(one.rate),
-                _gap(one.gap),
-                _number(one.ece),
-                _p(one.pvalue),
-                _p(one.adjusted_pvalue),
-            )
-        )
-    return Table("segments", head, tuple(rows), f"Tested by {found.test}.")
-
-
-def remedies_table(found: Remedies, level: float) -> Table:
-    """Before, then after each calibrator."""
-    head = (
-        "Scores",
-        "Note",
-        "ECE",
-        "l2 error",
-        f"{percent(level)} set",
-        "Brier score",
-        f"Gain, {percent(level)} interval",
-        "Log loss",
+def segments_table(segments: Segments) -> Table:
+    """One line per segment, in order of adjusted p-value."""
+    columns = (
+        Column("column", "Column", "name"),
+        Column("value", "Value", "name"),
+        Column("flag", "Flag"),
+        Column("n", "Rows", "count"),
+        Column("score", "Mean score", "number"),
+        Column("rate", "Rate", "number"),
+        Column("gap", "Gap", "signed"),
+        Column("ece", "ECE", "number"),
+        Column("p", "p", "p"),
+        Column("adjusted_p", "Adjusted p", "p"),
     )
-    rows = [_remedy(found.before, found.best)] + [_remedy(one, found.best) for one in found.after]
-    note = (
-        f"{counted(found.n, 'row')}, {found.folds} folds: each row's score comes from a fit that did not see it. "
-        "Gain: by how much the Brier score falls, compared row by row."
+    order = sorted(
+        segments.rows,
+        key=lambda one: (2.0 if one.adjusted_pvalue is None else one.adjusted_pvalue, -abs(one.gap) * one.n),
     )
-    return Table("remedies", head, tuple(rows), note)
-
-
-def _remedy(one: Remedy, best: str | None) -> tuple[Cell, ...]:
-    gain = "" if math.isnan(one.gain) else f"{signed(one.gain_low, 5)} to {signed(one.gain_high, 5)}"
-    mark = "best" if one.name == best else ""
-    return (
-        _name(_capital(one.name)),
-        Cell(mark, mark, good=bool(mark)),
-        _number(one.ece),
-        _number(None if one.ece_interval is None else one.ece_interval.estimate),
-        _name(interval_text(one.ece_interval)),
-        _number(one.brier),
-        Cell(gain, one.gain),
-        _number(one.log_loss),
-    )
-
-
-def _capital(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}"
-
-
-def remedies_sentence(found: Remedies) -> str:
-    """What the table says."""
-    best = next((one for one in found.after if one.name == found.best), None)
-    if best is None and found.after and all(math.isnan(one.gain) for one in found.after):
-        return "The table has the calibrators before and after, on rows that they have not seen."
-    if best is None:
-        return "None of these calibrators surely lowers the Brier score on rows that it has not seen."
-    return (
-        f"{_capital(best.name)} would lower the Brier score from {_apart(found.before.brier, best.brier)} "
-        f"and take the ECE from {_apart(found.before.ece, best.ece)}, on rows that it has not seen."
-    )
-
-
-def _apart(first: float, second: float) -> str:
-    """From one number to another, with as many decimals as it takes to see a difference."""
-    for digits in range(4, 10):
-        texts = f"{first:.{digits}f}", f"{second:.{digits}f}"
-        if texts[0] != texts[1]:
-            break
-    return f"{texts[0]} to {texts[1]}"
-
-
-def guarantee_sentence(found: Remedies) -> str:
-    """What histogram binning promises."""
-    g = found.guarantee
-    if g is None:
-        return ""
-    return (
-        f"Guarantee: histogram binning with {counted(g.n_bins, 'bin')} (scheme '{g.scheme}'), fitted on all {g.n:,} "
-        f"rows, is within ± {number(g.epsilon)} of the true rate in every bin at once with probability "
-        f"{percent(g.level)}, and within "
-        f"± {number(g.marginal)} in the bin of one new row, whatever the scores are."
-    )
-
-
-def classes_table(found: tuple[ClassRow, ...]) -> Table:
-    """One line per class, the one that does most damage first."""
-    head = ("Class", "Flag", "Share", "Mean score", "Gap", "ECE", "Damage", "p", "Adjusted p")
-    rows = tuple(
+    lines = (
         (
-            _name(one.label),
+            one.column,
+            one.value,
             _flag(one.flagged, "miscalibrated"),
-            _share(one.share),
-            _number(one.score),
-            _gap(one.gap),
-            _number(one.ece),
-            _share(one.damage),
-            _p(one.pvalue),
-            _p(one.adjusted_pvalue),
+            one.n,
+            one.score,
+            one.rate,
+            one.gap,
+            one.ece,
+            _or_nan(one.pvalue),
+            _or_nan(one.adjusted_pvalue),
         )
-        for one in found
+        for one in order
     )
-    return Table("classes", head, rows, "Damage: share of the class-wise ECE. Flags: adjusted by Holm's method.")
+    return Table.from_lines(columns, lines, notes=[f"Tested by {segments.test}."], name="segments")
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def remedies_table(remedies: Remedies, level: float) -> Table:
+    """The scores as they are, then after each calibrator."""
+    columns = (
+        Column("scores", "Scores"),
+        Column("note", "Note"),
+        Column("ece", "ECE", "number"),
+        Column("l2", "l2 error", "number"),
+        Column("set", f"{percent(level)} set"),
+        Column("brier", "Brier score", "number"),
+        Column("gain", f"Gain, {percent(level)} interval", "number"),
+        Column("log_loss", "Log loss", "number"),
+    )
+    lines = (_remedy_line(one, remedies.best) for one in (remedies.before, *remedies.after))
+    note = (
+        f"{count(remedies.n, 'row')}, {remedies.folds} folds: each row is scored by a calibrator fitted without it. "
+        "Gain: reduction of the Brier score, compared row by row."
+    )
+    return Table.from_lines(columns, lines, notes=[note], name="remedies")
+
+
+def _remedy_line(one: Remedy, best: str | None) -> tuple[Any, ...]:
+    is_best = one.name == best
+    gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, lambda value: signed(value, 5))
+    return (
+        f"{one.name[0].upper()}{one.name[1:]}",
+        Cell("best" if is_best else "", None, "good" if is_best else ""),
+        one.ece,
+        math.nan if one.ece_interval is None else one.ece_interval.estimate,
+        confidence_set(one.ece_interval),
+        one.brier,
+        Cell(one.gain, gain),
+        one.log_loss,
+    )
+
+
+def classes_table(classes: Iterable[ClassRow]) -> Table:
+    """One line per class, the largest ECE first."""
+    columns = (
+        Column("class", "Class", "name"),
+        Column("flag", "Flag"),
+        Column("share", "Share", "share"),
+        Column("score", "Mean score", "number"),
+        Column("gap", "Gap", "signed"),
+        Column("ece", "ECE", "number"),
+        Column("damage", "Share of ECE", "share"),
+        Column("p", "p", "p"),
+        Column("adjusted_p", "Adjusted p", "p"),
+    )
+    lines = (
+        (
+            one.label,
+            _flag(one.flagged, "miscalibrated"),
+            one.share,
+            one.score,
+            one.gap,
+            one.ece,
+            one.damage,
+            _or_nan(one.pvalue),
+            _or_nan(one.adjusted_pvalue),
+        )
+        for one in classes
+    )
+    note = "Share of ECE: of the class-wise ECE. Flags use p-values adjusted by Holm's method."
+    return Table.from_lines(columns, lines, notes=[note], name="classes")
 
 
 def top_k_table(found: tuple[TopK, ...]) -> Table:
     """One line per k."""
-    level = percent(found[0].interval.level) if found else ""
-    head = ("k", "l2 error", f"{level} set", "Bins")
-    rows = tuple(
-        (
-            _count(one.k),
-            _number(one.interval.estimate),
-            _name(interval_text(one.interval)),
-            _name(one.interval.bins),
-        )
-        for one in found
+    columns = (
+        Column("k", "k", "count"),
+        Column("l2", "l2 error", "number"),
+        Column("set", f"{percent(found[0].interval.level)} set"),
+        Column("bins", "Bins"),
     )
-    return Table("top-k", head, rows, "The k largest scores of each row, looked at together.")
+    lines = ((one.k, one.interval.estimate, confidence_set(one.interval), one.interval.bins) for one in found)
+    return Table.from_lines(columns, lines, notes=["The k largest scores of each row, taken jointly."], name="top-k")
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> Table:
     """One line per pair of models."""
-    several = len(found) > 1
-    head = ("First", "Second", "Result", "Difference", f"{percent(found.level)} interval", "p", "Adjusted p")
-    rows = []
-    for pair in found.pairs:
-        flagged = pair.adjusted_pvalue <= 1 - found.level
+    columns = (
+        Column("first", "First", "name"),
+        Column("second", "Second", "name"),
+        Column("result", "Result"),
+        Column("difference", "Difference", "number"),
+        Column("interval", f"{percent(comparison.level)} interval", "number"),
+        Column("p", "p", "p"),
+        Column("adjusted_p", "Adjusted p", "p"),
+    )
+    lines = []
+    for pair in comparison.pairs:
+        differs = pair.adjusted_pvalue <= 1 - comparison.level
         better = pair.first if pair.difference < 0 else pair.second
-        rows.append(
+        lines.append(
             (
-                _name(pair.first),
-                _name(pair.second),
-                Cell(f"{shortened(better, 24)} is better" if flagged else "", better if flagged else "", good=flagged),
-                Cell(signed(pair.difference, 5), pair.difference),
-                Cell(f"{signed(pair.low, 5)} to {signed(pair.high, 5)}", pair.low),
-                _p(pair.pvalue),
-                _p(pair.adjusted_pvalue),
+                pair.first,
+                pair.second,
+                Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else "",
+                Cell(pair.difference, signed(pair.difference, 5)),
+                Cell(pair.low, span(pair.low, pair.high, lambda value: signed(value, 5))),
+                pair.pvalue,
+                pair.adjusted_pvalue,
             )
         )
-    tail = " Adjusted by Holm's method." if several else ""
-    return Table("comparison", head, tuple(rows), f"Squared l2 calibration error, first − second, debiased.{tail}")
+    adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
+    note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
+    return Table.from_lines(columns, lines, notes=[note], name="comparison")

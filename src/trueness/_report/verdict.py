@@ -1,34 +1,47 @@
-"""The verdict: one sentence, decided by the confidence set of the l2 error and said with its evidence."""
+"""The verdict: one sentence, decided by the confidence set of the l2 error, with its evidence."""
 
 import math
 from collections.abc import Sequence
 
-from trueness._report.budget import FEW_ROWS
+from trueness._report.inference import FEW_ROWS
 from trueness._report.records import Code, Model, Summary, Verdict
-from trueness._report.words import number, p_value, percent, quoted
+from trueness._text.numbers import number, p_value, percent
+from trueness._text.strings import quoted
 from trueness.results import Interval
 
-__all__ = ["overall", "verdict_of"]
+__all__ = ["overall_verdict", "verdict"]
 
 _SMALL, _SMALL_SHARE = 0.02, 0.1
 _WIDE, _WIDE_SHARE = 0.05, 0.5
+_MOST_NAMES = 6
+# One model, several models.
+_CLAUSES: dict[Code, tuple[str, str]] = {
+    "miscalibrated": ("is miscalibrated", "are miscalibrated"),
+    "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
+    "no-evidence": ("shows no miscalibration", "show no miscalibration"),
+    "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
+    "undetermined": ("could not be tested", "could not be tested"),
+}
+_PRECEDENCE: tuple[Code, ...] = (
+    *("no-evidence", "slightly-miscalibrated", "miscalibrated", "too-few-rows", "undetermined"),
+)
 
 
-def verdict_of(name: str, summary: Summary, level: float, *, several: bool, clustered: bool = False) -> Verdict:
-    """Judge one model; with clusters, set and test allow for them and the noise floor does not."""
+def verdict(name: str, summary: Summary, level: float, *, several: bool, clustered: bool = False) -> Verdict:
+    """Judge one model. With clusters, set and test take them into account, the noise floor does not."""
     who = f"The scores {quoted(name)}" if several else "The scores"
     code = _code(summary, level)
     openings = {
         "miscalibrated": f"{who} are miscalibrated{_direction(summary)}",
         "slightly-miscalibrated": f"{who} are miscalibrated, but only slightly{_direction(summary)}",
         "no-evidence": f"There is no evidence that {_lower(who)} are miscalibrated",
-        "too-few-rows": f"{_these(summary.n)} too few to tell whether {_lower(who)} are calibrated",
-        "undetermined": f"These {summary.n:,} rows cannot tell whether {_lower(who)} are calibrated",
+        "too-few-rows": f"{_these_rows(summary.n)} too few to tell whether {_lower(who)} are calibrated",
+        "undetermined": f"Whether {_lower(who)} are calibrated could not be tested",
     }
     return Verdict(code, f"{openings[code]}: {_evidence(summary, clustered)}.")
 
 
-def _these(n: int) -> str:
+def _these_rows(n: int) -> str:
     return "One row is" if n == 1 else f"These {n:,} rows are"
 
 
@@ -51,11 +64,11 @@ def _code(summary: Summary, level: float) -> Code:
 
 
 def _direction(summary: Summary) -> str:
-    """What kind of error it is, where slope or ratio make it plain."""
+    """The kind of error, if the slope or the ratio shows it clearly."""
     ratio, slope = summary.observed_expected, summary.slope
     words = []
     if math.isfinite(slope) and abs(slope - 1) > 0.1:
-        how = "without relation to the labels" if slope <= 0.02 else "too extreme" if slope < 1 else "too timid"
+        how = "unrelated to the labels" if slope <= 0.02 else "too extreme" if slope < 1 else "not extreme enough"
         words.append(f"{how} (slope {slope:.2f})")
     if math.isfinite(ratio) and abs(ratio - 1) > 0.05:
         side = "too high" if ratio < 1 else "too low"
@@ -66,18 +79,18 @@ def _direction(summary: Summary) -> str:
 def _evidence(summary: Summary, clustered: bool) -> str:
     parts = []
     if summary.ece_interval is not None:
-        parts.append(_interval_words(summary.ece_interval))
+        parts.append(_interval_in_words(summary.ece_interval))
     if summary.test is not None:
-        how = ", which allows for clusters," if clustered else ""
+        how = ", which takes clusters into account," if clustered else ""
         parts.append(f"the test of calibration{how} gives {p_value(summary.test.pvalue)}")
     if summary.noise_floor is not None:
         floor = summary.noise_floor
-        whose = "a calibrated model of independent rows" if clustered else "a calibrated model"
-        parts.append(f"the ECE is {number(summary.ece)} where {whose} would show {number(floor.mean)}")
-    return "; ".join(parts) if parts else f"the ECE is {number(summary.ece)}, with nothing to judge it by"
+        whose = "a calibrated model with independent rows" if clustered else "a calibrated model"
+        parts.append(f"the ECE is {number(summary.ece)}, and {whose} would show about {number(floor.mean)}")
+    return "; ".join(parts) if parts else f"the ECE is {number(summary.ece)}, without a reference value"
 
 
-def _interval_words(found: Interval) -> str:
+def _interval_in_words(found: Interval) -> str:
     level = percent(found.level)
     if found.high == 0:
         return f"the l2 calibration error is 0 ({level} confidence set {{0}})"
@@ -93,20 +106,19 @@ def _interval_words(found: Interval) -> str:
     )
 
 
-def overall(models: Sequence[Model]) -> Verdict:
-    """The sentence at the top: that of the only model, or which models stand and which do not."""
+def overall_verdict(models: Sequence[Model]) -> Verdict:
+    """The verdict at the top: that of the only model, or one clause per kind of verdict."""
     if len(models) == 1:
         return models[0].verdict
     by_code: dict[Code, list[str]] = {}
     for model in models:
         by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
-    words: dict[Code, str] = {
-        "no-evidence": "no evidence against",
-        "slightly-miscalibrated": "slightly miscalibrated:",
-        "miscalibrated": "miscalibrated:",
-        "too-few-rows": "too few rows to tell about",
-        "undetermined": "nothing can be told about",
-    }
-    said = [f"{words[code]} {', '.join(by_code[code])}" for code in words if code in by_code]
-    sentence = f"Of {len(models)} models, {'; '.join(said)}."
-    return Verdict(next(code for code in words if code in by_code), sentence)
+    clauses = [
+        f"{_joined(by_code[code])} {_CLAUSES[code][len(by_code[code]) > 1]}" for code in _CLAUSES if code in by_code
+    ]
+    return Verdict(next(code for code in _PRECEDENCE if code in by_code), f"{'; '.join(clauses)}.")
+
+
+def _joined(names: list[str]) -> str:
+    shown = names[:_MOST_NAMES] + ([f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -100,7 +100,7 @@
     }
     make(svg, "text", { x: LEFT + SIZE / 2, y: HIGH - 6, class: "axis", "text-anchor": "middle" }, "Score (bins: mean score)");
     const middle = TOP + SIZE / 2;
-    make(svg, "text", { x: 14, y: middle, class: "axis", "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, "Rate of events");
+    make(svg, "text", { x: 14, y: middle, class: "axis", "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, "Event rate");
     make(svg, "line", { x1: LEFT, y1: TOP + SIZE, x2: LEFT + SIZE, y2: TOP, class: "diagonal" });
     const marks = make(svg, "g", { class: "marks", "clip-path": `url(#${clip})` });
     const filled = bins.map((bin, b) => ({ ...bin, b })).filter((bin) => bin.n > 0);
@@ -167,6 +167,7 @@
     radios.find((one) => one.value === first.rule).checked = true;
     slider.value = Math.max(0, sums.offered.indexOf(Number(first.bins)));
     if (first.rule === "given") slider.value = Math.max(0, sums.offered.indexOf(10));
+    find(".rules").hidden = find(".count").hidden = radios.length === 1;
     find(".zoom").checked = true;
     find(".view-label").hidden = model.views.length === 1;
     const redraw = () => {
@@ -181,7 +182,7 @@
       find(".ece").textContent = number(ece);
       find(".ece").dataset.value = ece;
       const filled = bins.filter((bin) => bin.n > 0).length;
-      find(".what").textContent = `in ${count} bins ${given ? "as asked" : "of equal " + rule}` + (filled < Number(count) ? `, ${filled} with rows` : "") + (view === first ? "" : `, ${view.name}`);
+      find(".what").textContent = `in ${count} bins ${given ? "as requested" : "of equal " + rule}` + (filled < Number(count) ? `, ${filled} with rows` : "") + (view === first ? "" : `, ${view.name}`);
       svg.setAttribute("aria-label", `Reliability diagram of ${filled} bins`);
       svg.setAttribute("role", "group");
       draw(svg, view, bins, asked ? model.band : null, find(".zoom").checked ? view.zoom : 1);

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness._report.explorer import OFFERED, explorer, offered
+from trueness._report.pictures import OFFERED, explorer, offered
 from trueness._tally.rules import as_rule
 
 TIES = st.sampled_from([0.0, 0.1, 0.2, 0.29, 0.3, 1 / 3, 0.5, 0.57, 0.7, 0.9, 1.0])

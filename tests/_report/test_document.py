@@ -66,11 +66,11 @@ def test_a_failed_write_leaves_nothing(binary, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_became_of_rows_is_told():
+def test_dropped_rows_are_counted():
     d = tn.simulate.demo(100)
     p = d.y_prob.copy()
     p[0] = float("nan")
     text = str(tn.report(d.y_true, p, missing="drop", sample_weight=[1, 0] + [2] * 98))
-    assert "98 rows used of 100; 1 row with missing values dropped; 1 row of weight 0 left out" in " ".join(
+    assert "98 rows used of 100; 1 row with missing values dropped; 1 row with weight 0 left out" in " ".join(
         text.split()
     )

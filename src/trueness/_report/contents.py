@@ -1,0 +1,269 @@
+"""Compute the contents of a report, each number by the public function that a user would call."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from trueness._input.sample import Sample
+from trueness._report.classes import class_rows, top_k
+from trueness._report.clusters import cluster_counts
+from trueness._report.evidence import Evidence, Subject, Sums, weight_type
+from trueness._report.inference import Notes, collect_warnings
+from trueness._report.pictures import explorer, isotonic_blocks, offered
+from trueness._report.records import Contents, Explorer, Model, Picture, Settings
+from trueness._report.remedies import remedies
+from trueness._report.segments import SegmentColumn, segments
+from trueness._report.summary import ALPHA, summarize
+from trueness._report.verdict import overall_verdict, verdict
+from trueness._tally.rules import BinRule, EqualMass, EqualWidth
+from trueness._tally.tally import Binned, Tally
+from trueness._text.bins import rule_in_words
+from trueness._text.numbers import percent
+from trueness._version import __version__
+from trueness.errors import InputError
+from trueness.infer import compare, reliability_bands
+from trueness.measure import bin_table, ece
+from trueness.results import Bands, Comparison
+from trueness.typing import Numbers
+
+__all__ = ["MOST_BINS", "compute_contents"]
+
+_STEPS = 6
+_WORST = 3
+_MOST_VIEWS = 24
+_ORDINARY_BINS = 10
+_CROWDED = 0.9
+MOST_BINS = 1_000
+"""The most bins that a page can show."""
+
+
+def compute_contents(
+    subject: Subject,
+    by: tuple[SegmentColumn, ...],
+    rule: BinRule,
+    level: float,
+    seed: int,
+    title: str | None,
+    progress: Callable[[int, int], None],
+    files: tuple[Mapping[str, Any], ...] | None = None,
+) -> Contents:
+    """Compute everything, model by model; `progress` receives the steps done and their total."""
+    steps = _Steps(len(subject.models), progress)
+    settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule))
+    models = tuple(_model(name, subject, by, rule, settings, steps) for name in subject.models)
+    notes = Notes()
+    comparison = _comparison(subject, level, notes)
+    steps.finish()
+    return Contents(
+        title=title or "Calibration report",
+        version=__version__,
+        task="binary" if subject.counts.classes is None else "multiclass",
+        source=subject.source,
+        view=subject.view,
+        omitted=_omitted(subject, models),
+        verdict=overall_verdict(models),
+        rows=subject.counts,
+        clusters=cluster_counts(subject.cluster, len(models), subject.counts.classes is not None),
+        settings=settings,
+        models=models,
+        comparison=comparison,
+        files=files,
+        notes=(*subject.notes, *notes.sentences),
+        definitions=_definitions(settings, subject),
+    )
+
+
+class _Steps:
+    """Counts steps of about equal duration."""
+
+    def __init__(self, models: int, progress: Callable[[int, int], None]) -> None:
+        self._total, self._done, self._progress = _STEPS * models + 1, 0, progress
+
+    def __call__(self) -> None:
+        self._done += 1
+        self._progress(self._done, self._total)
+
+    def finish(self) -> None:
+        self._progress(self._total, self._total)
+
+
+def _model(
+    name: str,
+    subject: Subject,
+    by: tuple[SegmentColumn, ...],
+    rule: BinRule,
+    settings: Settings,
+    step: Callable[[], None],
+) -> Model:
+    level, seed, cluster = settings.level, settings.seed, subject.cluster
+    notes = Notes()
+    data = subject.evidence(name)
+    tally, sample = data.tally, data.sample
+    step()
+    asked = _picture(data.sums, rule, level, notes)
+    if len(asked.bins) > MOST_BINS:
+        made = f"{rule!r} makes {len(asked.bins):,}"
+        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
+    first = _first_bins(asked.bins, tally, rule, notes)
+    step()
+    summary = summarize(data, cluster, rule, settings, notes)
+    step()
+    groups = segments(data, by, rule, level, seed, cluster, subject.by) if by or data.groups else None
+    step()
+    fixes = None if sample is None else remedies(sample, rule, level, seed, cluster)
+    if fixes is None and cluster is not None:
+        notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
+    step()
+    classes, largest = None, None
+    if sample is not None and data.classwise is not None:
+        classes = class_rows(data.classwise, sample, rule, level, seed, cluster)
+        largest = top_k(sample, level, seed, notes, cluster)
+    step()
+    several = len(subject.models) > 1
+    return Model(
+        name=name,
+        verdict=verdict(name, summary, level, several=several, clustered=cluster is not None),
+        summary=summary,
+        bins=asked.bins,
+        interval_low=asked.interval_low,
+        interval_high=asked.interval_high,
+        worst=_worst(asked.bins.weight * np.abs(asked.bins.gap)),
+        blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].exact else None,
+        segments=groups,
+        remedies=fixes,
+        classes=classes,
+        top_k=largest,
+        picture=asked if first is rule else _picture(data.sums, first, level, notes),
+        explorers=_explorers(data, classes, first, level, len(subject.models)),
+        notes=tuple(notes.sentences),
+    )
+
+
+def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
+    """What a report of sums lacks."""
+    if subject.source == "rows":
+        return ""
+    lacking = ["no calibrators are compared", *([] if subject.by else ["there are no segments"])]
+    text = f"This report was computed from sums, not from rows: {' and '.join(lacking)}."
+    absent = models[0].summary.absent
+    if absent:
+        text += f" Sums of bins do not give {', '.join(absent[:-1])} or {absent[-1]}."
+    if subject.source == "sketch":
+        text += " Pictures, tests and sets treat all rows of a cell of the sketch as if they had its mean score."
+    return text
+
+
+def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
+    with collect_warnings(notes):
+        table = bin_table(sums, bins=rule, level=level)
+        if isinstance(sums, Binned):  # a band needs the distinct scores
+            nothing = np.full(len(table), math.nan)
+            bands = Bands(**vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level)
+        else:
+            bands = reliability_bands(sums, bins=rule, level=level, band="simultaneous-consistency")
+        error = ece(sums, bins=rule)
+    return Picture(bands, tuple(table.low.tolist()), tuple(table.high.tolist()), error, rule_in_words(rule))
+
+
+def _first_bins(bands: Bands, tally: Tally | None, rule: BinRule, notes: Notes) -> BinRule:
+    """The bins of the first picture: of equal mass, if nearly all rows lie in one bin of equal width."""
+    share = float(bands.weight.max() / bands.weight.sum())
+    if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
+        return rule
+    if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
+        return rule
+    first = EqualMass(rule.n)
+    notes.add(
+        f"{percent(share)} of the rows lie in one bin of equal width: the picture begins with {rule_in_words(first)}, "
+        "the tables keep the bins asked for."
+    )
+    return first
+
+
+def _worst(damage: Numbers) -> tuple[int, ...]:
+    """The bins that contribute most to the error."""
+    order = np.argsort(-np.nan_to_num(damage), kind="stable")[:_WORST]
+    return tuple(int(b) for b in order if np.nan_to_num(damage)[b] > 0)
+
+
+def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, models: int) -> tuple[Explorer, ...]:
+    """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
+    part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
+    views = [explorer("All rows" if data.classwise is None else "Top label", part, rule, level)]
+    if data.classwise is not None:
+        named = dict(zip(map(str, data.classwise.classes or ()), data.classwise.parts, strict=True))
+        most = max(0, _MOST_VIEWS // models - 1)
+        views += [explorer(f"Class {one.label}", named[one.label], rule, level) for one in classes[:most]]
+    return tuple(views)
+
+
+def _comparison(subject: Subject, level: float, notes: Notes) -> Comparison | None:
+    samples = {name: one for name, one in subject.models.items() if isinstance(one, Sample)}
+    if len(samples) < 2:
+        return None
+    first = next(iter(samples.values()))
+    tolerance: Any = {"sum_tolerance": first.tolerance} if first.p.ndim == 2 else {}
+    return notes.attempt(
+        "The comparison",
+        lambda: compare(
+            first.y,
+            {name: sample.p for name, sample in samples.items()},
+            level=level,
+            sample_weight=first.w,
+            weight_type=weight_type(first),
+            cluster=subject.cluster,
+            progress=False,
+            **tolerance,
+        ),
+    )
+
+
+def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
+    """A sentence on each term, in the order of the page."""
+    level = percent(settings.level)
+    top_label = subject.view in ("confidence", "top-label")
+    rate = "accuracy" if top_label else "event rate"
+    terms = {
+        "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
+        "last one on both sides. It is biased upwards: compare it with its noise floor.",
+        "l2 calibration error": "root of the mean squared gap, debiased, in bins of equal mass, with a "
+        f"{level} confidence set (method 'score'); zero belongs to the set unless an exact test rejects it.",
+        "noise floor": "mean of the ECE over labels resampled from the scores, as for a calibrated model, and the "
+        f"range of {level} of these values.",
+        "test": "whether the labels could have been drawn from the scores. 'exact' resamples labels from the scores; "
+        "'ks' is the Kolmogorov–Smirnov test, used for many rows.",
+        "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % "
+        "of the rows. It is not zero for a calibrated model: compare it with its noise floor.",
+        "Brier score": "mean squared error = miscalibration (possible gain from recalibration) − discrimination (gain "
+        "over the base rate) + uncertainty (score of the base rate), by isotonic regression (CORP).",
+        "slope, intercept": "of the logistic regression of the labels on the logits of the scores. A calibrated model "
+        "has slope 1 and intercept 0; a slope below 1 means scores that are too extreme. The intercept is estimated "
+        "with the slope fixed at 1.",
+        "observed/expected": "observed divided by expected events.",
+        "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
+        "scores are calibrated (exact, Poisson-binomial).",
+        "flagged segments": f"the p-value, adjusted by Holm's method, is at most {percent(1 - settings.level)}: the "
+        "probability that any segment of a calibrated model is flagged is no larger.",
+        "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
+        "all numbers are for rows that it was not fitted on.",
+    }
+    if subject.source != "rows":
+        del terms["cross-fitting"]
+        if not subject.by:
+            del terms["flagged segments"]
+    if subject.source == "bins":
+        terms = {term: terms[term] for term in ("ECE", "observed/expected")}
+    if subject.cluster is not None:
+        terms["clusters"] = (
+            "rows of one cluster may depend on each other. Sets and tests then draw signs for whole clusters and leave "
+            "out pairs of rows of one cluster; differences are judged by sums over clusters; folds keep clusters "
+            "whole. Results that treat rows as independent understate chance: noise floors are too low, bands too "
+            "narrow."
+        )
+    if subject.view == "confidence" and subject.source == "rows":
+        terms["class-wise ECE"] = "mean over classes of the ECE of each column against the rest."
+        terms["share of ECE"] = "for classes: the share of the class-wise ECE due to the class."
+        terms["top 1 to k"] = "l2 error of the k largest scores of a row jointly, given all k of them."
+    return terms

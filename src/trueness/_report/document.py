@@ -1,0 +1,250 @@
+"""A report as a sequence of headings, paragraphs and tables, and that sequence as Markdown and as text."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from trueness._report.clusters import INDEPENDENT, clusters_in_words, with_cluster_notes
+from trueness._report.records import Contents, Model, Remedies
+from trueness._report.tables import (
+    bins_table,
+    blocks_table,
+    classes_table,
+    comparison_table,
+    files_table,
+    models_table,
+    remedies_table,
+    segments_table,
+    summary_table,
+    top_k_table,
+)
+from trueness._text.numbers import count, number, percent
+from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
+from trueness._text.table import Table
+
+__all__ = [
+    "circumstances",
+    "guarantee_sentence",
+    "markdown",
+    "plural",
+    "remedies_sentence",
+    "rows_sentence",
+    "text",
+    "worst_sentence",
+]
+
+_WIDTH = 100
+_PER_CLASS = ("classwise", "top-label")
+_SOURCES = {
+    "rows": "",
+    "tally": ", summed per distinct score",
+    "sketch": ", summed in a sketch",
+    "bins": ", summed in bins",
+}
+
+
+class Heading(NamedTuple):
+    """A heading; depth 1 is the title."""
+
+    depth: int
+    text: str
+
+
+class Items(NamedTuple):
+    """Terms with their explanations."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+Piece: TypeAlias = Heading | Items | Table | str
+
+
+def markdown(contents: Contents) -> str:
+    """The report as Markdown; names are escaped."""
+    return "\n\n".join(_markdown_piece(piece) for piece in _outline(contents) if piece != "") + "\n"
+
+
+def _markdown_piece(piece: Piece) -> str:
+    if isinstance(piece, Heading):
+        return f"{'#' * piece.depth} {markdown_text(piece.text)}"
+    if isinstance(piece, Table):
+        return piece.to_markdown().rstrip("\n")
+    if isinstance(piece, Items):
+        return "\n".join(f"- **{markdown_text(term)}**: {markdown_text(meaning)}" for term, meaning in piece.pairs)
+    return markdown_text(piece)
+
+
+def text(contents: Contents) -> str:
+    """The report as plain text; control characters are spelled out and long names cut."""
+    return "\n\n".join(_text_piece(piece) for piece in _outline(contents) if piece != "") + "\n"
+
+
+def _text_piece(piece: Piece) -> str:
+    if isinstance(piece, Heading):
+        title = shorten(visible(piece.text), _WIDTH)
+        return f"{title}\n{('=' if piece.depth == 1 else '-') * display_width(title)}"
+    if isinstance(piece, Table):
+        return piece.to_text(_WIDTH).rstrip("\n")
+    if isinstance(piece, Items):
+        return "\n".join(wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.pairs)
+    return wrap(piece, _WIDTH)
+
+
+def _outline(contents: Contents) -> Iterator[Piece]:
+    """All pieces in order; strings are paragraphs."""
+    for piece in _pieces(contents):
+        yield with_cluster_notes(piece, contents.clusters) if isinstance(piece, Table) else piece
+
+
+def _pieces(contents: Contents) -> Iterator[Piece]:
+    several = len(contents.models) > 1
+    yield Heading(1, contents.title)
+    yield contents.verdict.sentence
+    yield contents.omitted
+    if contents.files:
+        yield Heading(2, "Files")
+        yield files_table(contents)
+    if several:
+        yield Heading(2, f"Comparison of the {plural(contents)}")
+        yield models_table(contents)
+        if contents.comparison is not None:
+            yield comparison_table(contents.comparison)
+    yield from contents.notes
+    for model in contents.models:
+        if several:
+            yield Heading(
+                2, f"{model.name[:1].upper()}{model.name[1:]}" if contents.view in _PER_CLASS else f"Model {model.name}"
+            )
+            yield model.verdict.sentence
+        yield from _model_pieces(model, contents, 3 if several else 2)
+    yield Heading(2, "How it was computed")
+    yield Items(tuple(circumstances(contents)))
+    yield Items(tuple(contents.definitions.items()))
+
+
+def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:
+    yield Heading(depth, "Summary")
+    yield summary_table(model, contents.view)
+    yield from model.notes
+    yield Heading(depth, "Where it is wrong")
+    yield worst_sentence(model)
+    yield bins_table(model)
+    if model.blocks is not None:
+        yield Heading(depth, "Scores that a test rejects")
+        yield blocks_table(model.blocks)
+    if model.segments is not None:
+        yield Heading(depth, "Segments")
+        yield segments_table(model.segments)
+        yield from model.segments.notes
+    if model.classes is not None:
+        yield Heading(depth, "Classes")
+        yield classes_table(model.classes)
+    if model.top_k:
+        yield Heading(depth, "The largest scores jointly")
+        yield top_k_table(model.top_k)
+    if model.remedies is not None:
+        yield Heading(depth, "What would fix it")
+        yield remedies_sentence(model.remedies)
+        yield remedies_table(model.remedies, contents.settings.level)
+        yield guarantee_sentence(model.remedies)
+        yield from model.remedies.notes
+
+
+def plural(contents: Contents) -> str:
+    """What there are several of: models, or classes of sums."""
+    return "classes" if contents.view in _PER_CLASS else "models"
+
+
+def worst_sentence(model: Model) -> str:
+    """Which bins contribute most to the ECE."""
+    if not model.worst:
+        return "No bin has a gap between its rate and its mean score."
+    table = bins_table(model)
+    filled = [i for i, n in enumerate(model.bins.n.tolist()) if n > 0]
+    columns = {column.key: table.texts(column) for column in table.columns if column.key in ("bin", "share")}
+    at = {b: i for i, b in enumerate(filled)}
+    bins = ", ".join(f"{columns['bin'][at[b]]} ({columns['share'][at[b]]})" for b in model.worst)
+    sentence = f"Most of the ECE comes from {bins}"
+    if not model.bins.band:
+        return f"{sentence}."
+    flagged = int(model.bins.outside.sum())
+    which = f"{flagged} of {count(len(filled), 'bin')} {'is' if flagged == 1 else 'are'}" if flagged else "no bin is"
+    return f"{sentence}; {which} flagged."
+
+
+def remedies_sentence(remedies: Remedies) -> str:
+    """The conclusion from the comparison of calibrators."""
+    best = next((one for one in remedies.after if one.name == remedies.best), None)
+    if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
+        return "The table compares calibrators on held-out data."
+    if best is None:
+        return "No calibrator showed a clear improvement on held-out data."
+    return (
+        f"{best.name[0].upper()}{best.name[1:]} would lower the Brier score from "
+        f"{_change(remedies.before.brier, best.brier)} and change the ECE from "
+        f"{_change(remedies.before.ece, best.ece)}, on held-out data."
+    )
+
+
+def _change(first: float, second: float) -> str:
+    """From one number to another, with enough decimals to show the difference."""
+    for decimals in range(4, 10):
+        texts = f"{first:.{decimals}f}", f"{second:.{decimals}f}"
+        if texts[0] != texts[1]:
+            break
+    return f"{texts[0]} to {texts[1]}"
+
+
+def guarantee_sentence(remedies: Remedies) -> str:
+    """The guarantee of histogram binning; empty if there is none."""
+    g = remedies.guarantee
+    if g is None:
+        return ""
+    return (
+        f"Guarantee: histogram binning with {count(g.n_bins, 'bin')} (scheme '{g.scheme}'), fitted on all {g.n:,} "
+        f"rows, is within ± {number(g.epsilon)} of the true rate in every bin simultaneously with probability "
+        f"{percent(g.level)}, and within ± {number(g.marginal)} in the bin of one new row, whatever the distribution."
+    )
+
+
+def rows_sentence(contents: Contents) -> str:
+    """How many rows were used, and what happened to the others."""
+    rows = contents.rows
+    if contents.source == "rows":
+        parts = [f"{count(rows.used, 'row')} used of {rows.given:,}"]
+    else:
+        parts = [f"{count(rows.used, 'row')}{_SOURCES[contents.source]}"]
+    if contents.clusters is not None:
+        parts[0] += f", in {count(contents.clusters.number, 'cluster')}"
+    if rows.dropped:
+        parts.append(f"{count(rows.dropped, 'row')} with missing values dropped")
+    unweighted = rows.given - rows.used - rows.dropped
+    if unweighted:
+        parts.append(f"{count(unweighted, 'row')} with weight 0 left out")
+    if rows.weights != "none":
+        parts.append(f"{rows.weights} weights, {rows.weight:,.6g} in total")
+    return "; ".join(parts)
+
+
+def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
+    """Data, options and methods."""
+    s = contents.settings
+    independent = "" if contents.clusters is None else f", {INDEPENDENT}"
+    yield "rows", rows_sentence(contents)
+    if contents.rows.classes is not None:
+        yield "classes", f"{len(contents.rows.classes)}"
+    if contents.clusters is not None:
+        yield "clusters", clusters_in_words(contents.clusters)
+    yield "bins", f"{s.bins_in_words} ({s.bins})"
+    yield "level", f"{percent(s.level)}, for all intervals, bands and decisions"
+    yield "seed", f"{s.seed}"
+    found = contents.models[0].summary
+    if found.noise_floor is not None:
+        yield "noise floor", f"labels resampled {found.noise_floor.resamples:,} times{independent}"
+    if found.tce_floor is not None:
+        yield "noise floor of the TCE", f"labels resampled {found.tce_floor.resamples:,} times{independent}"
+    if found.test is not None:
+        yield "test", f"{found.test.method}: {found.test.assumptions}"
+    if found.ece_interval is not None:
+        yield "confidence set", f"{found.ece_interval.method}, {found.ece_interval.bins}"
+    yield "version", f"trueness {contents.version}"

@@ -1,0 +1,317 @@
+"""The data behind a report: the rows of every model, or their sums."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from trueness._input.columns import Column, column, refuse_missing
+from trueness._input.sample import Sample, refuse_shuffled_index
+from trueness._input.weights import row_weights
+from trueness._report.records import RowCounts, Source
+from trueness._tally import rows_or_sums
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.multiclass import parts_of
+from trueness._tally.row_sums import bins_of_rows
+from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import DroppedRowsWarning, InputError
+from trueness.infer._paired_rows import cluster_codes, cluster_column
+from trueness.typing import ArrayLike, Bools, Ints, RowOptions
+
+__all__ = [
+    "Evidence",
+    "Subject",
+    "Sums",
+    "fractional",
+    "kept_bins",
+    "main_view",
+    "means",
+    "read_rows",
+    "read_sums",
+    "weight_type",
+]
+
+Sums: TypeAlias = Tally | Sketch | Binned
+_SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
+_MOST_CLASSES = 24  # as many tabs and pictures as a page can hold
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The data about one model: sums and, unless only sums were passed, the rows."""
+
+    sums: Sums
+    """Sums of the binary problem: the scores, their top label, or one class against the rest."""
+    classwise: Tally | None = None
+    """The tally of every class; None for a vector of scores."""
+    sample: Sample | None = None
+    """The rows as passed; None for sums."""
+    view: Sample | None = None
+    """The rows of the binary problem; None for sums."""
+    groups: Mapping[str, Sums] = field(default_factory=dict)
+    """Sums of each group of an Accumulator."""
+
+    @cached_property
+    def tally(self) -> Tally | None:
+        """The tally of distinct scores; a sketch has its rows at the mean score of their cell, bins have none."""
+        if isinstance(self.sums, Sketch):
+            return self.sums.pooled()
+        return self.sums if isinstance(self.sums, Tally) else None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The models of a report, all of the same rows."""
+
+    models: Mapping[str, Sample | Sums]
+    counts: RowCounts
+    source: Source
+    view: Literal["binary", "classwise", "confidence", "top-label"]
+    """The question asked about every model."""
+    kept: Bools | None = None
+    """Which of the rows passed are used; None for sums."""
+    cluster: Ints | None = None
+    """The cluster of each row, numbered from 0 in order of appearance."""
+    by: str = ""
+    """The name of the groups of an Accumulator."""
+    groups: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
+    """Their sums, by model and group."""
+    notes: tuple[str, ...] = ()
+
+    def evidence(self, name: str) -> Evidence:
+        """The sums of one model, made when they are needed."""
+        data = self.models[name]
+        if not isinstance(data, Sample):
+            return Evidence(data, groups=self.groups.get(name, {}))
+        view = main_view(data)
+        classwise = rows_or_sums.tally_of(data, "classwise") if data.p.ndim == 2 else None
+        return Evidence(Tally("binary", rows_or_sums.tally_of(view, "classwise").parts), classwise, data, view)
+
+
+def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: Iterable[str] = ()) -> Subject:
+    """Take sums apart: one model, or one per class. Of very many classes those with the largest `error` are kept."""
+    by = sums.by if isinstance(sums, Accumulator) else None
+    total = sums.total if isinstance(sums, Accumulator) else sums
+    if total.n == 0:
+        raise InputError("y_true", "must hold at least one row", f"this {type(total).__name__} is empty")
+    models, notes = _problems(total), list(notes)
+    if len(models) > _MOST_CLASSES:
+        worst = sorted(models, key=lambda name: -error(models[name]))[:_MOST_CLASSES]
+        notes.append(f"The {_MOST_CLASSES} classes with the largest ECE are shown, of {len(models):,}.")
+        models = {name: models[name] for name in models if name in worst}
+    groups: dict[str, dict[str, Sums]] = {name: {} for name in models}
+    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by is not None else ():
+        for name, problem in _problems(part).items():
+            if name in groups:
+                groups[name][str(group) or "''"] = problem
+    counts = RowCounts(total.n, total.n, 0, float(total.weight), _weights(total), total.classes)
+    return Subject(models, counts, _SOURCES[type(total)], total.kind, by=by or "", groups=groups, notes=tuple(notes))
+
+
+def _problems(sums: Sums) -> dict[str, Sums]:
+    """The binary problems in the sums: one, or one per class that has rows."""
+    if len(sums.parts) == 1:
+        return {"scores": type(sums)("binary", sums.parts)}  # type: ignore[arg-type]  # parts of the same type
+    named = zip(sums.classes or (), sums.parts, strict=True)
+    return {f"class {label}": type(sums)("binary", (part,)) for label, part in named if part.totals.rows}  # type: ignore[arg-type]
+
+
+def _weights(sums: Sums) -> Literal["none", "whole", "fractional"]:
+    whole = all(part.whole for part in sums.parts) if isinstance(sums, Binned) else all(p.exact for p in sums.parts)
+    return "fractional" if not whole else "none" if sums.weight == sums.n else "whole"
+
+
+def means(sums: Sums) -> tuple[float, float, float]:
+    """Mean score, event rate and their difference."""
+    part = sums.parts[0] if isinstance(sums, Binned) else sums.coarsen(EqualMass(1)).parts[0]
+    weight = part.weight.sum()
+    return tuple(float(total.sum() / weight) for total in (part.sum_score, part.events, part.excess))  # type: ignore[return-value]
+
+
+def kept_bins(sums: Any) -> BinRule | None:
+    """The bins that were summed; None if the sums serve any bins."""
+    total = sums.total if isinstance(sums, Accumulator) else sums
+    if not isinstance(total, Binned):
+        return None
+    edges = total.parts[0].edges
+    equal = EqualWidth(edges.size - 1)
+    return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)
+
+
+@contextmanager
+def _naming_model(name: str, several: bool) -> Iterator[None]:
+    """Name the model in error messages, if there are several."""
+    try:
+        yield
+    except InputError as error:
+        if not several:
+            raise
+        raise error.within(f"Model {name!r}") from None
+
+
+def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> Subject:
+    """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
+    if "kind" in rows:
+        raise InputError("kind", "is not taken: the report of a matrix shows the top label and every class")
+    models = _models(y_prob)
+    n = column(y_true, "y_true").values.shape[0]
+    for scores in models.values():
+        refuse_shuffled_index(y_true, {"y_prob": scores})
+    options: dict[str, Any] = dict(rows)
+    names = _cluster_names(y_true, cluster, n)
+    kept = np.ones(n, dtype=bool)
+    if options.get("missing") == "drop":
+        given = options.get("sample_weight")
+        kept = _complete(y_true, models, options, n)
+        if names is not None and names.missing is not None:
+            kept &= ~names.missing
+        options["sample_weight"] = np.where(kept, 1.0 if given is None else row_weights(given, n).values, np.nan)
+        samples = _samples(y_true, models, options)
+        if given is None:
+            samples = {name: Sample(s.y, s.p, None, s.classes, s.tolerance, s.rows) for name, s in samples.items()}
+    else:
+        samples = _samples(y_true, models, options)
+    dropped = n - int(kept.sum())
+    _check_alike(samples)
+    samples, kept = _of_positive_weight(samples, kept)
+    for name, sample in samples.items():
+        with _naming_model(name, len(models) > 1):
+            _check_values(sample)
+    counts = _counts(next(iter(samples.values())), n, dropped)
+    codes = None if names is None else _cluster_codes(names, kept)
+    view: Literal["binary", "confidence"] = "binary" if counts.classes is None else "confidence"
+    plain = {name: _without_unit_weights(sample) for name, sample in samples.items()}
+    return Subject(plain, counts, "rows", view, kept, codes)
+
+
+def _cluster_names(y_true: Any, cluster: Any, n: int) -> Column | None:
+    if cluster is None:
+        return None
+    refuse_shuffled_index(y_true, {"cluster": cluster})
+    return cluster_column(cluster, n)
+
+
+def _cluster_codes(names: Column, kept: Bools) -> Ints:
+    left = None if names.missing is None or not names.missing[kept].any() else names.missing
+    if left is not None:  # rows were not to be dropped, and messages count all of them
+        refuse_missing("cluster", left)
+    codes = cluster_codes(Column(names.values[kept]))
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return np.asarray(rank[which.reshape(-1)])
+
+
+def _samples(y_true: Any, models: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Sample]:
+    found = {}
+    for name, scores in models.items():
+        with _naming_model(name, len(models) > 1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
+            found[name], _ = rows_or_sums.sample_and_kind(y_true, scores, options)  # type: ignore[arg-type]  # checked there
+    return found
+
+
+def _complete(y_true: Any, models: Mapping[str, Any], options: dict[str, Any], n: int) -> Bools:
+    """Which rows have all values in every model."""
+    numbers = np.arange(1.0, n + 1)
+    if options.get("sample_weight") is not None:
+        weights = row_weights(options["sample_weight"], n)
+        numbers[np.isnan(weights.values)] = np.nan
+        if weights.missing is not None:
+            numbers[weights.missing] = np.nan
+    kept = np.ones(n, dtype=bool)
+    # Row numbers passed as weights show which rows are left.
+    for sample in _samples(y_true, models, options | {"sample_weight": numbers}).values():
+        assert sample.w is not None
+        left = np.zeros(n, dtype=bool)
+        left[sample.w.astype(np.int64) - 1] = True
+        kept &= left
+    return kept
+
+
+def _models(y_prob: Any) -> Mapping[str, Any]:
+    if not isinstance(y_prob, Mapping):
+        return {str(getattr(y_prob, "name", None) or "scores"): y_prob}
+    if not y_prob:
+        raise InputError("y_prob", "must hold at least one model", "the dict is empty")
+    for name in y_prob:
+        if not isinstance(name, str):
+            raise InputError("y_prob", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
+    return y_prob
+
+
+def _check_alike(samples: dict[str, Sample]) -> None:
+    first, *others = samples
+    for name in others:
+        if samples[name].p.shape[1:] != samples[first].p.shape[1:]:
+            raise InputError(
+                "y_prob",
+                "must hold vectors only, or matrices with the same classes",
+                f"{first!r} has shape {samples[first].p.shape} and {name!r} {samples[name].p.shape}",
+            )
+        if samples[name].classes != samples[first].classes:
+            raise InputError(
+                "y_prob",
+                "must hold models of the same classes in the same order",
+                f"{first!r} has {list(samples[first].classes or ())} and {name!r} {list(samples[name].classes or ())}",
+            )
+
+
+def _of_positive_weight(samples: dict[str, Sample], kept: Bools) -> tuple[dict[str, Sample], Bools]:
+    w = next(iter(samples.values())).w
+    if w is None or (w > 0).all():
+        return samples, kept
+    some = w > 0
+    if not some.any():
+        raise InputError("sample_weight", "must be above 0 in at least one row", "all weights are 0")
+    left = kept.copy()
+    left[kept] = some
+    return {name: s.at(some, None if s.w is None else s.w[some]) for name, s in samples.items()}, left
+
+
+def _without_unit_weights(sample: Sample) -> Sample:
+    """Drop weights that are all 1, so that methods without weights apply."""
+    if sample.w is None or (sample.w != 1).any():
+        return sample
+    return Sample(sample.y, sample.p, None, sample.classes, sample.tolerance, sample.rows)
+
+
+def _check_values(sample: Sample) -> None:
+    """Validate every value once, so that nothing after needs to."""
+    bins_of_rows(main_view(sample), EqualWidth(1))
+
+
+def main_view(sample: Sample) -> Sample:
+    """The binary problem of a sample: a vector as it is, a matrix by its top label."""
+    if sample.p.ndim == 1:
+        return sample
+    (top,) = parts_of(sample, "confidence", lambda part: part, lambda: sample)
+    return top
+
+
+def fractional(sample: Sample) -> bool:
+    """Whether weights are not whole numbers, and so express importance rather than frequency."""
+    return sample.w is not None and bool((sample.w != np.floor(sample.w)).any())
+
+
+def weight_type(sample: Sample) -> Literal["frequency", "importance"]:
+    """The `weight_type` for these weights."""
+    return "importance" if fractional(sample) else "frequency"
+
+
+def _counts(sample: Sample, n: int, dropped: int) -> RowCounts:
+    w = sample.w
+    return RowCounts(
+        given=n,
+        used=int(sample.y.size),
+        dropped=dropped,
+        weight=float(sample.y.size if w is None else w.sum()),
+        weights="none" if w is None else "fractional" if fractional(sample) else "whole",
+        classes=sample.classes,
+    )

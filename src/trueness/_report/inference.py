@@ -1,0 +1,114 @@
+"""Tests and confidence sets within a budget of random draws, and notes on what could not be computed."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from trueness._input.sample import Sample
+from trueness._tally.tally import Tally
+from trueness.errors import InputError, TruenessWarning
+from trueness.infer import calibration_test, ece_interval
+from trueness.results import Interval, Significance
+from trueness.typing import Ints
+
+__all__ = [
+    "FEW_ROWS",
+    "FLOOR_DRAWS",
+    "Clustered",
+    "Notes",
+    "collect_warnings",
+    "confidence_set",
+    "draws_for_floor",
+    "draws_for_tests",
+    "significance",
+]
+
+Result = TypeVar("Result")
+
+
+class Clustered(NamedTuple):
+    """Rows, and the cluster of each."""
+
+    view: Sample
+    cluster: Ints
+
+
+FLOOR_DRAWS = 999
+FEW_ROWS = 20
+"""With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no power."""
+_LEAST_DRAWS = 39
+_DRAWN_LABELS = 2e7
+_TEST_LABELS = 2e8  # each costs some 20 ns
+
+
+class Notes:
+    """Sentences for the reader, each kept once."""
+
+    def __init__(self, wording: Mapping[type[Warning], str] | None = None) -> None:
+        self.sentences: list[str] = []
+        self.wording = wording or {}
+        """Sentences for some classes of warnings, in place of their messages."""
+
+    def add(self, sentence: str) -> None:
+        """Keep a sentence."""
+        if sentence not in self.sentences:
+            self.sentences.append(sentence)
+
+    def attempt(self, name: str, compute: Callable[[], Result], reason: str | None = None) -> Result | None:
+        """The result; or None and a note with the reason, by default the library's message."""
+        try:
+            with collect_warnings(self):
+                return compute()
+        except InputError as error:
+            self.add(f"{name} could not be computed: {reason or error}")
+            return None
+
+
+@contextmanager
+def collect_warnings(notes: Notes) -> Iterator[None]:
+    """Turn the library's warnings into notes; other warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TruenessWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, TruenessWarning):
+            notes.add(notes.wording.get(warning.category, str(warning.message)))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def draws_for_floor(cells: int) -> int:
+    """How often a noise floor redraws the labels: 999 times, fewer if there are many distinct scores."""
+    return max(_LEAST_DRAWS, min(FLOOR_DRAWS, int(_DRAWN_LABELS / max(1, cells))))
+
+
+def draws_for_tests(tallies: Sequence[Tally], alpha: float) -> int | None:
+    """Draws that let the smallest p-value survive a correction for all the tests; None if that costs too much."""
+    draws = max(FLOOR_DRAWS, math.ceil(round(2 * len(tallies) / alpha, 6)) - 1)
+    cells = sum(part.size for tally in tallies for part in tally.parts)
+    exact = all(part.exact for tally in tallies for part in tally.parts)
+    return draws if exact and cells * draws <= _TEST_LABELS else None
+
+
+def significance(tally: Tally, draws: int | None, seed: int, rows: Clustered | None) -> Significance:
+    """The exact test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
+
+    With clusters it is always the exact test: all methods then draw, and it is the fastest.
+    """
+    if rows is not None:
+        view, cluster = rows
+        resamples = draws or FLOOR_DRAWS
+        return calibration_test(view.y, view.p, cluster=cluster, sample_weight=view.w, resamples=resamples, seed=seed)
+    options: dict[str, Any] = {"method": "ks"} if draws is None else {"resamples": draws, "seed": seed}
+    return calibration_test(tally, **options)
+
+
+def confidence_set(view: Sample | None, tally: Tally, level: float, seed: int, cluster: Ints | None = None) -> Interval:
+    """The confidence set of the l2 error: from the tally, or from the rows if weights or clusters require them."""
+    exact = tally.parts[0].exact
+    if view is None or (exact and cluster is None):
+        return ece_interval(tally, level=level, seed=seed)
+    kind: Literal["frequency", "importance"] = "frequency" if exact else "importance"
+    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type=kind, cluster=cluster, level=level, seed=seed)

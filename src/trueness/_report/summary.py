@@ -1,0 +1,165 @@
+"""The summary of one model: its measures, with noise floor, confidence set and test."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from trueness._report.evidence import Evidence, Sums, means
+from trueness._report.inference import (
+    FEW_ROWS,
+    Clustered,
+    Notes,
+    collect_warnings,
+    confidence_set,
+    draws_for_floor,
+    draws_for_tests,
+    significance,
+)
+from trueness._report.records import Settings, Summary
+from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.infer import noise_floor
+from trueness.measure import (
+    ace,
+    bounded,
+    brier,
+    calibration_intercept,
+    calibration_slope,
+    corp,
+    ece,
+    log_loss,
+    mce,
+    observed_expected,
+    smooth_ece,
+    tce,
+)
+from trueness.results import Bounded, NoiseFloor
+from trueness.typing import Ints
+
+__all__ = ["ALPHA", "summarize"]
+
+ALPHA = 0.05
+"""Level of the tests of the TCE."""
+_TCE_DRAWS, _FEWER_TCE_DRAWS, _MANY_CELLS = 39, 19, 200_000
+_ORDINARY_BINS = 10
+_PARTS = ("miscalibration", "discrimination", "uncertainty")
+
+
+def summarize(data: Evidence, cluster: Ints | None, rule: BinRule, settings: Settings, notes: Notes) -> Summary:
+    """Every measure of one model, and the evidence about its calibration."""
+    level, seed, tally = settings.level, settings.seed, data.tally
+    exact = tally is not None and tally.parts[0].exact
+    if tally is not None and not exact:
+        notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
+    interval = test = floor = tce_floor = None
+    absent: list[str] = []
+    if tally is None:
+        absent += ["the confidence set", "the test", "noise floors"]
+    else:
+        few = "there are too few rows." if tally.n < FEW_ROWS else None
+        floor = _ece_floor(data, tally, rule, settings, notes)
+        interval = notes.attempt(
+            "The confidence set", lambda: confidence_set(data.view, tally, level, seed, cluster), few
+        )
+        clustered = None if cluster is None or data.view is None else Clustered(data.view, cluster)
+        draws = draws_for_tests([tally], 1 - level)
+        test = notes.attempt("The test", lambda: significance(tally, draws, seed, clustered))
+        tce_floor = _tce_floor(tally, settings, notes) if exact else None
+    score, rate, _ = means(data.sums)
+    classwise = data.classwise
+    with collect_warnings(notes):
+        limits = _limits(data.sums, rule)
+        values = _values(data.sums, rule, absent) | {key: found.value for key, found in limits.items()}
+        return Summary(
+            n=data.sums.n,
+            rate=rate,
+            mean_score=score,
+            ece_interval=interval,
+            noise_floor=floor,
+            test=test,
+            tce_floor=tce_floor,
+            classwise_ece=None if classwise is None else ece(classwise, bins=rule),
+            multiclass_brier=None if classwise is None else brier(classwise),
+            multiclass_log_loss=None if classwise is None else log_loss(classwise),
+            limits={key: (found.low, found.high) for key, found in limits.items()},
+            absent=tuple(absent),
+            **values,
+        )
+
+
+def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
+    """Name and function of each measure, by field."""
+    mass = rule if isinstance(rule, EqualMass) else EqualMass(rule.asked or _ORDINARY_BINS)
+    return {
+        "ece": ("the ECE", partial(ece, bins=rule)),
+        "ace": ("the ACE", partial(ace, bins=mass)),
+        "mce": ("the MCE", partial(mce, bins=rule)),
+        "smooth_ece": ("the smooth ECE", partial(smooth_ece)),
+        "tce": ("the TCE", partial(tce, alpha=ALPHA)),
+        "brier": ("the Brier score", partial(brier)),
+        "log_loss": ("the log loss", partial(log_loss)),
+        "slope": ("the slope", partial(calibration_slope)),
+        "intercept": ("the intercept", partial(calibration_intercept)),
+        "observed_expected": ("the ratio observed/expected", partial(observed_expected)),
+    }
+
+
+def _values(sums: Sums, rule: BinRule, absent: list[str]) -> dict[str, float]:
+    """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`."""
+
+    def attempt(name: str, measure: Callable[[Sums], Any]) -> Any:
+        try:
+            return measure(sums)
+        except InputError:
+            if not isinstance(sums, Binned):
+                raise
+            absent.append(name)
+            return None
+
+    counted = not isinstance(sums, Tally) or sums.parts[0].exact
+    values = {
+        key: attempt(name, measure) if counted or key != "tce" else None
+        for key, (name, measure) in _measures(rule).items()
+    }
+    parts = attempt("the parts of the Brier score", corp)
+    values |= {key: None if parts is None else getattr(parts, key) for key in _PARTS}
+    return {key: math.nan if value is None else float(value) for key, value in values.items()}
+
+
+def _limits(sums: Sums, rule: BinRule) -> dict[str, Bounded]:
+    """Measures of a sketch with the range of their exact values, where one is known."""
+    if not isinstance(sums, Sketch):
+        return {}
+    asked: dict[str, tuple[Any, dict[str, Any]]] = {
+        key: (measure.func, measure.keywords) for key, (_, measure) in _measures(rule).items() if key != "tce"
+    }
+    asked |= {key: (key, {}) for key in _PARTS[:2]}
+    found = {}
+    for key, (measure, options) in asked.items():
+        try:
+            limits = bounded(measure, sums, **options)
+        except InputError:
+            continue
+        if math.isfinite(limits.low) and math.isfinite(limits.high):
+            found[key] = limits
+    return found
+
+
+def _ece_floor(data: Evidence, tally: Tally, rule: BinRule, settings: Settings, notes: Notes) -> NoiseFloor | None:
+    cells, view = tally.parts[0], data.view
+    options: dict[str, Any] = {"resamples": draws_for_floor(cells.size), "level": settings.level}
+    options |= {"seed": settings.seed, "progress": False}
+    scores: Any = tally
+    if not cells.exact and view is not None:  # rows with one score may differ in weight, which a tally does not know
+        scores = view.p
+        options |= {"sample_weight": view.w, "weight_type": "importance"}
+    return notes.attempt("The noise floor of the ECE", lambda: noise_floor(partial(ece, bins=rule), scores, **options))
+
+
+def _tce_floor(tally: Tally, settings: Settings, notes: Notes) -> NoiseFloor | None:
+    draws = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
+    options: dict[str, Any] = {"resamples": draws, "level": settings.level, "seed": settings.seed, "progress": False}
+    return notes.attempt("The noise floor of the TCE", lambda: noise_floor(partial(tce, alpha=ALPHA), tally, **options))

@@ -1,0 +1,156 @@
+"""Reports of sums: the same numbers as from the rows, and what sums lack is named."""
+
+import json
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def rows():
+    d = tn.simulate.demo(2_000)
+    return d.y_true, d.y_prob
+
+
+def summed(rows, bins, **options):
+    found = tn.Accumulator(bins=bins, **options)
+    found.update(*rows)
+    return found
+
+
+def model(report):
+    (one,) = report.to_dict()["models"]
+    return one
+
+
+def test_a_tally_gives_the_numbers_of_the_rows(rows):
+    of_rows, of_sums = model(tn.report(*rows)), model(tn.report(tn.tally(*rows)))
+    for key in ("verdict", "summary", "bins", "worst", "blocks"):
+        assert of_sums[key] == of_rows[key], key
+    assert of_sums["remedies"] is None
+
+
+@pytest.mark.parametrize("kind", ["tally", "sketch", "bins", "edges", "accumulator"])
+def test_sums_make_a_report_in_every_form(rows, kind, tmp_path):
+    sums = {
+        "tally": lambda: tn.tally(*rows),
+        "sketch": lambda: tn.sketch(*rows),
+        "bins": lambda: summed(rows, 10).total,
+        "edges": lambda: summed(rows, [0, 0.2, 0.5, 1]).total,
+        "accumulator": lambda: summed(rows, "sketch"),
+    }[kind]()
+    report = tn.report(sums, title="Sums")
+    assert report.to_dict()["source"] == {"edges": "bins", "accumulator": "sketch"}.get(kind, kind)
+    assert report.to_dict()["rows"]["used"] == 2_000
+    json.loads(report.to_json())
+    for text in (report.to_markdown(), report.page(), " ".join(str(report).split())):
+        assert "This report was computed from sums, not from rows: no calibrators are compared" in text
+        assert "What would fix it" not in text
+    assert report.to_html(tmp_path / "page.html").stat().st_size < 2_000_000
+
+
+def test_a_sketch_shows_the_range_of_the_exact_value(rows):
+    summary = model(tn.report(tn.sketch(*rows)))["summary"]
+    for key, exact in (("ece", tn.ece(*rows)), ("ace", tn.ace(*rows)), ("brier", tn.brier(*rows))):
+        low, high = summary["limits"][key]
+        assert low <= exact <= high
+        assert low <= summary[key] <= high
+    assert "Exact value within" in str(tn.report(tn.sketch(*rows)))
+
+
+def test_bins_have_their_measures_and_name_the_others(rows):
+    report = tn.report(summed(rows, 10))
+    summary = model(report)["summary"]
+    assert summary["ece"] == tn.ece(*rows)
+    assert summary["brier"] == pytest.approx(tn.brier(*rows))
+    assert summary["slope"] is None
+    assert "the slope" in summary["absent"]
+    assert report.verdicts == {"scores": "undetermined"}
+    assert "Sums of bins do not give the confidence set, the test" in report.to_dict()["omitted"]
+    assert model(report)["bins"]["outside"] == [False] * 10
+
+
+def test_the_bins_that_were_kept_are_the_default(rows):
+    assert tn.report(summed(rows, 7)).to_dict()["settings"]["bins"] == "EqualWidth(n=7)"
+    edges = tn.report(summed(rows, [0, 0.3, 1])).to_dict()["settings"]
+    assert edges["bins_in_words"] == "2 bins between the edges 0, 0.3, 1"
+    assert tn.report(summed(rows, 10), bins=5).to_dict()["settings"]["bins"] == "EqualWidth(n=5)"
+
+
+@pytest.mark.parametrize("bins", ["distinct", "sketch", 10])
+def test_the_groups_of_an_accumulator_are_segments(rows, bins):
+    y, p = rows
+    day = np.arange(y.size) % 3
+    sums = tn.Accumulator(bins=bins, by="day")
+    sums.update(y, p, group=day)
+    found = model(tn.report(sums))["segments"]["rows"]
+    assert [(one["column"], one["value"]) for one in found] == [("day", "0"), ("day", "1"), ("day", "2")]
+    for one in found:
+        some = day == int(one["value"])
+        assert one["n"] == some.sum()
+        assert one["rate"] == pytest.approx(y[some].mean())
+        assert one["ece"] == pytest.approx(tn.ece(y[some], p[some]), abs=0.01)
+        assert (one["pvalue"] is None) == (bins == 10)
+
+
+def test_very_many_groups_show_the_largest(rows):
+    sums = tn.Accumulator(bins="distinct", by="id")
+    sums.update(*rows, group=np.arange(2_000) // 20)
+    found = model(tn.report(sums))["segments"]
+    assert len(found["rows"]) == 40
+    assert "'id' has 100 groups: the 40 largest are shown." in found["notes"]
+
+
+@pytest.mark.parametrize("kind", ["classwise", "top-label"])
+def test_sums_per_class_are_reported_class_by_class(classes, kind):
+    y, P = classes
+    report = tn.report(tn.tally(y, P, kind=kind, labels=list(range(10))))
+    found = report.to_dict()
+    assert found["view"] == kind
+    assert [one["name"] for one in found["models"]] == [f"class {k}" for k in range(10)]
+    top = P.argmax(axis=1)
+    third = found["models"][3]["summary"]
+    some = slice(None) if kind == "classwise" else top == 3
+    assert third["ece"] == pytest.approx(tn.ece(y[some] == 3, P[some, 3]))
+    assert "Comparison of the classes" in report.page()
+
+
+def test_the_confidence_of_a_matrix_is_one_problem(classes):
+    y, P = classes
+    report = tn.report(tn.tally(y, P, kind="confidence", labels=list(range(10))))
+    assert model(report)["summary"]["ece"] == tn.ece(y, P, kind="confidence")
+    assert "Mean confidence" in str(report)
+
+
+def test_of_very_many_classes_the_worst_are_shown():
+    P = np.random.default_rng(0).dirichlet(np.full(30, 0.3), 400)
+    y = np.arange(400) % 30
+    found = tn.report(tn.tally(y, P)).to_dict()
+    assert len(found["models"]) == 24
+    assert found["notes"] == ["The 24 classes with the largest ECE are shown, of 30."]
+
+
+def test_weights_are_summed_too(rows):
+    w = np.arange(2_000) % 3
+    found = tn.report(tn.tally(*rows, sample_weight=w)).to_dict()
+    assert found["rows"]["weights"] == "whole"
+    assert found["rows"]["weight"] == w.sum()
+    fractions = tn.report(tn.tally(*rows, sample_weight=w * 0.37)).to_dict()
+    assert fractions["rows"]["weights"] == "fractional"
+    assert fractions["models"][0]["summary"]["tce"] is None
+
+
+def test_sums_and_rows_do_not_mix(rows):
+    for options in ({"y_prob": rows[1]}, {"by": rows[0]}, {"cluster": rows[0]}, {"sample_weight": rows[1]}):
+        with pytest.raises(InputError, match=r"`y_true` must be labels if .* is passed; got a Tally"):
+            tn.report(tn.tally(*rows), **options)
+
+
+def test_no_rows_are_an_error():
+    with pytest.raises(InputError, match="`y_true` must hold at least one row; this Tally is empty"):
+        tn.report(tn.tally(np.zeros(0, dtype=int), np.zeros(0)))
+    with pytest.raises(InputError, match="empty Accumulator"):
+        tn.report(tn.Accumulator())
