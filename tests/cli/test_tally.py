@@ -119,13 +119,15 @@ def test_the_report_has_values_limits_and_bins(call, grouped, tmp_path, form):
     text = result.stdout
     if form == "json":
         data = json.loads(text)
-        assert data["kept"] == "sketch"
-        assert {m["key"] for m in data["measures"]} > {"ece", "ks", "log_loss"}
-        assert sum(data["table"]["n"]) == 600
+        assert data["source"] == "sketch"
+        (model,) = data["models"]
+        assert set(model["summary"]["limits"]) > {"ece", "log_loss"}
+        assert sum(model["bins"]["n"]) == 600
+        assert {one["value"] for one in model["segments"]["rows"]} == set(grouped["region"])
     else:
         assert "Brier score" in text
-        assert "low edge" in text
-        assert "of the rows" in text
+        assert "Mean score" in text
+        assert "Exact value within" in text
     if form == "html":
         assert "A &lt;week&gt;" in text
         assert "<b>" not in text
@@ -133,26 +135,27 @@ def test_the_report_has_values_limits_and_bins(call, grouped, tmp_path, form):
 
 def test_the_report_has_the_verdict_of_the_confidence_set(call, tmp_path):
     data = tn.simulate.demo(4_000, seed=3)
-    for name, p, begins in (
-        ("p", data.y_prob, "Not calibrated: the l2 calibration error is 0."),
-        ("recalibrated", data.columns["recalibrated"], "Nothing speaks against calibration"),
+    for name, p, code in (
+        ("p", data.y_prob, "miscalibrated"),
+        ("recalibrated", data.columns["recalibrated"], "no-evidence"),
     ):
         write_columns(tmp_path / "x.csv", {"y": data.y_true, "p": p})
         call("tally", "x.csv", "--bins", "distinct", "-o", f"{name}.tally")
         found = json.loads(call("report", f"{name}.tally", "--format", "json", "-o", "-").stdout)
-        assert found["verdict"].startswith(begins)
-        expected = tn.ece_interval(data.y_true, p, seed=0)
-        assert found["interval"]["high"] == pytest.approx(expected.high, rel=1e-9)
-        assert found["interval"]["includes_zero"] is expected.includes_zero
+        assert found["verdict"]["code"] == code
+        expected = tn.ece_interval(data.y_true, p, seed=0, level=0.95)
+        interval = found["models"][0]["summary"]["ece_interval"]
+        assert interval["high"] == pytest.approx(expected.high, rel=1e-9)
+        assert interval["includes_zero"] is expected.includes_zero
 
 
 def test_bins_have_a_diagram_and_no_verdict(call, tmp_path):
     write_columns(tmp_path / "x.csv", {"y": np.array([0, 1, 1, 0]), "p": np.array([0.1, 0.9, 0.8, 0.8])})
     call("tally", "x.csv", "--bins", "10", "-o", "x.tally")
     text = call("report", "x.tally", "--format", "html", "-o", "-").stdout
-    assert "No verdict: " in text
+    assert "These 4 rows are too few to tell" in text
     assert text.count("<circle") == 3
-    assert "2 rows: score 0.8000, rate 0.5000" in text
+    assert "2 rows, mean score 0.8000, rate 0.5000" in text
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
@@ -388,11 +391,12 @@ def test_the_report_has_files_side_by_side(call, days, form):
     text, without = call(*asked, "--each").stdout, call(*asked).stdout
     if form == "json":
         both = json.loads(text)
-        assert [one["file"] for one in both.pop("files")] == ["mon.tally", "tue.tally"]
-        assert both == json.loads(without)
+        files = [one["file"] for one in both.pop("files")]
+        assert files == [name for name in ("mon.tally", "tue.tally", "all") for _ in range(3)]
+        assert both == {key: value for key, value in json.loads(without).items() if key != "files"}
         return
     assert text.count("tue.tally") == without.count("tue.tally") + 3  # all rows and two groups
-    assert text.index("observed/expected") < text.index("log loss")
+    assert text.index("Obs./exp.") < text.index("Log loss")
 
 
 def test_a_day_without_rows_is_a_line_and_days_without_any_are_refused(call, fails, days, tmp_path):
@@ -557,7 +561,8 @@ def test_bins_that_were_kept_are_those_that_are_measured(call, grouped, tmp_path
     found = measured(call("measure", "x.tally", "--format", "csv"))
     assert float(found["", "ece"]["value"]) == pytest.approx(tn.ece(grouped["y"], grouped["p"], bins=kept))
     assert words in " ".join(call("measure", "x.tally").stdout.split())
-    assert json.loads(call("report", "x.tally", "--format", "json").stdout)["bins"].startswith(words)
+    found_bins = json.loads(call("report", "x.tally", "--format", "json").stdout)["settings"]["bins_in_words"]
+    assert found_bins.startswith(words)
     each = call("measure", "x.tally", "--each", "--format", "csv").stdout
     assert [line["ece"] for line in csv.DictReader(io.StringIO(each))] == [found["", "ece"]["value"]] * 2
     assert "--bins" in call("measure", "x.tally", "--bins", "x").stderr

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, reworded, wording
+from trueness.cli._messages import errors_as_messages, note
 from trueness.cli._options import bins_option, level_option, output_options, plain_output_options
 from trueness.cli._writing import check_writable, deliver, form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
+    from trueness._report.report import Report
     from trueness._tally.accumulator import Accumulator
     from trueness._tally.rules import BinRule
     from trueness.cli._sheet import Sheet
@@ -61,7 +62,7 @@ def measure(
 @click.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @bins_option(None, f"Bins of the table and of ECE, {_OWN}", blind=True)
-@level_option(0.95, "Level of the intervals of the bins.")
+@level_option(0.95, "Level of every interval, band and decision; more than 1/2.", least=0.5)
 @_each
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option(
@@ -72,28 +73,41 @@ def measure(
 )
 @plain_output_options
 def report(files: tuple[str, ...], form: str | None, output: str | None, debug: bool, **asked: Any) -> None:
-    """Write one page about the rows that were added up in .tally files: what sums can say, and what they cannot."""
+    """Write one page about the rows summed in .tally files. It names the sections that need the rows themselves."""
     with errors_as_messages(debug):
-        from trueness.cli._tally_each import each_sheet
-        from trueness.cli._tally_page import page
-        from trueness.cli._tally_verdict import verdict_of
-
         chosen = form_of(form, output, _SUFFIXES, "html")
         if chosen == "html" and output is None:
             output = _USUAL
         said = _said(asked["bins"])
         sums, found = _read(files, output)
-        rule = said or _own(found)
-        bins = _bin_sheet(found, rule, asked["level"])
-        verdict = verdict_of(found.total, found.bins)
-        measures = _sheet(found, [name for name, _ in sums], rule)
-        side_by_side = each_sheet(sums, measures, rule) if asked["each"] else None
-        text = page(asked["title"] or "Calibration", verdict, measures, bins, chosen, side_by_side)
+        made = _report(sums, found, said, asked)
+        text = made.page() if chosen == "html" else getattr(made, f"to_{chosen}")()
         if output is None or output == "-":
             click.echo(text, nl=not text.endswith("\n"))
             return
         write(output, text)
+        click.echo(made.verdict)
         note(f"the report is in {output}.")
+
+
+def _report(sums: "list[Sums]", found: "Accumulator", rule: "BinRule | None", asked: dict[str, Any]) -> "Report":
+    """The report of all sums, with a table of the files if asked for."""
+    from trueness._report.report import report_sums
+    from trueness.cli._tally_each import each_sheet
+
+    names = [name for name, _ in sums]
+    files = None
+    if asked["each"]:
+        own = rule or _own(found)
+        lines = each_sheet(sums, _sheet(found, names, own), own).rows
+        files = [{key: value for key, value in line.items() if not key.endswith("_shown")} for line in lines]
+    about = found.about
+    source = f"{_file_names(names)}: labels {about.get('label')!r}, scores {about.get('score')!r}."
+    return report_sums(found, bins=rule, level=asked["level"], title=asked["title"], files=files, notes=[source])
+
+
+def _file_names(files: Sequence[str]) -> str:
+    return ", ".join(Path(name).name for name in files[:6]) + (", …" if len(files) > 6 else "")
 
 
 def _said(bins: str | None) -> "BinRule | None":
@@ -150,8 +164,10 @@ def _sheet(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> "Shee
 def _notes(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> list[str]:
     from trueness._text.bins import rule_in_words
 
-    named = ", ".join(Path(name).name for name in files[:6]) + (", …" if len(files) > 6 else "")
-    first = f"{named}: {found.total.n:,} rows; labels {found.about.get('label')!r}, scores {found.about.get('score')!r}"
+    about = found.about
+    first = (
+        f"{_file_names(files)}: {found.total.n:,} rows; labels {about.get('label')!r}, scores {about.get('score')!r}"
+    )
     notes = [f"{first}; bins: {rule_in_words(rule)}."]
     if found.bins == "sketch":
         notes.append(
@@ -159,18 +175,3 @@ def _notes(found: "Accumulator", files: Sequence[str], rule: "BinRule") -> list[
             "value needs the rows. Bins of equal width by a power of two up to 512 are exact."
         )
     return notes
-
-
-def _bin_sheet(found: "Accumulator", rule: "BinRule", level: float) -> "Sheet":
-    import trueness as tn
-    from trueness.cli._sheet import Column, Sheet, stamped
-
-    with reworded(wording()):  # the measures have warned already
-        table = tn.bin_table(found.total, bins=rule, level=level).to_dict()
-    keys = ("low_edge", "high_edge", "n", "score", "rate", "low", "high", "gap")
-    rows = [dict(zip(keys, line, strict=True)) for line in zip(*(table[key] for key in keys), strict=True)]
-    columns = [Column(key, key.replace("_", " "), "count" if key == "n" else "number") for key in keys]
-    note = f"Bins of the sums; low and high are the {100 * level:g} % interval of the rate."
-    if found.bins == "sketch":
-        note += " A cell that an edge cuts is counted whole, in the bin of its mean score."
-    return Sheet(columns, rows, stamped(table={key: table[key] for key in keys}), [note])
