@@ -106,7 +106,7 @@ def test_a_band_does_not_depend_on_order_or_form(band, pairs):
 
 
 @pytest.mark.parametrize("band", BANDS)
-def test_weight_2_is_the_row_twice(band):
+def test_a_whole_number_weight_repeats_the_row(band):
     y, p = np.array([0, 1, 1, 0, 1]), np.array([0.2, 0.3, 0.6, 0.7, 0.9])
     w = np.array([2, 1, 3, 0, 2])
     found = reliability_bands(y, p, bins=2, band=band, sample_weight=w)
@@ -139,7 +139,7 @@ def test_bins_that_look_at_the_labels_are_refused(rule):
         reliability_bands([0, 1, 1], [0.1, 0.5, 0.9], bins=rule)
 
 
-def test_messages():
+def test_bad_arguments_are_named():
     with pytest.raises(tn.InputError, match=r"`band` must be 'pointwise', .* got 'wide'"):
         reliability_bands([0, 1], [0.1, 0.5], bins=2, band="wide")
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):

@@ -6,34 +6,43 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import trueness as tn
 from trueness.infer import compare, ece_interval
 from trueness.infer._compare import error_of_mean, holm
-from trueness.infer._residuals import BinnedResiduals, pair_variance
 
 RNG = np.random.default_rng(7)
+
 N = 300
+
 Q = RNG.uniform(0.02, 0.98, N)
+
 Y = (RNG.uniform(size=N) < Q).astype(int)
+
 A = np.clip(Q + 0.10 * RNG.standard_normal(N), 0.01, 0.99)
+
 B = np.clip(0.5 + 0.6 * (Q - 0.5) + 0.05 * RNG.standard_normal(N), 0.01, 0.99)
+
 C = np.clip(Q + 0.05, 0.01, 0.99)
+
 CLUSTER = RNG.integers(0, 40, N)
+
 THREE = {"a": A, "b": B, "c": C}
+
 LOGITS = RNG.standard_normal((N, 4))
+
 MATRICES = {
     name: np.exp(s * LOGITS) / np.exp(s * LOGITS).sum(axis=1, keepdims=True) for name, s in (("cool", 0.7), ("hot", 2))
 }
+
 CLASSES = np.array([RNG.choice(4, p=row) for row in MATRICES["cool"]])
+
 NAMED = ("squared_ece", "brier", "log_loss")
+
 EVERY = [
     pytest.param({"measure": measure, "method": method} | more, id=f"{measure}-{method}{'-cluster' * bool(more)}")
     for measure, method, more in product(NAMED, ("influence", "bootstrap"), ({}, {"cluster": CLUSTER}))
 ]
-residuals = st.lists(st.floats(-1, 1).map(lambda u: round(u, 3)), min_size=2, max_size=14)
 
 
 def expit(x):
@@ -42,63 +51,6 @@ def expit(x):
 
 def logit(p):
     return np.log(p / (1 - p))
-
-
-def brute_estimate(u, bins, cluster):
-    """T by the double sum: in each bin the mean of products over pairs of different clusters."""
-    total = 0.0
-    for b in set(bins):
-        rows = [i for i in range(len(u)) if bins[i] == b]
-        pairs = [u[i] * u[j] for i in rows for j in rows if cluster[i] != cluster[j]]
-        total += len(rows) * np.mean(pairs) if pairs else 0.0
-    return total / len(u)
-
-
-def brute_influence(u, bins, cluster):
-    values = []
-    for i in range(len(u)):
-        rows = [j for j in range(len(u)) if bins[j] == bins[i]]
-        others = [j for j in rows if cluster[j] != cluster[i]]
-        pairs = [(j, k) for j in others for k in others if cluster[j] != cluster[k]]
-        pairs = pairs or [(j, k) for j in rows for k in rows if cluster[j] != cluster[k]]
-        values.append(2 * u[i] * np.mean(u[others]) - np.mean([u[j] * u[k] for j, k in pairs]) if others else 0.0)
-    return values
-
-
-# Laws
-
-
-@given(u=residuals, data=st.data())
-def test_influence_and_estimate_are_those_of_the_pairs_of_different_clusters(u, data):
-    u = np.array(u)
-    bins = np.array(data.draw(st.lists(st.integers(0, 2), min_size=u.size, max_size=u.size)))
-    bins = np.unique(bins, return_inverse=True)[1]
-    cluster = np.array(data.draw(st.lists(st.integers(0, 4), min_size=u.size, max_size=u.size)))
-    for given_cluster, names in ((cluster, cluster), (None, np.arange(u.size))):
-        found = BinnedResiduals(u, bins, given_cluster)
-        np.testing.assert_allclose(found.estimate, brute_estimate(u, bins, names), atol=1e-12)
-        np.testing.assert_allclose(found.influence(), brute_influence(u, bins, names), atol=1e-9)
-
-
-def test_influence_is_the_pseudo_value_of_the_jackknife():
-    y, p = Y[:40], A[:40]
-    bins = tn.Edges([0, 0.3, 0.7, 1])
-    whole = y.size * tn.squared_ece(y, p, bins=bins)
-    without = [tn.squared_ece(np.delete(y, i), np.delete(p, i), bins=bins) for i in range(y.size)]
-    pseudo = whole - (y.size - 1) * np.array(without)
-    found = BinnedResiduals(y - p, np.searchsorted([0.3, 0.7], p, side="right"))
-    np.testing.assert_allclose(found.influence(), pseudo, atol=1e-12)
-    assert found.influence().mean() == pytest.approx(found.estimate, abs=1e-14)
-
-
-def test_rows_that_are_clusters_of_their_own_are_rows():
-    alone = compare(Y, THREE, cluster=np.arange(N)[::-1])
-    plain = compare(Y, THREE)
-    assert alone.clusters == N
-    for one, other in zip(alone.pairs, plain.pairs, strict=True):
-        assert one.difference == pytest.approx(other.difference, rel=1e-10)
-        assert one.standard_error == pytest.approx(other.standard_error, rel=1e-10)
-        assert one.pvalue == pytest.approx(other.pvalue, rel=1e-8)
 
 
 @pytest.mark.parametrize("options", EVERY)
@@ -173,16 +125,6 @@ def test_resamples_of_a_function_are_those_of_the_rows():
             assert a.pvalue == b.pvalue
 
 
-def test_a_row_drawn_twice_is_not_paired_with_itself():
-    found = BinnedResiduals(np.array([0.5, -0.25, 0.75]), np.zeros(3, dtype=int))
-    assert found.resampled(np.array([2, 1, 0])) == pytest.approx(0.5 * -0.25)
-    assert found.resampled(np.array([3, 0, 0])) == 0
-    assert found.resampled(np.array([1, 1, 1])) == found.estimate
-
-
-# By hand, and against the measures
-
-
 def test_estimates_are_those_of_the_measures():
     rule = tn.EqualMass(10)
     for bins, same in ((rule, rule), (None, rule), (7, tn.EqualWidth(7)), ([0, 0.4, 1], tn.Edges([0, 0.4, 1]))):
@@ -209,7 +151,7 @@ def test_matrices_are_compared_by_the_top_label_or_over_all_classes():
     assert cool.high < 0
 
 
-def test_brier_by_hand():
+def test_the_difference_of_brier_scores_is_the_mean_of_row_differences():
     # Losses 0, 1/4, 1/4 and 1/4, 1/4, 1: differences −1/4, 0, −3/4 with mean −1/3 and variance 7/48.
     pair = compare([0, 1, 1], {"a": [0, 0.5, 0.5], "b": [0.5, 0.5, 0]}, measure="brier").pairs[0]
     error = np.sqrt(7 / 48 / 3)
@@ -220,7 +162,7 @@ def test_brier_by_hand():
     assert pair.high == pytest.approx(-1 / 3 + 2.9199855803537 * error)
 
 
-def test_cluster_sums_by_hand():
+def test_the_error_of_a_mean_is_that_of_cluster_sums():
     # Deviations −1.5, −0.5, 0.5, 1.5 in clusters of two: sums −2 and 2, so G/(G − 1)·(4 + 4)/16 = 1.
     values = np.array([1.0, 2.0, 3.0, 4.0])
     assert error_of_mean(values, np.array([0, 0, 1, 1])) == (1.0, 2)
@@ -241,13 +183,13 @@ def test_names_of_clusters_may_be_anything_that_can_be_told_apart():
         assert found.pairs[0].standard_error == pytest.approx(plain.pairs[0].standard_error, rel=1e-10)
 
 
-def test_holm_by_hand():
+def test_holm_multiplies_by_the_remaining_number():
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])).tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
     assert holm(np.array([0.2])).tolist() == [0.2]
 
 
-def test_more_than_two_models_are_adjusted_for_and_said_to_be():
+def test_more_than_two_models_are_adjusted_for():
     found = compare(Y, THREE, level=0.9)
     assert [(p.first, p.second) for p in found.pairs] == list(combinations("abc", 2))
     assert found.models == ("a", "b", "c")
@@ -313,9 +255,6 @@ def test_labels_are_read_as_everywhere():
     assert compare(named, MATRICES, labels=list("dcba")) == compare(CLASSES, MATRICES)
 
 
-# What is returned
-
-
 def test_a_comparison_can_be_read_and_stored():
     found = compare(Y, THREE)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
@@ -340,9 +279,6 @@ def test_small_numbers_are_shown_with_enough_digits():
     assert f"{found.estimates['a']:.4f}" == f"{found.estimates['b']:.4f}"
     shown = [line.split()[1] for line in str(found).splitlines()[2:4]]
     assert shown[0] != shown[1]
-
-
-# By simulation
 
 
 def rejections(runs, n, models, *, seed=0, level=0.9, draw=None, **options):
@@ -400,33 +336,6 @@ def test_calibrated_models_are_told_apart_too_rarely_but_never_too_often():
 
 
 CALIBRATED = {"sharp": lambda q, rng: q, "coarse": lambda q, rng: (np.floor(q * 4) + 0.5) / 4}
-
-
-@pytest.mark.parametrize(("n", "runs"), [(60, 300), pytest.param(1_000, 1_500, marks=pytest.mark.slow)])
-def test_the_variance_of_pairs_is_that_of_the_difference_of_calibrated_models(n, runs):
-    rng = np.random.default_rng(n)
-    differences, variances = [], []
-    for _ in range(runs):
-        q, y, _ = independent(rng, n)
-        a, b = (BinnedResiduals(y - of(q, rng), np.minimum((q * 4).astype(int), 3)) for of in CALIBRATED.values())
-        differences.append(a.estimate - b.estimate)
-        variances.append(pair_variance(a, b))
-    # The relative deviation of a variance of such tails is about twice that of a normal one.
-    assert np.mean(variances) == pytest.approx(np.var(differences), rel=4 * 2 * np.sqrt(2 / runs))
-
-
-def test_the_variance_of_pairs_is_that_of_all_signs():
-    rng = np.random.default_rng(3)
-    u, v = rng.normal(size=(2, 9))
-    bins = np.array([[0, 0, 0, 0, 1, 1, 1, 1, 2], [0, 1, 0, 1, 0, 1, 0, 1, 0]])
-    for cluster in (None, np.array([0, 0, 1, 1, 2, 2, 3, 4, 4])):
-        a, b = (BinnedResiduals(part, where, cluster) for part, where in zip((u, v), bins, strict=True))
-        x, z = a.deviations().toarray(), b.deviations().toarray()
-        kernel = x.T @ x - z.T @ z
-        np.fill_diagonal(kernel, 0)
-        every = [s @ kernel @ s for s in map(np.array, product([-1, 1], repeat=len(kernel)))]
-        assert pair_variance(a, b) == pytest.approx(np.var(every), rel=1e-9)
-        assert pair_variance(a, a) == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -499,9 +408,6 @@ def test_all_simultaneous_intervals_hold_together():
     assert missed / runs < 0.1 + 3 * np.sqrt(0.1 * 0.9 / runs)
 
 
-# Messages
-
-
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [
@@ -534,7 +440,7 @@ def test_all_simultaneous_intervals_hold_together():
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused_with_a_way_out(models, options, message):
+def test_bad_arguments_are_named(models, options, message):
     with pytest.raises(tn.InputError, match=message):
         compare(Y, models, **options)
 
@@ -556,7 +462,7 @@ def test_an_unknown_option_is_refused():
         compare(Y, {"a": A, "b": B}, weights=None)
 
 
-def test_one_row_tells_nothing():
+def test_one_row_is_refused():
     with pytest.raises(tn.InputError, match="at least 2 rows for the error of a difference; got 1"):
         compare([1], {"a": [0.5], "b": [0.6]}, measure="brier")
 

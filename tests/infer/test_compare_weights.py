@@ -47,7 +47,7 @@ def test_only_ratios_of_weights_matter_and_weight_zero_is_no_row(measure, factor
     np.testing.assert_allclose(numbers(tn.compare(y[left], fewer, sample_weight=w[left], **asked)), found, rtol=1e-12)
 
 
-def test_by_hand():
+def test_the_variance_is_that_of_weighted_influences():
     # Brier losses 0.04, 0.25, 0.09 and 0.16, 0.25, 0.01: differences -0.12, 0, 0.08; weighted mean 0.01.
     models = {"a": [0.2, 0.5, 0.7], "b": [0.4, 0.5, 0.9]}
     w = np.array([0.5, 1.0, 1.0])
@@ -71,7 +71,7 @@ def test_estimates_are_those_of_the_measures():
         assert found.estimates[name] == pytest.approx(expected, rel=1e-9)
 
 
-def test_fractional_weights_need_to_be_told_what_they_are():
+def test_fractional_weights_need_a_weight_type():
     y, models, w = drawn(50, 0)
     with pytest.raises(InputError, match=r"they count rows\. `weight_type='importance'` takes others\."):
         tn.compare(y, models, sample_weight=w)

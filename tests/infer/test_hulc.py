@@ -27,7 +27,7 @@ def outcomes_of(y, p, rule=RULE):
     return RowKinds(of_cells(tn.tally(y, p).parts[0], rule, None))
 
 
-def test_the_number_of_parts_by_hand():
+def test_the_number_of_parts_meets_the_level():
     """At 0.9 without bias, four parts miss 1/8 and five 1/16: four with probability 0.6 miss 1/10."""
     rng = np.random.default_rng(1)
     drawn = [number_of_splits(0.9, 0.0, rng) for _ in range(5_000)]
@@ -78,7 +78,7 @@ def test_rows_that_are_all_different_are_shuffled():
     assert (dealt.sum(axis=2) == 2).all()
 
 
-def test_the_hull_of_parts():
+def test_the_interval_is_the_hull_of_the_parts():
     outcomes = some(200)
     low, high = hulc(outcomes, level=0.9, resamples=0, rng=np.random.default_rng(4))
     rng = np.random.default_rng(4)

@@ -123,7 +123,7 @@ def test_the_p_value_is_never_0():
     assert noise_floor(tn.ece, P, observed=-1, resamples=99, seed=1).pvalue == 1
 
 
-def test_the_other_tail_and_both():
+def test_the_alternative_chooses_the_tail():
     found = {
         side: noise_floor(tn.ece, P, observed=0.03, alternative=side, resamples=199, seed=1).pvalue
         for side in ("greater", "less", "two-sided")
@@ -132,7 +132,7 @@ def test_the_other_tail_and_both():
     assert found["two-sided"] == min(1, 2 * min(found["greater"], found["less"]))
 
 
-def test_weight_2_is_the_row_twice():
+def test_a_whole_number_weight_repeats_the_row():
     w = np.random.default_rng(1).integers(0, 4, P.size)
     options = {"resamples": 20, "seed": 1}
     weighted = noise_floor(tn.ece, P, y_true=Y, sample_weight=w, **options)
@@ -174,7 +174,7 @@ def test_a_tally_of_equal_weights_has_one_label_per_row():
         noise_floor(rate, mixed, weight_type="importance")
 
 
-def test_scores_alone_may_be_given_with_the_names_of_the_classes():
+def test_scores_may_be_passed_without_labels():
     found = noise_floor(tn.ece, M, labels=["a", "b", "c"], resamples=5, seed=1)
     assert found.draws.tolist() == noise_floor(tn.ece, M, resamples=5, seed=1).draws.tolist()
     named = noise_floor(tn.ece, P, pos_label="yes", resamples=5, seed=1)
@@ -186,7 +186,7 @@ def test_redrawn_labels_that_are_all_equal_give_no_warning():
     assert found.mean < 0.1
 
 
-def test_what_is_wrong_with_the_scores_is_said_once():
+def test_warnings_about_the_scores_are_given_once():
     with pytest.warns(tn.FewRowsWarning) as log:
         noise_floor(tn.ece, [0.2, 0.7], resamples=20, seed=1)
     assert len(log) == 1
@@ -219,7 +219,7 @@ def test_the_record_reads_as_a_sentence():
     assert noise_floor(lambda t: 1.0, P, resamples=2).measure == "measure"
 
 
-def test_a_function_of_ones_own_hears_how_far_things_are():
+def test_progress_is_reported_after_each_batch():
     told = []
     noise_floor(tn.ece, P, resamples=40, seed=1, progress=lambda done, total: told.append((done, total)))
     assert told == [(16, 40), (32, 40), (40, 40)]
@@ -250,7 +250,7 @@ def test_a_function_of_ones_own_hears_how_far_things_are():
         ({"y_prob": tn.tally(Y, P), "y_true": Y}, "`y_true` must be left out"),
     ],
 )
-def test_messages(change, message):
+def test_bad_arguments_are_named(change, message):
     with pytest.raises(tn.InputError, match=message):
         noise_floor(**({"measure": tn.ece, "y_prob": P, "resamples": 3} | change))
 

@@ -21,7 +21,7 @@ from trueness.errors import FewRowsWarning, InputError, Place, warn
 from trueness.infer._exact import score_test_bins
 from trueness.infer._noise_floor import TallyMeasure, measure_name, measure_value
 from trueness.infer._paired_bootstrap import ResampledTally, ResampledValue, bootstrap_pvalue, paired_resamples
-from trueness.infer._paired_rows import PairedRows, bin_numbers, model_context, paired_rows, top_scores
+from trueness.infer._paired_rows import PairedRows, bin_numbers, check_models, model_context, read_rows, top_scores
 from trueness.infer._resampling import centred_interval
 from trueness.infer._residuals import BinnedResiduals, pair_variance
 from trueness.results import Comparison, Difference
@@ -118,11 +118,10 @@ def compare(
     difference if both models were right on average in every bin, is therefore subtracted from the variance :math:`V`
     of the influences: :math:`\max(V - V_2, V_2)`.
 
-    'squared_ece' compares the binned errors. In simulations with 100 to 5,000 rows, models with equal errors of
-    opposite sign are declared different in 7 to 11 % of samples at level 0.9. If both models are calibrated, or err in
-    nearly the same way, the standard error is still 1.1 to 1.4 times too large (1.5 times without the correction), and
-    equal models are declared different in only 0 to 5 %. The bootstrap is more conservative, with a spread about 1.7
-    times too large.
+    In simulations with 100 to 5,000 rows, models with equal binned errors of opposite sign are declared different in 7
+    to 11 % of samples at level 0.9. If both models are calibrated, or err in nearly the same way, the standard error is
+    1.1 to 1.4 times too large, and they are declared different in only 0 to 5 %; the spread of the bootstrap is about
+    1.7 times too large.
 
     The bootstrap interval lies between quantiles of the resampled differences, shifted so that their mean is the
     observed difference; its p-value is 1 minus the level at which the interval starts to contain zero, at least
@@ -153,7 +152,8 @@ def compare(
     if importance and method != "influence":
         raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
     kind: Kind = "confidence" if measure == "squared_ece" else "classwise"
-    paired = paired_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
+    check_models(models)
+    paired = read_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
     if paired.n < 2:
         raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {paired.n}")
     rows_or_sums.warn_one_class(next(iter(paired.samples.values())))

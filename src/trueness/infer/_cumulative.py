@@ -14,12 +14,11 @@ from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._redrawn_labels import monte_carlo_test
+from trueness.infer._redrawn_labels import monte_carlo_outcome
 from trueness.infer._test_method import (
     Options,
     Outcome,
     observed_events,
-    require_counts,
     significance,
     squared_weights,
 )
@@ -81,17 +80,7 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
 
     if options.resamples:
-        observed, pvalue = monte_carlo_test(
-            lambda events: statistic.of_extremes(*extremes(events)) / total,
-            require_counts(cells, "redrawing labels"),
-            options.resamples,
-            options.rng,
-        )
-        assumptions = (
-            f"Rows are independent; the level is exact at any n: {options.resamples:,} sets of labels were drawn "
-            "from the scores."
-        )
-        return Outcome(observed, pvalue, assumptions, 1 / (options.resamples + 1))
+        return monte_carlo_outcome(lambda events: statistic.of_extremes(*extremes(events)) / total, cells, options)
     (high,), (low,) = extremes(observed_events(cells))
     variance = float((squared_weights(cells) * cells.score * (1 - cells.score)).sum())
     return _limit_outcome(statistic, _Path(float(high), float(low), variance, total))

@@ -29,9 +29,10 @@ from trueness.infer._exact import score_test_bins
 from trueness.infer._hulc import adaptive_hulc, hulc
 from trueness.infer._resampling import (
     RowKinds,
-    basic_bootstrap,
-    centred_bootstrap,
-    percentile_bootstrap,
+    basic_interval,
+    bootstrap,
+    centred_interval,
+    percentile_interval,
     politis_romano,
     subsampling,
 )
@@ -54,9 +55,9 @@ Method: TypeAlias = Literal[
 ]
 
 BOOTSTRAPS: Final[dict[str, Callable[..., tuple[float, float]]]] = {
-    "bootstrap": percentile_bootstrap,
-    "basic-bootstrap": basic_bootstrap,
-    "centred-bootstrap": centred_bootstrap,
+    "bootstrap": partial(bootstrap, percentile_interval),
+    "basic-bootstrap": partial(bootstrap, basic_interval),
+    "centred-bootstrap": partial(bootstrap, centred_interval),
 }
 """Methods that need only the sums of bins."""
 RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | {
@@ -140,15 +141,13 @@ def ece_interval(
 
     Notes
     -----
-    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the binned error: no method
-    detects miscalibration that changes sign within a bin, and a set may lie below the truth if the error oscillates
-    within bins (at level 0.9, five oscillations over uniform scores and 1,000 rows: 'score' covers 0.84, 'analytic'
-    0.76; a truth of ten steps and 10,000 rows: 0.83, and 0.93 with the 40 bins of 'analytic', which fit the steps).
+    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the binned error: none
+    detects miscalibration that changes sign within a bin, and a set may then lie below the truth.
 
     'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
-    cell is occupied. With rare events or confident models this spread is far too large, so the set contains zero too
-    often; with few rows it is too small. Close to zero it covers more than its level, in between less (at level 0.9
-    down to 0.76 for concentrated confidences with the paper's bins, and to 0.44 for rare events with the default ones).
+    cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
+    too small with few rows. At level 0.9 it covers down to 0.76 for concentrated confidences with the paper's bins, and
+    down to 0.44 for rare events with the default ones.
 
     'score' takes all :math:`\theta \ge 0` with
 
@@ -158,11 +157,10 @@ def ece_interval(
     where :math:`\tau^2` is the exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the
     variance of the labels along the error and :math:`R_2` the unevenness of the error over rows; the lower end is zero
     whenever the exact test does not reject. Bins of equal mass have far more power and correct coverage for
-    concentrated scores, and less power against local or oscillating miscalibration than bins of
-    equal width. At level 0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of
-    ``benchmarks/coverage.py``, with 50 to 10,000 rows. It covers too often in six others, such as 50 rows of rare
-    events, where the statistic takes few values, and less in two, where the error changes sign within bins (0.83 and
-    0.84). ``docs/inference.md`` has the tables.
+    concentrated scores, and less power against local or oscillating miscalibration than bins of equal width. At level
+    0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of ``benchmarks/coverage.py``, with 50 to 10,000 rows,
+    too often in six others, such as 50 rows of rare events, and 0.83 and 0.84 in two where the error changes sign
+    within bins. ``docs/inference.md`` has the tables.
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
@@ -170,12 +168,10 @@ def ece_interval(
     .. math:: T = \frac1n \sum_b N \frac{S^2 - \sum_g S_g^2}{N^2 - \sum_g N_g^2} .
 
     The set excludes zero if T is large both among its values for random signs of the residuals of each cluster and
-    among those for labels drawn from the scores. The ends are as above, with the larger of the variances
-    of T under such signs and such labels for :math:`\tau^2`, and :math:`R_1` and :math:`R_2` from sums over clusters.
-    This is not exact: it needs many clusters, none of which dominates. At level 0.9, for 100 clusters of 1 to 10
-    rows with correlated labels, it covers between 0.86 and 0.98 (uniform scores, rare events or scores near 1,
-    calibrated or with four kinds of error); least for uniform scores that are too low or too high throughout. There,
-    treating rows as independent covers 0.80 if the scores are calibrated and 0.68 to 0.73 if they are not. With 5 to 80
+    among those for labels drawn from the scores; :math:`\tau^2` is the larger of the two variances, and :math:`R_1` and
+    :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. At
+    level 0.9, for 100 clusters of 1 to 10 rows with correlated labels, it covers between 0.86 and 0.98; treating
+    uniform scores as independent rows covers 0.80 if they are calibrated and 0.68 to 0.73 if not. With 5 to 80
     clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (``benchmarks/clusters.py``), with long
     sets. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
     :class:`FewClustersWarning`.
@@ -184,14 +180,11 @@ def ece_interval(
     :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs, because labels
     cannot be drawn from the scores if weights depend on the label.
 
-    **Resampling.** Up to 2,000 rows the bootstraps draw rows with replacement. Above that (or from bins) they draw the
-    sums of bins: the rows and events of each bin from their exact distribution and, given these, the sum of the scores
-    from the normal distribution with the mean and variance of drawn rows. That sum hardly varies compared with the
-    labels, and the rows are read once, without sorting.
-
-    The competitors do not keep their level close to zero: with Sun et al.'s setting 1, 1,000 rows and a calibrated
-    model, at level 0.9 the percentile bootstrap covers about 0.1, the centred bootstrap and subsampling
-    nearly always; HulC stays near its level by splitting the rows at random, which makes its sets long.
+    **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw the sums of bins:
+    rows and events from their exact distribution and, given these, the sum of the scores from the normal distribution
+    with the mean and variance of drawn rows. The resampling methods do not keep their level close to zero: for two
+    classes, 1,000 rows and a calibrated model, at level 0.9 the percentile bootstrap covers about 0.1, the centred
+    bootstrap and subsampling nearly always; HulC stays near its level, with long sets.
 
     For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are floats, so another
     order of the rows changes results by rounding and, with 'score', the labels drawn for a seed.

@@ -25,10 +25,10 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 __all__ = [
     "PairedRows",
     "bin_numbers",
+    "check_models",
     "cluster_codes",
     "cluster_column",
     "model_context",
-    "paired_rows",
     "read_rows",
     "top_scores",
 ]
@@ -73,20 +73,6 @@ def model_context(model: str) -> Iterator[None]:
         raise error.within(f"Model {model!r}") from None
 
 
-def paired_rows(
-    y_true: ArrayLike,
-    models: Mapping[str, ArrayLike],
-    cluster: ArrayLike | None,
-    rows: RowOptions,
-    *,
-    kind: Kind,
-    importance: bool = False,
-) -> PairedRows:
-    """The rows of two models or more."""
-    _check_models(models)
-    return read_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
-
-
 def read_rows(
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
@@ -126,7 +112,8 @@ def read_rows(
     return _with_weights(rest) if importance else _with_repeats(rest)
 
 
-def _check_models(models: Any) -> None:
+def check_models(models: Any) -> None:
+    """Raise unless there are two models or more, by name, with their scores."""
     if not isinstance(models, Mapping):
         frame = "Use `{name: frame[name] for name in frame.columns}`." if hasattr(models, "columns") else ""
         raise InputError(

@@ -21,7 +21,7 @@ from trueness._tally.multiclass import View, parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, OneClassWarning
-from trueness.infer._test_method import observed_events
+from trueness.infer._test_method import Options, Outcome, observed_events, require_counts
 from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
 __all__ = [
@@ -31,8 +31,8 @@ __all__ = [
     "count_entries",
     "draw_hits",
     "label_batches",
+    "monte_carlo_outcome",
     "monte_carlo_pvalue",
-    "monte_carlo_test",
     "redraw_of_rows",
     "redraw_of_tally",
     "weighted_sums",
@@ -55,24 +55,26 @@ _EQUAL = 1e-7
 _STEPS = 1 << 16
 
 
-def monte_carlo_test(
-    statistic: Callable[[Floats], Floats], cells: Cells, resamples: int, rng: _Generator
-) -> tuple[float, float]:
-    """Observed statistic and its p-value; large values are evidence against calibration.
+def monte_carlo_outcome(
+    statistic: Callable[[Floats], Floats],
+    cells: Cells,
+    options: Options,
+    *,
+    rows: str = "Rows are independent",
+    detail: str = "",
+) -> Outcome:
+    """The outcome of a test by redrawn labels; large values are evidence against calibration.
 
-    Parameters
-    ----------
-    statistic : callable
-        From events of shape (draws, cells) to an array of shape (draws,).
-    cells : Cells
-        Scores, rows and events; weights must be whole numbers.
-    resamples : int
-        Number of sets of labels.
+    `statistic` maps events of shape (draws, cells) to an array of shape (draws,); `rows` and `detail` are the first and
+    the last part of the assumptions.
     """
+    cells, resamples = require_counts(cells, "redrawing labels"), options.resamples or 999
     (observed,) = statistic(observed_events(cells))
-    batches = label_batches(*count_entries(cells), resamples, rng)
+    batches = label_batches(*count_entries(cells), resamples, options.rng)
     drawn = [statistic(hits.T.astype(np.float64, order="C")) for (hits,) in batches]
-    return float(observed), float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
+    pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
+    level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
+    return Outcome(float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1))
 
 
 def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:

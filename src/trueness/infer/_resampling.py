@@ -32,13 +32,11 @@ from trueness.typing import Floats, Ints
 __all__ = [
     "BinSums",
     "RowKinds",
-    "basic_bootstrap",
     "basic_interval",
+    "bootstrap",
     "bootstrap_squared_ece",
-    "centred_bootstrap",
     "centred_interval",
     "parallel_draws",
-    "percentile_bootstrap",
     "percentile_interval",
     "politis_romano",
     "resampled_bins",
@@ -237,24 +235,17 @@ def _quantiles(drawn: Floats, level: float) -> _Ends:
     return float(low), float(high)
 
 
-def percentile_bootstrap(sums: RowKinds | Bins, *, level: float, resamples: int, rng: _Generator) -> _Ends:
-    """Percentile interval for the squared error; ends may be negative."""
-    return percentile_interval(*_estimate_and_resamples(sums, resamples, rng), level)
-
-
-def basic_bootstrap(sums: RowKinds | Bins, *, level: float, resamples: int, rng: _Generator) -> _Ends:
-    """Basic interval for the squared error; ends may be negative."""
-    return basic_interval(*_estimate_and_resamples(sums, resamples, rng), level)
-
-
-def centred_bootstrap(sums: RowKinds | Bins, *, level: float, resamples: int, rng: _Generator) -> _Ends:
-    """Percentile interval for the squared error, shifted to the estimate; ends may be negative."""
-    return centred_interval(*_estimate_and_resamples(sums, resamples, rng), level)
-
-
-def _estimate_and_resamples(sums: RowKinds | Bins, resamples: int, rng: _Generator) -> tuple[float, Floats]:
+def bootstrap(
+    ends: Callable[[float, Floats, float], _Ends],
+    sums: RowKinds | Bins,
+    *,
+    level: float,
+    resamples: int,
+    rng: _Generator,
+) -> _Ends:
+    """A bootstrap interval for the squared error, with one of the three rules above; ends may be negative."""
     estimate = sums.estimate if isinstance(sums, RowKinds) else sums_of_bins(sums).statistic
-    return estimate, bootstrap_squared_ece(sums, resamples, rng)
+    return ends(estimate, bootstrap_squared_ece(sums, resamples, rng), level)
 
 
 def subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from trueness._tally.cells import Cells
-from trueness.infer._redrawn_labels import monte_carlo_test, weighted_sums
-from trueness.infer._test_method import Options, Outcome, observed_events, require_counts, squared_weights
+from trueness.infer._redrawn_labels import monte_carlo_outcome, weighted_sums
+from trueness.infer._test_method import Options, Outcome, observed_events, squared_weights
 from trueness.typing import Floats
 
 __all__ = ["cox", "spiegelhalter"]
@@ -31,39 +31,27 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
         return np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
 
     (z,) = statistic(observed_events(cells))
+    rows, detail = "Rows are independent; two-sided", "Detects only departures that change the Brier score."
     if options.resamples:
-        _, pvalue = monte_carlo_test(
-            lambda events: np.abs(statistic(events)),
-            require_counts(cells, "redrawing labels"),
-            options.resamples,
-            options.rng,
-        )
-        level = f"the level is exact at any n: {options.resamples:,} sets of labels were drawn from the scores"
-        smallest = 1 / (options.resamples + 1)
-    else:
-        pvalue, smallest = float(2 * ndtr(-abs(z))), 0.0
-        level = "z is approximately normal: this needs many rows, none of which dominates the variance"
-    assumptions = f"Rows are independent; two-sided; {level}. Detects only departures that change the Brier score."
-    return Outcome(float(z), pvalue, assumptions, smallest)
+        size = lambda events: np.abs(statistic(events))  # noqa: E731
+        return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=float(z))
+    limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
+    return Outcome(float(z), float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}")
 
 
 def cox(cells: Cells, options: Options) -> Outcome:
     """The score test of slope 1 and intercept 0, with the information at these values."""
     score = _Score(cells)
-    if options.resamples:
-        statistic, pvalue = monte_carlo_test(
-            score, require_counts(cells, "redrawing labels"), options.resamples, options.rng
-        )
-        level = f"the level is exact at any n: {options.resamples:,} sets of labels were drawn from the scores"
-    else:
-        statistic = float(score(observed_events(cells))[0])
-        pvalue = float(chdtrc(score.freedom, statistic)) if score.freedom else float(statistic == 0)
-        level = "the score is approximately normal: this needs many rows, none of which dominates the information"
-    assumptions = (
-        f"Rows are independent; {level}. Chi-squared with {score.freedom} degrees of freedom: detects only departures "
-        "in the slope and intercept of the log-odds."
+    detail = (
+        f"Chi-squared with {score.freedom} degrees of freedom: detects only departures in the slope and intercept of "
+        "the log-odds."
     )
-    return Outcome(statistic, pvalue, assumptions, 1 / (options.resamples + 1) if options.resamples else 0.0)
+    if options.resamples:
+        return monte_carlo_outcome(score, cells, options, detail=detail)
+    statistic = float(score(observed_events(cells))[0])
+    pvalue = float(chdtrc(score.freedom, statistic)) if score.freedom else float(statistic == 0)
+    limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
+    return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}")
 
 
 class _Score:

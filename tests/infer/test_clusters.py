@@ -72,7 +72,7 @@ def test_the_estimate_is_the_mean_over_pairs_of_different_clusters(seed):
     assert calibration_test(y, p, cluster=cluster, bins=4).statistic == pytest.approx(expected, abs=1e-14)
 
 
-def test_by_hand_two_clusters_in_one_bin():
+def test_two_clusters_in_one_bin_give_one_product():
     """u = .5, .5 against −.5: all pairs of different clusters have the product −1/4."""
     found = ece_interval([1, 1, 0], [0.5, 0.5, 0.5], cluster=["a", "a", "b"], bins=1, squared=True, seed=0)
     assert found.estimate == pytest.approx(-0.25)
@@ -185,7 +185,7 @@ def total(rows):
     )
 
 
-def test_draws_come_in_batches(monkeypatch):
+def test_batches_do_not_change_the_pvalue(monkeypatch):
     monkeypatch.setattr("trueness.infer._clustered_tests._BATCH", 8)
     monkeypatch.setattr("trueness.infer._clustered_tests._LEAST", 1)
     seen = []
@@ -238,7 +238,7 @@ def test_twenty_clusters_of_one_size_are_not_warned_of():
     ece_interval((rng.random(60) < p).astype(int), p, cluster=np.arange(60) % 20)
 
 
-def test_gross_errors_are_found():
+def test_gross_errors_are_rejected():
     y, p, cluster = draw(np.random.default_rng(6), 200, shift=-1.5)
     found = ece_interval(y, p, cluster=cluster, seed=0)
     assert not found.includes_zero
@@ -273,7 +273,7 @@ def test_the_largest_score_of_a_matrix_has_clusters_too():
     assert ask_all(y, p, cluster) == ask_all(hit, top, cluster)
 
 
-def test_rows_without_a_cluster_can_be_dropped():
+def test_rows_without_a_cluster_are_dropped_on_request():
     y, p, cluster = draw(np.random.default_rng(9), 30)
     names = cluster.astype(float)
     names[:3] = np.nan
@@ -298,7 +298,7 @@ def test_clusters_that_say_nothing_are_refused(ask, cluster, message):
 
 
 @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
-def test_sums_and_odd_weights_are_refused(ask):
+def test_sums_and_fractional_weights_are_refused(ask):
     y, p = [0, 1, 0, 1], [0.2, 0.8, 0.3, 0.6]
     with pytest.raises(tn.InputError, match=r"`cluster` needs labels and scores; a Tally holds only sums of rows"):
         ask(tn.tally(y, p), cluster=[0, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""Weights that say how much a row matters: intervals for the error of the population that they restore."""
+"""The score interval."""
 
 import itertools
 
@@ -11,7 +11,42 @@ from trueness import FewClustersWarning, InputError, simulate
 from trueness.infer import ece_interval
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_tests import pair_statistic
-from trueness.infer._score_interval import label_variance
+from trueness.infer._score_interval import label_variance, score_ends
+
+Z05, Z10 = 1.6448536269514722, 1.2815515655446004
+
+
+@pytest.mark.parametrize("statistic", [-0.01, 0.0, 0.001, 0.02, 0.3])
+@pytest.mark.parametrize("unevenness", [0.0, 1.0, 60.0])
+def test_score_ends_are_the_values_that_are_not_rejected(statistic, unevenness):
+    n, tau, noise, z = 100, 0.004, 0.2, Z05
+    low, high = score_ends(statistic, tau**2, noise, unevenness, n, z)
+    leading = max(0.2, 1 - z * z * unevenness / n)
+    theta = np.linspace(0, 4, 400_001)
+
+    def kept(t):
+        # (T − θ)² ≤ z² (τ² + 4 R₁ θ/n + R₂ θ²/n), with the coefficient of θ² kept away from zero
+        return leading * theta**2 - 2 * t * theta + t * t <= z * z * (tau**2 + 4 * noise * theta / n)
+
+    inside = theta[kept(max(statistic, 0))]
+    assert high == pytest.approx(inside.max(), abs=2e-5)
+    assert low == pytest.approx(theta[kept(statistic)].min() if statistic > 0 else 0, abs=2e-5)
+
+
+def test_the_lower_end_is_zero_when_zero_is_not_rejected():
+    d = simulate.binary(300, seed=1)
+    found = ece_interval(d.y_true, d.y_prob, seed=0)
+    assert (found.includes_zero, found.low, found.low_closed, found.is_interval) == (True, 0.0, True, True)
+    assert found.bins == "EqualMass(n=10): 10 bins"
+
+
+def test_wrong_scores_are_rejected_and_the_truth_is_covered():
+    d = simulate.binary(3000, distortion=simulate.Logit(slope=0.4), seed=1)
+    for method in ("score", "analytic"):
+        found = ece_interval(d.y_true, d.y_prob, method=method, seed=0)
+        assert not found.includes_zero
+        assert d.true_ece("l2") in found
+        assert found.low < found.estimate < found.high
 
 
 def ask(y, p, w, **options):
@@ -40,7 +75,7 @@ def test_the_estimate_is_the_weighted_mean_over_pairs():
     assert found == pytest.approx(tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=4), abs=1e-14)
 
 
-def test_what_labels_would_show_is_what_all_labels_show():
+def test_the_variance_over_labels_is_that_over_all_labels():
     y, p, w = rows(8)
     with pytest.warns(FewClustersWarning, match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight"):
         found = clustered_rows(y, p, None, {"sample_weight": w}, importance=True)
@@ -91,13 +126,13 @@ def test_clusters_may_have_weights():
         ({"k": 2}, "`k` must be 1; got 2"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(options, message):
+def test_options_that_conflict_with_importance_weights_are_refused(options, message):
     y, p, w = rows()
     with pytest.raises(InputError, match=message):
         ece_interval(y, p, **({"sample_weight": w, "weight_type": "importance"} | options))
 
 
-def test_sums_have_no_rows():
+def test_sums_are_refused_with_importance_weights():
     with pytest.raises(InputError, match="needs labels and scores; a Tally holds only sums"):
         ece_interval(tn.tally([0, 1], [0.2, 0.6]), weight_type="importance")
 

@@ -16,13 +16,16 @@ from trueness._tally.binned_scores import of_cells
 from trueness.infer import calibration_test
 from trueness.infer._calibration_test import _METHODS
 from trueness.infer._exact import exact_pvalue
-from trueness.infer._redrawn_labels import _trials, count_entries, draw_hits, label_batches
-from trueness.infer._t_cal import NestedPairs, _partitions, number_of_resolutions
+from trueness.infer._t_cal import number_of_resolutions
 
 METHODS = tuple(_METHODS)
+
 DRAWN = tuple(name for name, method in _METHODS.items() if method.draws)
+
 LIMITS = tuple(name for name in METHODS if name not in DRAWN)
+
 BINNED = ("exact", "analytic", "t-cal", "hosmer-lemeshow")
+
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
 
 # Every way to ask for a p-value.
@@ -69,16 +72,6 @@ def test_a_pvalue_is_a_probability_and_a_drawn_one_never_zero(method, how, pairs
         assert found.pvalue >= 1 / 50
 
 
-@given(pairs=rows)
-def test_mean_excess_ks_and_kuiper_are_ordered(pairs):
-    y, p = arrays(pairs)
-    ks, kuiper = (calibration_test(y, p, method=m).statistic for m in ("ks", "kuiper"))
-    slack = 1e-14
-    assert abs(np.mean(y - p)) <= ks + slack
-    assert ks <= kuiper + slack
-    assert kuiper <= 2 * ks + slack
-
-
 @pytest.mark.parametrize("method", ["kuiper", "spiegelhalter", "cox"])
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40))
 def test_swapping_the_classes_changes_nothing(method, pairs):
@@ -97,33 +90,12 @@ def test_swapping_the_classes_changes_nothing_without_ties_or_edges(method):
     assert a.statistic == pytest.approx(b.statistic, rel=1e-9)
 
 
-def test_swapping_the_classes_changes_ks():
-    y, p = [1, 0, 0], [0.2, 0.5, 0.6]
-    assert calibration_test(y, p, method="ks").statistic == pytest.approx(0.8 / 3)
-    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(1.1 / 3)
-
-
 # By hand: u = 0.8, −0.3 and, for two rows of score 0.4, +0.6 − 0.4 = 0.2. Path 0.8, 0.5 at scores 0.2 and 0.3,
 # then 0.7.
 BY_HAND = ([1, 0, 1, 0], [0.2, 0.3, 0.4, 0.4])
 
 
-@pytest.mark.parametrize(("method", "expected"), [("ks", 0.8 / 4), ("kuiper", 0.8 / 4)])
-def test_cumulative_statistics_by_hand(method, expected):
-    found = calibration_test(*BY_HAND, method=method)
-    assert found.statistic == pytest.approx(expected)
-    scaled = 0.8 / math.sqrt(0.16 + 0.21 + 0.24 + 0.24)
-    assert f"{scaled:.4g}" in found.assumptions
-
-
-def test_the_path_starts_at_zero_and_ties_are_pooled():
-    # All below zero: −0.9, −1.8. Without C₀ = 0 Kuiper's range would be half of that.
-    assert calibration_test([0, 0], [0.9, 0.95], method="kuiper").statistic == pytest.approx(1.85 / 2)
-    # In row order the path of three ties would be 0.5, 1, 0.5.
-    assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
-
-
-def test_spiegelhalter_by_hand():
+def test_spiegelhalter_is_the_standardised_brier_score():
     y, p = map(np.array, BY_HAND)
     z = ((y - p) * (1 - 2 * p)).sum() / math.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
     found = calibration_test(y, p, method="spiegelhalter")
@@ -148,7 +120,7 @@ def test_cox_with_one_distinct_score_has_one_degree_of_freedom():
 
 
 @pytest.mark.parametrize(("fitted", "freedom"), [(False, 4), (True, 2)])
-def test_hosmer_lemeshow_by_hand(fitted, freedom):
+def test_hosmer_lemeshow_is_the_sum_over_groups(fitted, freedom):
     y, p = [0, 1, 1, 1, 0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9]
     groups = [(1, 0.3), (2, 0.7), (1, 1.3), (1, 1.7)]
     expected = sum((o - e) ** 2 / (e * (1 - e / 2)) for o, e in groups)
@@ -177,62 +149,6 @@ def test_analytic_is_the_squared_ece_over_its_null_deviation():
     variance = 2 * ((1 - 1 / 27) / 3 - (1 - 1 / 81) / 2 + (1 - 1 / 243) / 5)
     matrix = calibration_test(y, P, method="analytic", bins=8)
     assert matrix.statistic == pytest.approx(300 * tn.squared_ece(y, P, bins=8) / math.sqrt(8 * variance))
-
-
-def plain_t(y, p, place, divide_by_rows):
-    """The double sum over pairs."""
-    total = 0.0
-    for b in set(place):
-        u = [yi - pi for yi, pi, where in zip(y, p, place, strict=True) if where == b]
-        pairs = sum(a * c for i, a in enumerate(u) for j, c in enumerate(u) if i != j)
-        total += pairs / (len(u) if divide_by_rows else max(1, len(u) - 1))
-    return total / len(y)
-
-
-@given(pairs=rows, n_bins=st.integers(1, 6))
-def test_t_cal_is_the_sum_over_pairs(pairs, n_bins):
-    y, p = arrays(pairs)
-    place = [min(int(np.searchsorted(np.arange(n_bins + 1) / n_bins, v, side="right")) - 1, n_bins - 1) for v in p]
-    for method, divide_by_rows in (("t-cal", True), ("exact", False)):
-        found = calibration_test(y, p, method=method, bins=n_bins, resamples=1, seed=0)
-        assert found.statistic == pytest.approx(plain_t(y, p, place, divide_by_rows), abs=1e-13)
-
-
-def test_adaptive_t_cal_is_the_smallest_of_its_number_of_resolutions():
-    rng = np.random.default_rng(5)
-    p = np.concatenate([rng.random(60), np.full(5, 0.3), [1.0, 1.0]])
-    y = (rng.random(67) < p).astype(int)
-    levels = number_of_resolutions(67)
-    assert levels == math.ceil(2 * math.log2(67 / math.sqrt(math.log(67))))
-    each = [calibration_test(y, p, method="t-cal", bins=2**b, resamples=499, seed=8) for b in range(1, levels + 1)]
-    found = calibration_test(y, p, method="adaptive-t-cal", resamples=499, seed=8)
-    best = min(range(levels), key=lambda b: each[b].pvalue)
-    assert found.pvalue == pytest.approx(min(1, levels * each[best].pvalue))
-    assert found.statistic == pytest.approx(each[best].statistic)
-
-
-def test_adaptive_t_cal_says_nothing_of_rows_that_share_no_bin():
-    found = calibration_test([1, 0], [0.2, 0.8], method="adaptive-t-cal", seed=0)
-    assert (found.statistic, found.pvalue) == (0, 1)
-    assert "the test has no power" in found.assumptions
-
-
-def test_adaptive_t_cal_draws_enough_to_reach_a_hundredth():
-    p = np.linspace(0.01, 0.99, 2_000)
-    found = calibration_test((p < 0.5).astype(int), p, method="adaptive-t-cal", seed=0)
-    assert found.pvalue <= 0.01
-
-
-@given(pairs=rows)
-def test_every_resolution_of_adaptive_t_cal_is_the_sum_over_pairs(pairs):
-    y, p = arrays(pairs)
-    cells = tn.tally(y, p).parts[0]
-    depth, partitions = _partitions(cells, 8)
-    if not partitions:
-        return
-    found = NestedPairs(cells.score, cells.weight, partitions)(cells.events[:, None])
-    expected = [plain_t(y, p, np.minimum(np.floor(p * 2**b), 2**b - 1), True) for b in depth]
-    assert found[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_exact_test_is_that_of_the_score_interval():
@@ -363,7 +279,7 @@ def test_other_kinds_are_refused(kind):
         ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .*'exact'` takes any"),
     ],
 )
-def test_what_cannot_be_used_is_refused(how, message):
+def test_unused_options_are_refused(how, message):
     with pytest.raises(tn.InputError, match=message):
         calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], **how)
 
@@ -382,7 +298,7 @@ def test_the_same_seed_gives_the_same_record_and_a_generator_moves_on():
 
 
 @pytest.mark.parametrize(("method", "how"), WAYS)
-def test_a_record_can_be_read_and_written(method, how):
+def test_a_record_becomes_json_and_text(method, how):
     found = calibration_test(*ENUMERATED[0], method=method, **how)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     assert list(found.to_dict()) == ["statistic", "pvalue", "method", "n", "assumptions"]
@@ -407,37 +323,6 @@ def test_the_record_names_the_bins_and_draws_that_were_chosen():
     assert "999 sets of labels" in calibration_test(y, p, seed=0).assumptions
     assert "EqualWidth(n=16)" in calibration_test(y, p, method="analytic").assumptions
     assert "EqualMass(n=10), 10 of them" in calibration_test(y, p, method="hosmer-lemeshow").assumptions
-
-
-@pytest.mark.parametrize("count", [1, 3, 9, 400])
-def test_redrawn_events_are_binomial(count):
-    p = np.array([0.0, 0.1, 0.5, 0.93, 1.0])
-    cells = tn.tally(np.zeros(5, int), p, sample_weight=[count] * 5).parts[0]
-    drawn = np.hstack([hits for (hits,) in label_batches(*count_entries(cells), 20_000, np.random.default_rng(1))]).T
-    assert drawn.shape == (20_000, 5)
-    deviation = np.sqrt(count * p * (1 - p))
-    np.testing.assert_allclose(drawn.mean(axis=0), count * p, atol=(5 * deviation.max() / math.sqrt(20_000)))
-    np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.05, atol=1e-12)
-    assert (drawn[:, 0] == 0).all()
-    assert (drawn[:, 4] == count).all()
-
-
-def test_many_rows_of_a_score_are_drawn_as_one_binomial_number_entry_by_entry():
-    count, p = np.full(40, 50), np.linspace(0, 1, 40)
-    (hits,) = draw_hits(p[:, None], count, 7, np.random.default_rng(3))
-    rng = np.random.default_rng(3)
-    rng.integers(0, 1 << 64, 40 * 7 // 4, dtype=np.uint64)  # the bits of single rows come first; none is undecided
-    assert hits.tolist() == [rng.binomial(50, chance, 7).tolist() for chance in p]
-
-
-def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
-    """Two steps of 2⁻¹⁶ apart, and with a part that only the further bits can tell."""
-    step = 2.0**-16
-    p = np.array([0.25 * step, 0.75 * step, 1.5 * step, 1 - 0.25 * step])
-    draws = 4_000_000
-    rng = np.random.default_rng(7)
-    hits = sum(_trials(p, draws // 20, rng).sum(axis=1, dtype=np.int64) for _ in range(20))
-    assert np.abs(hits - draws * p).max() < 5 * math.sqrt(draws * 1.5 * step)
 
 
 @pytest.mark.parametrize("method", ["exact", "ks", "spiegelhalter"])

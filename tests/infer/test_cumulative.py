@@ -1,5 +1,8 @@
 """Walks of cumulated differences."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -78,7 +81,6 @@ def test_the_top_label_of_a_matrix_is_walked():
 
 
 def test_a_walk_can_be_written_as_plain_python():
-    import json
 
     found = json.loads(json.dumps(cumulative_walk([0, 1], [0.2, 0.3]).to_dict()))
     assert found["ks"]["method"] == "ks"
@@ -93,3 +95,39 @@ def test_its_tests_are_those_of_calibration_test(weights):
     walk = cumulative_walk(y, p, sample_weight=w)
     assert walk.ks == calibration_test(y, p, method="ks", sample_weight=w)
     assert walk.kuiper == calibration_test(y, p, method="kuiper", sample_weight=w)
+
+
+# By hand: u = 0.8, −0.3 and, for two rows of score 0.4, +0.6 − 0.4 = 0.2. Path 0.8, 0.5 at scores 0.2 and 0.3,
+# then 0.7.
+BY_HAND = ([1, 0, 1, 0], [0.2, 0.3, 0.4, 0.4])
+
+
+@given(pairs=rows)
+def test_mean_excess_ks_and_kuiper_are_ordered(pairs):
+    y, p = arrays(pairs)
+    ks, kuiper = (calibration_test(y, p, method=m).statistic for m in ("ks", "kuiper"))
+    slack = 1e-14
+    assert abs(np.mean(y - p)) <= ks + slack
+    assert ks <= kuiper + slack
+    assert kuiper <= 2 * ks + slack
+
+
+def test_swapping_the_classes_changes_ks():
+    y, p = [1, 0, 0], [0.2, 0.5, 0.6]
+    assert calibration_test(y, p, method="ks").statistic == pytest.approx(0.8 / 3)
+    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(1.1 / 3)
+
+
+@pytest.mark.parametrize(("method", "expected"), [("ks", 0.8 / 4), ("kuiper", 0.8 / 4)])
+def test_ks_and_kuiper_are_the_extremes_of_the_path(method, expected):
+    found = calibration_test(*BY_HAND, method=method)
+    assert found.statistic == pytest.approx(expected)
+    scaled = 0.8 / math.sqrt(0.16 + 0.21 + 0.24 + 0.24)
+    assert f"{scaled:.4g}" in found.assumptions
+
+
+def test_the_path_starts_at_zero_and_ties_are_pooled():
+    # All below zero: −0.9, −1.8. Without C₀ = 0 Kuiper's range would be half of that.
+    assert calibration_test([0, 0], [0.9, 0.95], method="kuiper").statistic == pytest.approx(1.85 / 2)
+    # In row order the path of three ties would be 0.5, 1, 0.5.
+    assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
