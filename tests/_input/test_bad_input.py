@@ -705,7 +705,7 @@ def test_a_tally_of_a_matrix_keeps_its_kind():
 
 
 def test_an_empty_tally_has_no_measure():
-    with pytest.raises(tn.InputError, match="An empty Tally has no calibration error; add rows to it first"):
+    with pytest.raises(tn.InputError, match=r"An empty Tally has no calibration error\. Add rows to it first"):
         tn.ece(tn.tally([], []))
 
 

@@ -1,4 +1,4 @@
-"""How a measure is asked: with labels and scores, or with sums in place of both."""
+"""The first arguments of a measure: labels and scores, or sums in place of both."""
 
 import inspect
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import numpy as np
 from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid import GridCells
+from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
-from trueness._tally.sketch import Sketch, served
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.sketch import Sketch, check_sketch_rule
+from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -49,15 +49,15 @@ _OPTIONS = {
 
 
 def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
-    """Spell out the row options in the signature that ``help`` and editors show; the call itself is untouched."""
+    """Spell out the row options in the signature that ``help`` and editors show; the call itself does not change."""
     signature = inspect.signature(measure)
-    kept = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     hints = RowOptions.__annotations__
-    shown = [
+    options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
         for name, default in (_OPTIONS | {"kind": kind}).items()
     ]
-    measure.__signature__ = signature.replace(parameters=[*kept, *shown])  # type: ignore[attr-defined]
+    measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     return measure
 
 
@@ -70,21 +70,22 @@ def as_binned(
     moments: bool = False,
     kind: Kind = "classwise",
 ) -> Binned:
-    """The sums per bin of whatever was passed, with the warnings that every measure gives.
+    """The sums per bin of rows or of other sums, with the warnings that every measure gives.
 
-    `bins` may also depend on the number of rows; `kind` is the view of a matrix when none is asked for.
+    `bins` may depend on the number of rows; `kind` is the default view of a matrix.
     """
     if isinstance(y_true, Tally | Binned | Sketch):
-        _refuse_rows(y_true, y_prob, options)
+        _refuse_row_arguments(y_true, y_prob, options)
         rule = _rule(bins, y_true.weight)
         found = y_true.coarsen(rule)
         if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
-            raise InputError("These bins were made without second moments; pass a Tally, or labels and scores.")
+            remedy = "Pass a Tally, or labels and scores."
+            raise InputError("", "These bins were made without second moments", remedy=remedy)
     else:
         sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
-        rule = _rule(bins, sample.y.size if sample.w is None else float(sample.w.sum()))
-        found = _binned_rows(sample, kind, rule, moments)
-    _warn_about(found, rule.asked)
+        rule = _rule(bins, _size(sample))
+        found = binned_of(sample, kind, rule, moments=moments, piece=False)
+    _give_warnings(found, rule.asked)
     return found
 
 
@@ -97,10 +98,10 @@ def as_sums(
     few: float,
     kind: Kind = "classwise",
 ) -> tuple[Tally | Binned, BinRule]:
-    """The sums per distinct score of up to `few` rows, and those per bin of more; and the rule of the bins.
+    """The sums per distinct score of up to `few` rows, else those per bin; and the rule of the bins.
 
-    More rows than `few`, without weights and in bins of fixed edges, are never sorted. Bins may be passed unless `few`
-    is infinite.
+    More rows than `few`, without weights and in bins of fixed edges, are never sorted. `Binned` sums are accepted
+    unless `few` is infinite.
     """
     if isinstance(y_true, Tally | Binned | Sketch):
         rule = _rule(bins, y_true.weight)
@@ -108,14 +109,14 @@ def as_sums(
             return as_tally(y_true, y_prob, options, rule=rule), rule
         return as_binned(y_true, y_prob, rule, options, moments=True), rule
     sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
-    n = sample.y.size if sample.w is None else float(sample.w.sum())
+    n = _size(sample)
     rule = _rule(bins, n)
     if n > few and sample.w is None:
-        found: Tally | Binned = _binned_rows(sample, kind, rule, True)
+        found: Tally | Binned = binned_of(sample, kind, rule, piece=False)
     else:
         found = tally_of(sample, kind, rule)
         found = found if n <= few else found.coarsen(rule)
-    _warn_about(found, rule.asked)
+    _give_warnings(found, rule.asked)
     return found, rule
 
 
@@ -123,18 +124,8 @@ def _rule(bins: BinsLike | BySize, weight: float) -> BinRule:
     return bins.rule(weight) if isinstance(bins, BySize) else as_rule(bins)
 
 
-def _binned_rows(sample: Sample, kind: Kind, rule: BinRule, moments: bool) -> Binned:
-    if sample.p.ndim == 1:
-        return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
-    if kind == "classwise":
-        return Binned(kind, class_bins(sample, rule, moments=moments), sample.classes)
-    warn_one_class(sample)
-    parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), _no_bins)
-    return Binned(kind, parts, sample.classes)
-
-
-def _no_bins() -> Bins:
-    return Bins.empty(np.array([0.0, 1.0]))
+def _size(sample: Sample) -> float:
+    return sample.y.size if sample.w is None else float(sample.w.sum())
 
 
 def as_tally(
@@ -145,55 +136,39 @@ def as_tally(
     rule: BinRule | None = None,
     kind: Kind = "classwise",
 ) -> Tally:
-    """The sums per distinct score of whatever was passed, with the warnings that every measure gives.
+    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives.
 
-    Of a sketch, all rows of a cell have the mean score of the cell.
+    All rows of a cell of a sketch get the mean score of the cell.
     """
     if isinstance(y_true, Binned):
-        raise InputError(
-            "This measure needs every distinct score; bins have lost them. Pass a Tally, or labels and scores."
-        )
+        remedy = "Pass a Tally, or labels and scores."
+        raise InputError("", "This measure needs every distinct score", "bins have lost them", remedy=remedy)
     if isinstance(y_true, Sketch):
-        _refuse_rows(y_true, y_prob, options)
+        _refuse_row_arguments(y_true, y_prob, options)
         if rule is not None:
-            served(rule)
+            check_sketch_rule(rule)
         found = y_true.pooled()
     elif isinstance(y_true, Tally):
-        _refuse_rows(y_true, y_prob, options)
+        _refuse_row_arguments(y_true, y_prob, options)
         found = y_true
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
             found.coarsen(rule)  # raises: a tally has no order of rows
     else:
         found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule)
-    _warn_about(found, 0 if rule is None else rule.asked)
+    _give_warnings(found, 0 if rule is None else rule.asked)
     return found
 
 
 def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
-    """The rows themselves, for what no sums per score can tell; no other view of them than `kind` may be asked for."""
+    """The rows themselves, where sums per score do not suffice; `kind` is the only view they may be asked for."""
     if isinstance(y_true, Tally | Binned | Sketch):
-        raise InputError(
-            f"This needs whole rows of scores; a {type(y_true).__name__} has none. Pass labels and scores."
-        )
+        got = f"a {type(y_true).__name__} has none"
+        raise InputError("", "This needs whole rows of scores", got, remedy="Pass labels and scores.")
     sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
     if asked != kind:
         raise InputError("kind", f"must be {kind!r} here, or be left out", f"got {asked!r}")
     warn_one_class(sample)
     return sample
-
-
-def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
-    """Sum the rows of each distinct score, one part per problem that `kind` makes of them.
-
-    Of a piece of more rows it is no news that it holds one class.
-    """
-    split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
-    if sample.p.ndim == 1:
-        return Tally("binary", (cells_of_rows(sample, split_ties=split),))
-    if kind != "classwise" and not piece:
-        warn_one_class(sample)
-    parts = parts_of(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty)
-    return Tally(kind, parts, sample.classes)
 
 
 def sample_and_kind(
@@ -206,10 +181,9 @@ def sample_and_kind(
     allow_none_left: bool = False,
     keep_logits: bool = False,
 ) -> tuple[Sample, Kind]:
-    """The rows, and the view of a matrix: as asked for, else `kind`.
+    """The rows, and the view of a matrix: the one in `options`, else `kind`.
 
-    A matrix of logits becomes one of probabilities, unless `keep_logits` says that only the functions of this file
-    will look at it.
+    A matrix of logits becomes one of probabilities, unless `keep_logits`: only the functions of this file read logits.
     """
     if y_prob is None:
         raise InputError("y_prob", "is missing: pass labels and scores, or a Tally in place of both")
@@ -243,39 +217,37 @@ def _refuse_unknown(options: RowOptions) -> None:
         )
 
 
-def _refuse_rows(given: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
-    what = type(given).__name__
+def _refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
+    """Raise for arguments that describe rows, and for sums of no rows."""
+    what = type(sums).__name__
     _refuse_unknown(options)
     if y_prob is not None:
         raise InputError("y_prob", f"must be left out when a {what} is passed: it holds labels and scores")
-    kind = check_kind(options["kind"]) if "kind" in options else given.kind
-    if kind != given.kind and (given.kind, kind) != ("binary", "classwise"):
-        raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={given.kind!r}")
-    described = {k: v for k, v in options.items() if k != "kind" and not _is_default(k, v)}
-    if described:
-        raise InputError(f"`{next(iter(described))}` describes rows; this {what} already holds their sums.")
-    if given.n == 0:
-        raise InputError(f"An empty {what} has no calibration error; add rows to it first.")
+    kind = check_kind(options["kind"]) if "kind" in options else sums.kind
+    if kind != sums.kind and (sums.kind, kind) != ("binary", "classwise"):
+        raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={sums.kind!r}")
+    for name, value in options.items():
+        default = value is None or (isinstance(value, str | bool | float | int) and value == _OPTIONS[name])
+        if name != "kind" and not default:
+            raise InputError(name, "describes rows", f"this {what} already holds their sums")
+    if sums.n == 0:
+        raise InputError("", f"An empty {what} has no calibration error", remedy="Add rows to it first.")
 
 
-def _is_default(name: str, value: Any) -> bool:
-    return value is None or (isinstance(value, str | bool | float | int) and value == _OPTIONS[name])
-
-
-def _warn_about(found: Tally | Binned, asked: int) -> None:
-    if found.one_class:
-        _say_one_class(found.n)
-    if asked > found.n:
-        warn(f"There are fewer rows ({found.n:,}) than bins ({asked:,}).", FewRowsWarning)
+def _give_warnings(sums: Tally | Binned, asked: int) -> None:
+    if sums.one_class:
+        _warn_one_class(sums.n)
+    if asked > sums.n:
+        warn(f"There are fewer rows ({sums.n:,}) than bins ({asked:,}).", FewRowsWarning)
 
 
 def warn_one_class(sample: Sample) -> None:
-    """Say so if every label is the same."""
+    """Warn if all labels are equal."""
     if sample.y.size and bool((sample.y == sample.y[0]).all()):
-        _say_one_class(sample.y.size)
+        _warn_one_class(sample.y.size)
 
 
-def _say_one_class(n: int) -> None:
+def _warn_one_class(n: int) -> None:
     what = f"All {n:,} labels are equal" if n > 1 else "There is one label"
     warn(f"{what}: the measure sees one class only.", OneClassWarning)
 
@@ -289,8 +261,8 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
     y_true : array-like of shape (n,)
         Labels; no rows at all give the zero of addition.
     y_prob : array-like of shape (n,) or (n, K)
-        Scores. For a matrix, `kind` says what is compared with what, and the tally
-        holds one part per class ('classwise', 'top-label') or one ('confidence').
+        Scores. Of a matrix, the tally holds one part per class (`kind` 'classwise' or 'top-label') or one
+        ('confidence').
     **rows
         As for :func:`trueness.ece`.
 
@@ -311,22 +283,18 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
 
 @takes_rows
 def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> Sketch:
-    """Sum the rows of each cell of a fixed grid, in one pass and bounded memory, for any measure to come.
+    """Sum the rows of each cell of a fixed grid, in one pass and bounded memory, for any measure.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
-    y_prob : array-like of shape (n,) or (n, K)
-        Scores.
-    **rows
-        As for :func:`trueness.ece`.
+    y_true, y_prob, **rows
+        As for :func:`trueness.tally`.
 
     Returns
     -------
     Sketch
-        Takes the place of labels and scores in every measure, which then gives an approximation;
-        :func:`trueness.bounded` says how good a one. Sketches add.
+        Takes the place of labels and scores in every measure, whose value is then an approximation;
+        :func:`trueness.bounded` says how good it is. Sketches add.
 
     Examples
     --------
@@ -340,31 +308,16 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
     return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
 
 
-def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
-    """Sum the rows of each cell of the grid, one part per problem that `kind` makes of them; `piece` as above."""
-    from trueness._tally.grid import grid_of_rows
-
-    if sample.p.ndim == 1:
-        return Sketch("binary", (grid_of_rows(sample),))
-    if kind != "classwise" and not piece:
-        warn_one_class(sample)
-    return Sketch(kind, parts_of(sample, kind, grid_of_rows, GridCells.empty), sample.classes)
-
-
 @takes_rows
 def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows: Unpack[RowOptions]) -> Binned:
-    """Sum the rows of each bin, in one pass without sorting when the edges are fixed.
+    """Sum the rows of each bin, in one pass without sorting if the edges are fixed.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
-    y_prob : array-like of shape (n,) or (n, K)
-        Scores.
+    y_true, y_prob, **rows
+        As for :func:`trueness.tally`.
     bins : int, sequence of edges or bin rule, default 10
         An int means that many bins of equal width on [0, 1].
-    **rows
-        As for :func:`trueness.ece`.
 
     Returns
     -------
@@ -382,13 +335,34 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
     return binned_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=may_be_empty, keep_logits=True), rule)
 
 
-def binned_of(sample: Sample, kind: Kind, rule: BinRule) -> Binned:
-    """Sum the rows of each bin, one part per problem that `kind` makes of them."""
+def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
+    """Sum the rows of each distinct score; a `piece` of more rows may hold one class without a warning."""
+    split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
     if sample.p.ndim == 1:
-        return Binned("binary", (bins_of_rows(sample, rule, moments=True),))
+        return Tally("binary", (cells_of_rows(sample, split_ties=split),))
+    if kind != "classwise" and not piece:
+        warn_one_class(sample)
+    parts = parts_of(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty)
+    return Tally(kind, parts, sample.classes)
+
+
+def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
+    """Sum the rows of each cell of the grid; `piece` as for :func:`tally_of`."""
+    if sample.p.ndim == 1:
+        return Sketch("binary", (grid_of_rows(sample),))
+    if kind != "classwise" and not piece:
+        warn_one_class(sample)
+    return Sketch(kind, parts_of(sample, kind, grid_of_rows, GridCells.empty), sample.classes)
+
+
+def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
+    """Sum the rows of each bin; `piece` as for :func:`tally_of`."""
+    if sample.p.ndim == 1:
+        return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
     if kind == "classwise":
-        return Binned(kind, class_bins(sample, rule, moments=True), sample.classes)
-    edges = rule.fixed_edges
-    empty = Tally(kind, (Cells.empty(),)).coarsen(rule).parts[0] if edges is not None else _no_bins()
-    parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=True), lambda: empty)
+        return Binned(kind, class_bins(sample, rule, moments=moments), sample.classes)
+    if not piece:
+        warn_one_class(sample)
+    empty = Bins.empty(edges_of(rule))
+    parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), lambda: empty)
     return Binned(kind, parts, sample.classes)

@@ -1,26 +1,26 @@
-"""`Sketch`: sums of bounded size that serve every measure, within bounds that can be stated."""
+"""`Sketch`: sums of bounded size for every measure, with limits for the most common ones."""
 
 from __future__ import annotations
 
 from trueness._tally.bins import Bins
 from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Distinct, as_rule
-from trueness._tally.tally import Binned, Parts, Tally, edges_of
+from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
 from trueness.errors import InputError
 
-__all__ = ["Sketch", "served"]
+__all__ = ["Sketch", "check_sketch_rule"]
 
 
 class Sketch(Parts[GridCells]):
-    """The sums of the rows in each of 7,684 cells, which the data do not move.
+    """The sums of the rows in each of 7,684 fixed cells.
 
     Cells are fine near 0 and near 1: none is wider than 1/128 of the distance of its scores from the nearer end,
     down to 2⁻³¹. Memory is bounded whatever the number of rows; sketches add; without weights they are the
     same bits for any order and any split of the rows. :func:`trueness.sketch` makes one.
 
-    Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact; what depends on the
-    order of scores inside a cell is not known, and a measure then sees all rows of the cell at their mean score:
-    its value is an approximation. :func:`trueness.bounded` says how far the value of the rows can be from it.
+    Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact. The order of scores
+    inside a cell is not kept: a measure sees all rows of a cell at their mean score, and its value is an approximation.
+    :func:`trueness.bounded` gives limits for the value of the rows.
 
     Examples
     --------
@@ -35,17 +35,8 @@ class Sketch(Parts[GridCells]):
     __slots__ = ()
 
     def coarsen(self, bins: BinsLike) -> Binned:
-        """Sum the cells of each bin; a cell that an edge cuts goes whole to the bin of its mean score.
-
-        Parameters
-        ----------
-        bins : int, sequence of edges or bin rule
-
-        Returns
-        -------
-        Binned
-        """
-        rule = served(as_rule(bins))
+        """Sum the cells of each bin; a cell that an edge cuts goes whole to the bin of its mean score."""
+        rule = check_sketch_rule(as_rule(bins))
         parts = (
             part.as_bins(rule.group(part.as_cells())) if part.size else Bins.empty(edges_of(rule))
             for part in self.parts
@@ -53,22 +44,18 @@ class Sketch(Parts[GridCells]):
         return Binned(self.kind, tuple(parts), self.classes)
 
     def pooled(self) -> Tally:
-        """The tally of rows that lie at the mean score of their cell.
-
-        Returns
-        -------
-        Tally
-        """
+        """The tally of rows that lie at the mean score of their cell."""
         return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
 
     def __repr__(self) -> str:
         return f"Sketch({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} cells)"
 
 
-def served(rule: BinRule) -> BinRule:
-    """The rule, unless it asks for what a sketch has not kept."""
+def check_sketch_rule(rule: BinRule) -> BinRule:
+    """The rule, unless a sketch does not keep what it needs."""
     if isinstance(rule, Distinct):
-        raise InputError("`Distinct()` bins need every distinct score, which a sketch does not keep; pass a Tally.")
+        demand = "`Distinct()` bins need every distinct score, which a sketch does not keep"
+        raise InputError("", demand, remedy="Pass a Tally.")
     if isinstance(rule, BlockIsotonic) and rule.ties == "split":
-        raise InputError('`ties="split"` needs the rows in order; a sketch has none. Pass `y_true` and `y_prob`.')
+        raise needs_row_order("sketch")
     return rule

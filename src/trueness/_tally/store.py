@@ -280,7 +280,7 @@ def _well_formed() -> Iterator[None]:
 
 def _with_columns(header: Fields, data: memoryview) -> Fields:
     """The header with the columns in place of their lengths."""
-    form = header.get("form", header["what"])
+    form: str = header.get("form", header["what"])
     rows: dict[tuple[str, str, tuple[int, ...]], int] = {}
 
     def count(fields: Fields) -> Fields:

@@ -1,4 +1,4 @@
-"""`Tally` and `Binned`: everything a calibration measure can ask of the rows, in sums that add."""
+"""`Tally` and `Binned`: sums that answer every question about calibration, and that add."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trueness.typing import Floats
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Binned", "Parts", "Tally", "edges_of", "list_classes"]
+__all__ = ["Binned", "Parts", "Tally", "edges_of", "list_classes", "needs_row_order"]
 
 
 class _Sums(Protocol):
@@ -33,15 +33,15 @@ Part = TypeVar("Part", bound=_Sums)
 
 
 class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
-    """One part for a binary problem or the top label, one per class otherwise."""
+    """Sums in parts: one for a binary problem or the top label, else one per class."""
 
     __slots__ = ("classes", "kind", "parts")
 
     def __init__(self, kind: View, parts: tuple[Part, ...], classes: tuple[Any, ...] | None = None) -> None:
         self.kind = kind
-        """What is compared with what: 'binary', or the `kind` of a matrix of scores."""
+        """'binary', or the `kind` of a matrix of scores."""
         self.parts: tuple[Part, ...] = parts
-        """The sums: one part, or one per class in column order."""
+        """One part, or one per class in column order."""
         self.classes = classes
         """The classes in column order; None for a binary problem."""
 
@@ -55,27 +55,27 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @property
     def n(self) -> int:
         """Rows of positive weight."""
-        return sum(part.totals.rows for part in self._every_row_once())
+        return sum(part.totals.rows for part in self._disjoint_parts())
 
     @property
     def weight(self) -> float:
         """Total weight of the rows."""
-        return float(sum(part.totals.weight for part in self._every_row_once()))
+        return float(sum(part.totals.weight for part in self._disjoint_parts()))
 
-    def _every_row_once(self) -> tuple[Part, ...]:
-        # Every class of a class-wise view sees all rows; of a top-label view, those predicted so.
+    def _disjoint_parts(self) -> tuple[Part, ...]:
+        """Parts that hold every row once: each class of a class-wise view sees all rows."""
         return self.parts[:1] if self.kind == "classwise" else self.parts
 
     @property
     def one_class(self) -> bool:
-        """Whether all labels are seen to be equal."""
+        """Whether all labels are known to be equal."""
         if self.kind == "binary":
             total = self.parts[0].totals
             return total.rows > 0 and total.events in (0, total.weight)
         return self.kind == "classwise" and sum(part.totals.events > 0 for part in self.parts) == 1
 
     def average(self, of: Callable[[Part], float]) -> float:
-        """A number of each part, averaged: over classes alike, or by how often each was predicted."""
+        """The mean of a number over the parts: over classes alike, or by how often each class was predicted."""
         if len(self.parts) == 1:
             return of(self.parts[0])
         if self.kind == "classwise":
@@ -96,103 +96,53 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     __radd__ = __add__
 
-    # The stored form is imported where it is used: it needs JSON, zlib and files, which most calls do not.
-
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format.
-
-        Returns
-        -------
-        dict
-        """
-        from trueness._tally import store
-
-        return store.to_dict(type(self).__name__.lower(), self._described())
+        """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
+        found: dict[str, Any] = _store().to_dict(type(self).__name__.lower(), self._described())
+        return found
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read what :meth:`to_dict` returned.
-
-        Parameters
-        ----------
-        data : dict
-
-        Returns
-        -------
-        The sums
-        """
-        from trueness._tally import store
-
-        return cls(*store.from_dict(cls.__name__.lower(), data))
+        """Read the result of :meth:`to_dict`."""
+        return cls(*_store().from_dict(cls.__name__.lower(), data))
 
     def to_bytes(self) -> bytes:
-        """The sums in few bytes; without weights, the same for the same rows in any order and partition.
-
-        Returns
-        -------
-        bytes
-        """
-        from trueness._tally import store
-
-        return store.pack({"what": type(self).__name__.lower(), **self._described()})
+        """The sums in few bytes; without weights, the same for the same rows in any order and partition."""
+        return bytes(_store().pack({"what": type(self).__name__.lower(), **self._described()}))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what :meth:`to_bytes` returned. Nothing in it is executed; anything else is an error.
-
-        Parameters
-        ----------
-        data : bytes
-
-        Returns
-        -------
-        The sums
-        """
-        from trueness._tally import store
-
+        """Read the result of :meth:`to_bytes`. Nothing in it is executed; other bytes are an error."""
         form = cls.__name__.lower()
-        return cls(*store.restore(form, store.unpack(data, form)))
+        return cls(*_store().restore(form, _store().unpack(data, form)))
 
     def save(self, path: str | Path) -> None:
-        """Write the bytes to a file; a failed write leaves what was there.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        from trueness._tally import store
-
-        store.save(path, self.to_bytes())
+        """Write the bytes to a file; a failed write leaves the old file."""
+        _store().save(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        The sums
-        """
-        from trueness._tally import store
-
-        found: Self = store.load(path, cls.from_bytes)[0]
+        """Read a file that :meth:`save` wrote."""
+        found: Self = _store().load(path, cls.from_bytes)[0]
         return found
 
-    def _described(self) -> dict[str, Any]:
-        from trueness._tally import store
+    def _described(self) -> Any:
+        return _store().describe(self.kind, self.parts, self.classes)
 
-        return store.describe(self.kind, self.parts, self.classes)  # type: ignore[arg-type]  # cells, bins or a grid
+
+def _store() -> Any:
+    """The stored form, imported when it is used: it needs JSON, zlib and files, which most calls do not."""
+    from trueness._tally import store
+
+    return store
 
 
 class Tally(Parts[Cells]):
     """The sums of the rows of each distinct score.
 
-    Tallies add: the tally of two batches is the sum of theirs, and every measure
-    takes a tally in place of labels and scores. Unweighted tallies are the same bits for any
-    order and any split of the rows. :func:`trueness.tally` makes one.
+    Tallies add: the tally of two batches is the sum of theirs. Every measure takes a tally in place of labels and
+    scores. Unweighted tallies are the same bits for any order and any split of the rows. :func:`trueness.tally`
+    makes one.
 
     Examples
     --------
@@ -208,19 +158,10 @@ class Tally(Parts[Cells]):
     __slots__ = ()
 
     def coarsen(self, bins: BinsLike) -> Binned:
-        """Sum the cells of each bin.
-
-        Parameters
-        ----------
-        bins : int, sequence of edges or bin rule
-
-        Returns
-        -------
-        Binned
-        """
+        """Sum the cells of each bin; `bins` is an int, a sequence of edges or a bin rule."""
         rule = as_rule(bins)
         if isinstance(rule, BlockIsotonic) and rule.ties == "split":
-            raise InputError('`ties="split"` needs the rows in order; a tally has none. Pass `y_true` and `y_prob`.')
+            raise needs_row_order("tally")
         filled = tuple(
             Bins.from_cells(part, rule.group(part)) if part.size else Bins.empty(edges_of(rule)) for part in self.parts
         )
@@ -234,9 +175,8 @@ class Tally(Parts[Cells]):
 class Binned(Parts[Bins]):
     """The sums of the rows of each bin. Sums over the same edges add.
 
-    :func:`trueness.binned` makes one in a single pass that does not sort, so that
-    scores need not fit in memory at once; every measure of fixed bins takes it in
-    place of labels and scores.
+    :func:`trueness.binned` makes one in a single pass that does not sort, so that scores need not fit in memory at
+    once. Every measure of fixed bins takes it in place of labels and scores.
 
     Examples
     --------
@@ -250,22 +190,18 @@ class Binned(Parts[Bins]):
     __slots__ = ()
 
     def coarsen(self, bins: BinsLike) -> Binned:
-        """Merge neighbouring bins.
-
-        Parameters
-        ----------
-        bins : int, sequence of edges or bin rule
-            Its edges must be among the edges there are.
-
-        Returns
-        -------
-        Binned
-        """
+        """Merge neighbouring bins; the edges of `bins` must be among the edges there are."""
         rule = as_rule(bins)
         return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes)
 
     def __repr__(self) -> str:
         return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"
+
+
+def needs_row_order(what: str) -> InputError:
+    """The error for bins that depend on the order of the rows, which sums do not keep."""
+    remedy = "Pass `y_true` and `y_prob`."
+    return InputError("", '`ties="split"` needs the rows in order', f"a {what} has none", remedy=remedy)
 
 
 def edges_of(rule: BinRule) -> Floats:
@@ -274,7 +210,7 @@ def edges_of(rule: BinRule) -> Floats:
 
 
 def list_classes(classes: tuple[Any, ...] | None) -> str:
-    """How many, and the first of them."""
+    """Their number, and the first of them."""
     if classes is None:
         return "two classes"
     return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
