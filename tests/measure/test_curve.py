@@ -127,7 +127,7 @@ def test_a_class_that_is_never_predicted_has_no_points():
 def test_messages():
     with pytest.raises(tn.InputError, match="`method` must be 'binned', 'isotonic' or 'smooth'; got 'spline'"):
         reliability_curve([0, 1], [0.1, 0.9], method="spline")
-    with pytest.raises(tn.InputError, match="`bins` is for `method='binned'`; 'smooth' has none"):
+    with pytest.raises(tn.InputError, match="`bins` is for `method='binned'`; the method is 'smooth'"):
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
 
 

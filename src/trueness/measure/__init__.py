@@ -1,4 +1,4 @@
-"""One number, or one table, from labels and scores or from their sums."""
+"""Measures of calibration: one number, table or curve from labels and scores, or from their sums."""
 
 from typing import TYPE_CHECKING
 

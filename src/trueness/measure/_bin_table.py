@@ -1,6 +1,6 @@
-"""The bins themselves: their rates with intervals, and how much labels vary within them."""
+"""Tables of bins: event rates with intervals, and the variance of labels within bins."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -26,7 +26,7 @@ def bin_table(
     interval: IntervalMethod = "exact",
     **rows: Unpack[RowOptions],
 ) -> BinTable:
-    """The bins behind a calibration error: edges, counts, mean scores, event rates and their intervals.
+    """The bins of a calibration error: edges, counts, mean scores, event rates and their intervals.
 
     Parameters
     ----------
@@ -35,24 +35,24 @@ def bin_table(
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`ece`.
     level : float, default 0.95
-        Level of the interval of each bin, taken alone.
+        Confidence level of the interval of each bin; the intervals are not simultaneous.
     interval : {'exact', 'wilson', 'jeffreys'}, default 'exact'
-        'exact' (Clopper and Pearson) covers at least as often as its level says;
-        'wilson' and 'jeffreys' are shorter and cover so on average.
+        'exact' (Clopper and Pearson) has at least the nominal coverage; 'wilson' and
+        'jeffreys' are shorter and have it on average.
     **rows
         As for :func:`ece`.
 
     Returns
     -------
     BinTable
-        One row per bin, empty bins included (n = 0, rate nan). For a matrix, the bins of
-        every class one below the other.
+        One row per bin, including empty ones (n = 0, rate nan). For a matrix, the bins of
+        each class follow those of the class before.
 
     Notes
     -----
-    The intervals take the labels of a bin as draws with one probability. Weights
-    that are not whole numbers enter by the effective number of rows, (Σw)²/Σw²; the
-    field `interval` then says so.
+    The intervals treat the labels of a bin as draws with a common probability. With weights
+    that are not whole numbers they use the effective number of rows, (Σw)²/Σw², and the
+    field `interval` says so.
 
     Examples
     --------
@@ -66,41 +66,42 @@ def bin_table(
         raise InputError("level", "must lie strictly between 0 and 1", f"got {level!r}")
     if not isinstance(interval, str) or interval not in ("exact", "wilson", "jeffreys"):
         raise InputError("interval", "must be 'exact', 'wilson' or 'jeffreys'", f"got {interval!r}")
-    found = as_binned(y_true, y_prob, bins, rows)
-    exact = all(part.whole for part in found.parts)
-    ends = [_interval(part, float(level), interval) for part in found.parts]
+    binned = as_binned(y_true, y_prob, bins, rows)
+    exact = all(part.whole for part in binned.parts)
+    ends = [_interval(part, float(level), interval) for part in binned.parts]
     return BinTable(
-        **bin_columns(found, ends),
+        **bin_columns(binned, ends),
         level=float(level),
         interval=interval if exact else f"{interval}, of effective counts",
     )
 
 
-def bin_columns(found: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:
-    """The columns that any table of bins has, the parts one below the other; `ends` are low and high of each part."""
+def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:
+    """The columns of any table of bins, one part after the other; `ends` are the interval ends of each part."""
+
+    def column(values: Callable[[Bins], Any]) -> Any:
+        return np.concatenate([values(part) for part in binned.parts])
+
+    low, high = (np.concatenate(side) for side in zip(*ends, strict=True))
     return {
-        "low_edge": _joined(part.edges[:-1] for part in found.parts),
-        "high_edge": _joined(part.edges[1:] for part in found.parts),
-        "n": _joined(part.count for part in found.parts),
-        "weight": _joined(part.weight for part in found.parts),
-        "score": _joined(part.score for part in found.parts),
-        "rate": _joined(part.rate for part in found.parts),
-        "low": _joined(low for low, _ in ends),
-        "high": _joined(high for _, high in ends),
-        "gap": _joined(part.gap for part in found.parts),
-        "label": _labels(found),
-        "kind": found.kind,
+        "low_edge": column(lambda bins: bins.edges[:-1]),
+        "high_edge": column(lambda bins: bins.edges[1:]),
+        "n": column(lambda bins: bins.count),
+        "weight": column(lambda bins: bins.weight),
+        "score": column(lambda bins: bins.score),
+        "rate": column(lambda bins: bins.rate),
+        "low": low,
+        "high": high,
+        "gap": column(lambda bins: bins.gap),
+        "label": _labels(binned),
+        "kind": binned.kind,
     }
 
 
-def _joined(columns: Any) -> Any:
-    return np.concatenate(list(columns))
-
-
-def _labels(found: Binned) -> tuple[Any, ...] | None:
-    if len(found.parts) == 1 or found.classes is None:
+def _labels(binned: Binned) -> tuple[Any, ...] | None:
+    if len(binned.parts) == 1 or binned.classes is None:
         return None
-    return tuple(name for name, part in zip(found.classes, found.parts, strict=True) for _ in range(part.size))
+    return tuple(name for name, part in zip(binned.classes, binned.parts, strict=True) for _ in range(part.size))
 
 
 def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats, Floats]:
@@ -111,7 +112,7 @@ def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats,
 
 
 def effective_counts(bins: Bins) -> tuple[Floats, Floats]:
-    """Events and rows of each bin: as they are, or (Σw)²/Σw² rows where weights are not whole numbers."""
+    """Events and rows of each bin: the counts, or (Σw)²/Σw² rows if weights are not whole numbers."""
     n: Floats = np.asarray(bins.weight, dtype=np.float64)
     if bins.whole:
         return np.asarray(bins.events, dtype=np.float64), n
@@ -129,7 +130,7 @@ def estimation_error(
     bins: BinsLike = 10,
     **rows: Unpack[RowOptions],
 ) -> EstimationError:
-    r"""How much the labels vary within bins, in total and on average (Matsubara et al. 2023, Table 1).
+    r"""Variance of the labels within bins, over rows and over bins (Matsubara et al. 2023, Table 1).
 
     Parameters
     ----------
@@ -143,9 +144,9 @@ def estimation_error(
     Returns
     -------
     EstimationError
-        `total`, the variance of the labels within bins averaged over rows, and `average`, over
-        bins. The total is the smallest mean squared error that one value per bin can have. For a
-        matrix, the means over classes.
+        `total`, the variance of the labels within bins averaged over rows, and `average`, the same
+        averaged over bins. The total is the smallest mean squared error of any prediction that is
+        constant within bins. For a matrix, the means over classes.
 
     Notes
     -----
@@ -159,11 +160,11 @@ def estimation_error(
     >>> tn.estimation_error([0, 1, 0, 1], [0.1, 0.2, 0.9, 0.9], bins=2)
     EstimationError(total=0.25, average=0.25, n_bins=2)
     """
-    found = as_binned(y_true, y_prob, bins, rows)
+    binned = as_binned(y_true, y_prob, bins, rows)
     return EstimationError(
-        total=found.average(lambda b: float(np.nansum(_variance(b) * b.weight) / b.weight.sum())),
-        average=found.average(lambda b: float(np.nanmean(_variance(b)))),
-        n_bins=sum(int((part.count > 0).sum()) for part in found.parts),
+        total=binned.average(lambda b: float(np.nansum(_variance(b) * b.weight) / b.weight.sum())),
+        average=binned.average(lambda b: float(np.nanmean(_variance(b)))),
+        n_bins=sum(int((part.count > 0).sum()) for part in binned.parts),
     )
 
 

@@ -26,49 +26,49 @@ def ece(
 ) -> float:
     r"""Expected calibration error.
 
-    Cut the scores into bins; average, over bins, the distance between the mean
-    score and the rate at which events then happened.
+    Group the scores into bins, and average over bins the distance between the mean
+    score and the event rate.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), Tally or Binned
-        What happened: 0/1, bool, or class labels. A :class:`Tally` or
-        :class:`Binned` takes the place of `y_true` and `y_prob`; so does a
-        :class:`Sketch`, with a value that :func:`bounded` gives limits for.
+        The labels: 0/1, bool, or classes. A :class:`Tally` or :class:`Binned` replaces
+        `y_true` and `y_prob`; so does a :class:`Sketch`, with an approximate value for
+        which :func:`bounded` has limits.
     y_prob : array-like of shape (n,) or (n, K)
-        What was predicted: P(positive), or one column per class. Lists, NumPy
+        The predicted probabilities: P(positive), or one column per class. Lists, NumPy
         arrays, Series and frames of pandas, Polars and PyArrow, and torch tensors.
     bins : int, sequence of edges or bin rule, default 10
-        An int means that many bins of equal width on [0, 1].
+        An int is a number of bins of equal width on [0, 1].
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        How distances are averaged: by weight, by the root of the mean square, the
-        largest, or the power mean of any exponent ≥ 1.
+        How distances are averaged over bins: weighted mean, root mean square,
+        maximum, or the power mean with any exponent ≥ 1.
     kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-        For a matrix: the mean over classes of each column against the rest;
-        the largest probability of each row (the first, if tied) against whether that
-        class came; or the latter for each predicted class apart, weighted by
-        how often it is predicted.
+        For a matrix: the mean over classes of each column against the rest; the
+        largest probability of each row (the first, if tied) against whether that class
+        is the label; or the latter for each predicted class separately, weighted by how
+        often it is predicted.
     labels : sequence, optional
-        The classes in column order, when labels are not 0 .. K−1. For a vector of
-        scores two classes, the positive one last.
+        The classes in column order, if labels are not 0 .. K−1. For a vector of
+        scores, two classes, the positive one last.
     pos_label : optional
-        The label that a vector of scores is about, when labels are not 0/1.
+        The positive label of a vector of scores, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Weight 2 is the row twice, weight 0 the row left out.
+        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
     missing : {'raise', 'drop'}, default 'raise'
-        What to do with rows that miss a value. Dropping gives a warning with the count.
+        What to do with rows that have a missing value. Dropping warns with their number.
     clip_tolerance : float, default 0
-        Scores outside [0, 1] by no more than this are moved to its ends.
+        Scores outside [0, 1] by at most this much are moved to its ends.
     sum_tolerance : float, optional
-        How far from 1 a row of a matrix may sum; by default 1e-6 (float16: 2e-3).
+        How far the sum of a row of a matrix may be from 1; by default 1e-6 (float16: 2e-3).
     from_logits : bool, default False
-        The scores are logits: the logistic function, or softmax, is applied first.
+        Whether the scores are logits; then the logistic function, or softmax, is applied first.
 
     Returns
     -------
     float
         Between 0 and 1, in units of probability. Zero means that every bin is
-        right on average, not that every prediction is right.
+        right on average, not that every prediction is.
 
     See Also
     --------
@@ -85,23 +85,24 @@ def ece(
     .. math:: \mathrm{ECE}_q = \Big( \sum_b \frac{w_b}{\sum_c w_c} \, |r_b - p_b|^q \Big)^{1/q} .
 
     Bins are closed on the left, the last on both sides; edges are the floats
-    ``b / B``. Hence swapping the classes (p → 1 − p) can change the value
-    when a score sits on an edge. Empty bins weigh nothing.
+    ``b / B``. So swapping the classes (p → 1 − p) can change the value
+    if a score lies on an edge. Empty bins have no weight.
 
     Without weights the value is the same to the last bit for any order of the rows.
-    Scores enter with an absolute error below 2⁻⁵³.
+    Scores are used with an absolute error below 2⁻⁵³.
 
-    The estimate is biased upwards: a calibrated model scores above zero.
+    The estimate is biased upwards: even a perfectly calibrated model shows some error
+    on a finite sample (see :func:`noise_floor`).
 
     Examples
     --------
-    The lower bin predicts 0.15 and sees no event; the upper, 0.85 and only events.
+    The lower bin predicts 0.15 and has no event; the upper predicts 0.85 and has only events.
 
     >>> import trueness as tn
     >>> round(tn.ece([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2), 6)
     0.15
 
-    A matrix has one column per class. Both rows give their class 0.75:
+    A matrix has one column per class. Both rows give 0.75 to their class:
 
     >>> P = [[0.75, 0.25], [0.25, 0.75]]
     >>> tn.ece([0, 1], P, bins=2, kind="confidence")
@@ -127,7 +128,7 @@ def ace(
     y_true, y_prob
         As for :func:`ece`.
     bins : int or EqualMass, default 10
-        How many bins; :class:`EqualMass` says where the cuts lie and how ties are kept.
+        The number of bins; see :class:`EqualMass` for where the cuts lie and how ties are kept.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         As for :func:`ece`.
     **rows
@@ -144,11 +145,11 @@ def ace(
     >>> tn.ace([0, 0, 1, 1], [0.0, 0.5, 0.5, 0.5], bins=2)
     0.125
     """
-    rule = bins if isinstance(bins, EqualMass) else _mass(bins)
+    rule = bins if isinstance(bins, EqualMass) else _equal_mass(bins)
     return ece(y_true, y_prob, bins=rule, norm=norm, **rows)
 
 
-def _mass(bins: int) -> EqualMass:
+def _equal_mass(bins: int) -> EqualMass:
     if isinstance(bins, bool | np.bool_) or not isinstance(bins, int | np.integer) or bins < 1:
         raise InputError("bins", "must be a whole number ≥ 1 or an EqualMass rule", f"got {bins!r}")
     return EqualMass(int(bins))
@@ -162,22 +163,22 @@ def mce(
     bins: BinsLike = 10,
     **rows: Unpack[RowOptions],
 ) -> float:
-    """Maximum calibration error: the largest distance over bins.
+    """Maximum calibration error: the largest distance between mean score and event rate over bins.
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
     bins : int, sequence of edges or bin rule, default 10
-        As for :func:`ece`; ``EqualMass(10)`` gives bins that all have rows enough.
+        As for :func:`ece`; ``EqualMass(10)`` gives bins that all have enough rows.
     **rows
         As for :func:`ece`.
 
     Returns
     -------
     float
-        Between 0 and 1, in units of probability. For a matrix, the mean over the
-        classes of each one's maximum. A bin with few rows can decide it.
+        Between 0 and 1, in units of probability. For a matrix, the mean over classes of
+        the maximum of each. It can depend on a single bin with few rows.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def mce(
 
 
 def checked_norm(norm: Norm) -> float:
-    """The exponent of a norm."""
+    """The exponent of a norm, or an error."""
     if isinstance(norm, str) and norm == "l1":
         return 1.0
     good = isinstance(norm, str | int | float | np.integer | np.floating) and not isinstance(norm, bool)
@@ -200,7 +201,7 @@ def checked_norm(norm: Norm) -> float:
 
 
 def norm_of_gaps(bins: Bins, p: float) -> float:
-    """The power mean of |rate − mean score| over bins by weight; empty bins weigh nothing."""
-    if p == 1.0:  # |Σwy − Σwp| needs no division, and so no care for empty bins
+    """The weighted power mean of |rate − mean score| over bins; empty bins have no weight."""
+    if p == 1.0:  # |Σwy − Σwp| needs no division, so empty bins need no special case
         return float(np.add.reduce(np.abs(bins.excess))) / bins.totals.weight
     return power_mean(bins.gap, bins.weight, p)

@@ -20,7 +20,7 @@ __all__ = ["corp", "corp_of_blocks"]
 _BLOCK = 2**14
 
 _Loss: TypeAlias = Callable[[Any, Any, Any], Any]
-"""From events, weight and prediction to the sum of scores."""
+"""A function of events, weight and prediction that returns the sum of losses."""
 
 
 @takes_rows
@@ -33,23 +33,23 @@ def corp(
 ) -> Decomposition:
     r"""Miscalibration, discrimination and uncertainty of a proper score.
 
-    The predictions are compared with their own isotonic recalibration, and that with the base rate:
-    no bins to choose.
+    The scores are compared with their isotonic recalibration, and that with the base rate. There are no bins to
+    choose.
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
     score : {'brier', 'log'}, default 'brier'
-        The scoring rule.
+        Brier score or logarithmic score.
     **rows
-        As for :func:`ece`. For a matrix each part is averaged as :func:`ece` is.
+        As for :func:`ece`. For a matrix each component is averaged as for :func:`ece`.
 
     Returns
     -------
     Decomposition
         score = miscalibration − discrimination + uncertainty. With the log score,
-        score and miscalibration are inf if something happened that was given probability 0.
+        score and miscalibration are inf if the label of a row had probability 0.
 
     Notes
     -----
@@ -60,7 +60,7 @@ def corp(
               \mathrm{DSC} = \bar S(\bar y) - \bar S(\hat p), \quad
               \mathrm{UNC} = \bar S(\bar y) .
 
-    Both differences are at least zero; a rounding error below it is returned as zero.
+    Both differences are at least zero; a negative rounding error is returned as zero.
 
     References
     ----------
@@ -80,30 +80,30 @@ def corp(
 
 
 def corp_of_blocks(
-    found: Tally, blocks: Callable[[Cells], Ints], score: Literal["brier", "log"] = "brier"
+    sums: Tally, blocks: Callable[[Cells], Ints], score: Literal["brier", "log"] = "brier"
 ) -> Decomposition:
-    """The decomposition of a tally whose isotonic blocks begin at the cells that `blocks` finds."""
+    """The decomposition of a tally; `blocks` returns the cells at which isotonic blocks begin."""
     loss = _brier if score == "brier" else _log
-    means = {id(cells): _means(cells, blocks(cells), loss) for cells in found.parts if cells.size}
+    means = {id(cells): _means(cells, blocks(cells), loss) for cells in sums.parts if cells.size}
 
-    def averaged(of: Callable[[_Means], float]) -> float:
-        return found.average(lambda cells: of(means[id(cells)]))
+    def average(part: Callable[[_Means], float]) -> float:
+        return sums.average(lambda cells: part(means[id(cells)]))
 
     return Decomposition(
-        score=averaged(lambda m: m.given),
-        miscalibration=averaged(lambda m: max(0.0, m.given - m.fitted)),
-        discrimination=averaged(lambda m: max(0.0, m.base - m.fitted)),
-        uncertainty=averaged(lambda m: m.base),
+        score=average(lambda m: m.scores),
+        miscalibration=average(lambda m: max(0.0, m.scores - m.isotonic)),
+        discrimination=average(lambda m: max(0.0, m.base - m.isotonic)),
+        uncertainty=average(lambda m: m.base),
         rule=score,
-        n=found.n,
+        n=sums.n,
     )
 
 
 class _Means(NamedTuple):
-    """Mean scores of the predictions as given, after isotonic recalibration, and of the base rate."""
+    """The mean loss of the scores, of their isotonic recalibration, and of the base rate."""
 
-    given: float
-    fitted: float
+    scores: float
+    isotonic: float
     base: float
 
 
@@ -113,16 +113,16 @@ def _blocks(cells: Cells) -> Ints:
 
 def _means(cells: Cells, first: Ints, loss: _Loss) -> _Means:
     weight, events = (segment_sums(column, first) for column in (cells.weight, cells.events))
-    total, happened = cells.weight.sum(), cells.events.sum()
+    total, all_events = cells.weight.sum(), cells.events.sum()
     sums = (
-        _given(cells, loss),
+        _loss_of_scores(cells, loss),
         float(loss(events, weight, events / weight).sum()),
-        float(loss(happened, total, happened / total)),
+        float(loss(all_events, total, all_events / total)),
     )
     return _Means(*(float(each / total) for each in sums))
 
 
-def _given(cells: Cells, loss: _Loss) -> float:
+def _loss_of_scores(cells: Cells, loss: _Loss) -> float:
     parts = (slice(i, i + _BLOCK) for i in range(0, cells.size, _BLOCK))
     return math.fsum(float(loss(cells.events[few], cells.weight[few], cells.score[few]).sum()) for few in parts)
 
@@ -133,5 +133,5 @@ def _brier(events: Any, weight: Any, p: Any) -> Any:
 
 def _log(events: Any, weight: Any, p: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
-        happened, did_not = events * np.log(p), (weight - events) * np.log1p(-p)
-    return -(np.where(events > 0, happened, 0) + np.where(weight > events, did_not, 0))
+        ones, zeros = events * np.log(p), (weight - events) * np.log1p(-p)
+    return -(np.where(events > 0, ones, 0) + np.where(weight > events, zeros, 0))

@@ -27,9 +27,9 @@ __all__ = [
 
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _METHODS = ("binned", "isotonic", "smooth")
-# Places at which a smooth curve is given.
+# Points of a smooth curve.
 _PLACES = 512
-# Rows that its kernel must reach, unless there are few in all.
+# Rows that its kernel must reach, unless there are few rows in total.
 _ENOUGH = 5
 
 _Columns: TypeAlias = dict[str, Any]
@@ -44,38 +44,39 @@ def reliability_curve(
     method: CurveMethod = "binned",
     **rows: Unpack[RowOptions],
 ) -> Curve:
-    r"""How often events happened, against the score they were given.
+    r"""Reliability curve: event rate against predicted probability.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`. A :class:`Binned` has points for a binned curve only.
+        As for :func:`ece`. A :class:`Binned` is enough for a binned curve only.
     bins : int, sequence of edges or bin rule, optional
-        As for :func:`ece`, 10 by default; for a binned curve only.
+        As for :func:`ece`, by default 10; for a binned curve only.
     method : {'binned', 'isotonic', 'smooth'}, default 'binned'
         - 'binned': a point per bin, at its mean score and event rate.
         - 'isotonic': a point per block of the isotonic regression of labels on scores. The curve is flat
-          between the least and the largest score of a block, and straight between blocks.
-        - 'smooth': 512 points, kernel means of scores and labels, with the kernel of :func:`smooth_ece`.
+          between the smallest and the largest score of a block, and straight between blocks.
+        - 'smooth': 512 points, kernel means of scores and labels with the kernel of :func:`smooth_ece`.
     **rows
         As for :func:`ece`.
 
     Returns
     -------
     Curve
-        One row per point, empty bins included (nan). For a matrix, the points of every class one below the other.
+        One row per point, including empty bins (nan). For a matrix, the points of each class follow those of the
+        class before.
 
     Notes
     -----
-    The smooth curve has, for :math:`t` in [0, 1] and the kernel :math:`K_\sigma` of :func:`smooth_ece`,
+    The smooth curve is, for :math:`t` in [0, 1] and the kernel :math:`K_\sigma` of :func:`smooth_ece`,
 
     .. math:: x(t) = \frac{\sum_i K_\sigma(t, p_i) \, p_i}{\sum_i K_\sigma(t, p_i)}, \qquad
               y(t) = \frac{\sum_i K_\sigma(t, p_i) \, y_i}{\sum_i K_\sigma(t, p_i)} ,
 
     so that its distance from the diagonal, averaged over the smoothed scores, is the smooth calibration error. It is
-    blank where the kernel reaches fewer than 5 rows or less than one of the rarer label (n/20 and n/100, if
-    these are less), each row counted by the height of the kernel relative to its middle. Kernels narrower than 0.001
-    are taken as that.
+    blank where the kernel reaches fewer than 5 rows or less than one of the rarer label (n/20 and n/100 if these are
+    smaller), each row counted by the height of the kernel relative to its centre. Kernels narrower than 0.001 are
+    widened to that.
 
     References
     ----------
@@ -93,16 +94,16 @@ def reliability_curve(
     chosen = checked_method(method)
     if chosen != "binned":
         if bins is not None:
-            raise InputError("bins", "is for `method='binned'`", f"{chosen!r} has none", remedy="Leave it out.")
+            raise InputError("bins", "is for `method='binned'`", f"the method is {chosen!r}", remedy="Leave it out.")
         tally = as_tally(y_true, y_prob, rows)
-        return _joined([curve_of_cells(part, chosen) for part in tally.parts], tally)
+        return _concatenate([curve_of_cells(part, chosen) for part in tally.parts], tally)
     rule = as_rule(10 if bins is None else bins)
-    found = as_binned(y_true, y_prob, rule, rows)
-    return _joined([curve_of_bins(part, repr(rule)) for part in found.parts], found)
+    binned = as_binned(y_true, y_prob, rule, rows)
+    return _concatenate([curve_of_bins(part, repr(rule)) for part in binned.parts], binned)
 
 
 def checked_method(method: CurveMethod) -> CurveMethod:
-    """The name of a curve."""
+    """The method, or an error."""
     if not isinstance(method, str) or method not in _METHODS:
         raise InputError("method", "must be 'binned', 'isotonic' or 'smooth'", f"got {method!r}")
     return method
@@ -118,14 +119,14 @@ def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve
 
 
 def smooth_fit(cells: Cells) -> tuple[float, float]:
-    """What :func:`smooth_ece` finds, and the width of its kernel."""
+    """The value of :func:`smooth_ece` and the width of its kernel."""
     from trueness._numerics.smooth import smooth_error
 
     return smooth_error(cells.score, cells.weight, cells.events)
 
 
-def curve_of_bins(bins: Bins, words: str) -> Curve:
-    """The curve of the bins of one binary problem; `words` say how they were made."""
+def curve_of_bins(bins: Bins, rule: str) -> Curve:
+    """The curve of the bins of one binary problem; `rule` names the bin rule."""
     columns = {
         "x": bins.score,
         "y": bins.rate,
@@ -134,11 +135,11 @@ def curve_of_bins(bins: Bins, words: str) -> Curve:
         "low_edge": bins.edges[:-1],
         "high_edge": bins.edges[1:],
     }
-    return _curve(columns, "binned", bins=words)
+    return _curve(columns, "binned", bins=rule)
 
 
 def isotonic_curve(cells: Cells, start: Ints) -> Curve:
-    """The isotonic curve of one binary problem, whose blocks begin at `start`; its last entry is their end."""
+    """The isotonic curve of one binary problem, whose blocks begin at `start`; the last entry is the end."""
     first = start[:-1]
     weight = segment_sums(cells.weight, first)
     columns = {
@@ -153,38 +154,38 @@ def isotonic_curve(cells: Cells, start: Ints) -> Curve:
 
 
 def smooth_curve(cells: Cells, sigma: float) -> Curve:
-    """The smooth curve of one binary problem at a given width of the kernel."""
+    """The smooth curve of one binary problem for a given kernel width."""
     from trueness._numerics.smooth import KernelMeans
 
     means = KernelMeans(cells.score, cells.weight, sigma, _PLACES)
     x, y = means.scores(), means.labels(cells.events)
-    rows = float(cells.count.sum())
-    blank = _too_few(means.density * rows * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, rows)
+    n = float(cells.count.sum())
+    blank = _too_few(means.density * n * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, n)
     x, y = np.where(blank, np.nan, x), np.where(blank, np.nan, y)
     nearest = np.searchsorted(cells.score, np.arange(_PLACES + 1) / _PLACES)
     nearest[-1] = cells.size
     columns = {
         "x": x,
         "y": y,
-        "n": _between(cells.count, nearest),
-        "weight": _between(cells.weight, nearest),
+        "n": _sums_between(cells.count, nearest),
+        "weight": _sums_between(cells.weight, nearest),
         "low_edge": means.place,
         "high_edge": means.place,
     }
     return _curve(columns, "smooth", bandwidth=(sigma,))
 
 
-def _too_few(reached: Floats, x: Floats, y: Floats, rows: float) -> Bools:
-    """Whether the kernel reaches too few rows, or too few of the rarer label, expected or seen, for a rate."""
+def _too_few(reached: Floats, x: Floats, y: Floats, n: float) -> Bools:
+    """Whether the kernel reaches too few rows for a rate, or too few of the rarer label, expected or observed."""
     with np.errstate(invalid="ignore"):
         rarer = np.minimum(np.maximum(x, y), np.maximum(1 - x, 1 - y))
-        # Scores of exactly 0 (or 1) without events (or with nothing else) are as sure as can be.
-        noisy = (rarer > 1e-6) & (reached * rarer < min(1.0, rows / 100))
-    return np.asarray((reached < min(_ENOUGH, rows / 20)) | noisy)
+        # Scores of exactly 0 without events, or of exactly 1 with events only, have no noise.
+        noisy = (rarer > 1e-6) & (reached * rarer < min(1.0, n / 100))
+    return np.asarray((reached < min(_ENOUGH, n / 20)) | noisy)
 
 
-def _between(values: Numbers, start: Ints) -> Numbers:
-    """Sums of the values between neighbouring starts, which may be equal."""
+def _sums_between(values: Numbers, start: Ints) -> Numbers:
+    """Sums of the values between consecutive starts, which may be equal."""
     sums: Any = np.zeros(start.size - 1, dtype=values.dtype)
     filled = start[1:] > start[:-1]
     sums[filled] = segment_sums(values, start[:-1][filled])
@@ -203,17 +204,17 @@ def _no_points() -> _Columns:
     return {"x": none, "y": none, "n": count, "weight": count, "low_edge": none, "high_edge": none}
 
 
-def _joined(parts: list[Curve], found: Tally | Binned) -> Curve:
+def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _no_points()}
     label = None
-    if len(parts) > 1 and found.classes is not None:
-        label = tuple(name for name, part in zip(found.classes, parts, strict=True) for _ in range(len(part)))
+    if len(parts) > 1 and sums.classes is not None:
+        label = tuple(name for name, part in zip(sums.classes, parts, strict=True) for _ in range(len(part)))
     widths = [part.bandwidth[0] for part in parts if part.bandwidth is not None]
     return Curve(
         **columns,
         label=label,
         method=parts[0].method,
-        kind=found.kind,
+        kind=sums.kind,
         bins=parts[0].bins,
         bandwidth=tuple(widths) or None,
     )

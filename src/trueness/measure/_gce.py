@@ -1,4 +1,4 @@
-"""The general calibration error: a loss of each bin, and a norm over bins."""
+"""The general calibration error: a loss per bin, and a norm over bins."""
 
 import math
 from collections.abc import Callable
@@ -42,15 +42,15 @@ def gce(
     y_true, y_prob
         As for :func:`ece`.
     loss : {'absolute', 'squared', 'rejection'} or callable, default 'absolute'
-        What a bin is charged: the distance between event rate and mean score; its
-        square; the percentage of its predictions that a test refutes; or what a function of one
-        :class:`~trueness.results.Bin` returns. Empty bins are not asked.
+        The loss of a bin: the distance between event rate and mean score; its square; the
+        percentage of its scores that a test rejects; or a function of one
+        :class:`~trueness.results.Bin`. Empty bins are skipped.
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`ece`.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        How losses are averaged over bins by weight.
+        How losses are averaged over bins, with their weights.
     alpha, test
-        For ``loss="rejection"`` alone, as for :func:`tce`.
+        As for :func:`tce`; only used with ``loss="rejection"``.
     **rows
         As for :func:`ece`.
 
@@ -65,7 +65,7 @@ def gce(
 
     .. math:: \mathrm{GCE} = \Big( \sum_b \frac{w_b}{\sum_c w_c} \, |\ell_b|^q \Big)^{1/q} .
 
-    :func:`ece`, :func:`ace` and :func:`mce` have the absolute loss, :func:`tce` has rejection.
+    :func:`ece`, :func:`ace` and :func:`mce` use the absolute loss, :func:`tce` uses rejection.
 
     Examples
     --------
@@ -82,13 +82,13 @@ def gce(
     named = loss if isinstance(loss, str) else ""
     if named in ("absolute", "squared"):
         power = 1 if named == "absolute" else 2
-        found = as_binned(y_true, y_prob, rule, rows)
-        return found.average(lambda b: power_mean(np.abs(b.gap) ** power, b.weight, q))
+        binned = as_binned(y_true, y_prob, rule, rows)
+        return binned.average(lambda b: power_mean(np.abs(b.gap) ** power, b.weight, q))
     if named == "rejection":
-        return _over_cells(y_true, y_prob, rule, rows, lambda c, _, s: _rejected(c, s, level, chosen), q)
+        return _over_cells(y_true, y_prob, rule, rows, lambda c, _, s: _rejection_losses(c, s, level, chosen), q)
     if isinstance(loss, str) or not callable(loss):
         raise InputError("loss", "must be 'absolute', 'squared', 'rejection' or a function of one bin", f"got {loss!r}")
-    return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _asked(loss, c, b, s), q)
+    return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _own_losses(loss, c, b, s), q)
 
 
 def _over_cells(
@@ -99,29 +99,29 @@ def _over_cells(
     losses: Callable[[Cells, Bins, Any], Floats],
     q: float,
 ) -> float:
-    found = as_tally(y_true, y_prob, rows, rule=rule)
+    tally = as_tally(y_true, y_prob, rows, rule=rule)
 
-    def of(cells: Cells) -> float:
+    def norm_of_losses(cells: Cells) -> float:
         groups = rule.group(cells)
         bins = Bins.from_cells(cells, groups)
         first = groups.start[:-1][bins.count > 0]
         return power_mean(losses(cells, bins, first), bins.weight[bins.count > 0], q)
 
-    return found.average(of)
+    return tally.average(norm_of_losses)
 
 
-def _rejected(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
+def _rejection_losses(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
     if test == "binomial" and not cells.exact:
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵ for the binomial test",
-            "`test='t'` takes others",
+            remedy="`test='t'` takes others.",
         )
     rejected = rejections(cells, first, alpha, test)
     return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
 
 
-def _asked(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
+def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
     last = np.append(first[1:], cells.size)
     filled = np.flatnonzero(bins.count > 0)
     return np.array(

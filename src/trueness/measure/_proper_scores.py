@@ -1,4 +1,4 @@
-"""Proper scores."""
+"""Proper scores: Brier score and log loss."""
 
 from typing import Unpack
 
@@ -15,15 +15,15 @@ __all__ = ["brier", "log_loss"]
 
 @takes_rows
 def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
-    r"""Brier score: the mean squared distance between what was predicted and what happened.
+    r"""Brier score: the mean squared difference between predicted probabilities and labels.
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. For a matrix with ``kind="classwise"`` the squares are summed over
-        the classes, as Brier did; the other kinds score the largest probability of each row.
+        As for :func:`ece`. For a matrix with ``kind="classwise"`` the squares are summed over the
+        classes, as in Brier's definition; the other kinds score the largest probability of each row.
 
     Returns
     -------
@@ -40,9 +40,9 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
     >>> tn.brier([0, 1], [0.5, 0.75])
     0.15625
     """
-    found = as_binned(y_true, y_prob, 1, rows, moments=True)
-    total = found.average(_mean_square)
-    return total * len(found.parts) if found.kind == "classwise" else total
+    binned = as_binned(y_true, y_prob, 1, rows, moments=True)
+    mean = binned.average(_mean_square)
+    return mean * len(binned.parts) if binned.kind == "classwise" else mean
 
 
 def _mean_square(bins: Bins) -> float:
@@ -52,7 +52,7 @@ def _mean_square(bins: Bins) -> float:
 
 @takes_rows
 def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
-    r"""Logarithmic score: the mean of −log(probability given to what happened), in nats.
+    r"""Logarithmic score: the mean of −log(predicted probability of the label), in nats.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     Returns
     -------
     float
-        At least 0; inf if something happened that was given probability 0. Nothing is clipped.
+        At least 0; inf if the label of a row had probability 0. Nothing is clipped.
 
     Examples
     --------
@@ -75,20 +75,20 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     >>> tn.log_loss([1, 0], [0.0, 0.5])
     inf
     """
-    found = as_tally(y_true, y_prob, rows)
-    if found.kind == "classwise":
-        return sum(_surprise(part.events, part.score) for part in found.parts) / found.weight
-    return found.average(_mean_surprise)
+    tally = as_tally(y_true, y_prob, rows)
+    if tally.kind == "classwise":
+        return sum(_surprise(part.events, part.score) for part in tally.parts) / tally.weight
+    return tally.average(_mean_surprise)
 
 
 def _mean_surprise(cells: Cells) -> float:
-    happened = _surprise(cells.events, cells.score)
-    did_not = _surprise(cells.weight - cells.events, 1 - cells.score, -cells.score)
-    return (happened + did_not) / float(cells.weight.sum())
+    events = _surprise(cells.events, cells.score)
+    others = _surprise(cells.weight - cells.events, 1 - cells.score, -cells.score)
+    return (events + others) / float(cells.weight.sum())
 
 
 def _surprise(weight: np.ndarray, p: Floats, p_minus_1: Floats | None = None) -> float:
-    """Σ −w log p over w > 0; log1p where p − 1 is known better than p."""
+    """Σ −w log p over w > 0, by log1p if p − 1 is given, which may be more accurate than p."""
     some = weight > 0
     with np.errstate(divide="ignore"):
         logs = np.log(p[some]) if p_minus_1 is None else np.log1p(p_minus_1[some])

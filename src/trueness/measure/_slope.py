@@ -1,4 +1,4 @@
-"""Calibration in the large and the calibration line on the logit scale."""
+"""Calibration slope and intercept on the logit scale, and observed over expected events."""
 
 import math
 from collections.abc import Callable
@@ -30,16 +30,17 @@ def calibration_slope(
     y_true, y_prob
         As for :func:`ece`.
     eps : float, default 1e-12
-        Scores of exactly 0 or 1, whose logit is infinite, are moved inwards by this much, with a warning.
+        Scores of exactly 0 or 1, whose logit is infinite, are moved inwards by this much, with a
+        warning.
     **rows
         As for :func:`ece`.
 
     Returns
     -------
     float
-        1 for a calibrated model; below 1, the scores are too extreme; above 1, too timid.
-        nan, with a warning, where the maximum-likelihood estimate is not finite: one class only, one
-        score only, or scores that separate the classes.
+        1 for a calibrated model; below 1 if the scores are too extreme, above 1 if they are not extreme
+        enough. nan, with a warning, if the maximum-likelihood estimate is not finite: one class only,
+        one score only, or scores that separate the classes.
 
     Notes
     -----
@@ -53,7 +54,7 @@ def calibration_slope(
     """
     from trueness._numerics.logistic import recalibration_line
 
-    return _line(y_true, y_prob, eps, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
+    return _estimate(y_true, y_prob, eps, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
 
 
 @takes_rows
@@ -64,7 +65,7 @@ def calibration_intercept(
     eps: float = 1e-12,
     **rows: Unpack[RowOptions],
 ) -> float:
-    r"""Shift of the logits that makes the scores right on average (calibration in the large).
+    r"""Calibration intercept: the shift of the logits that makes the scores right on average.
 
     Parameters
     ----------
@@ -78,13 +79,13 @@ def calibration_intercept(
     Returns
     -------
     float
-        0 for a model that is right on average; above 0, events are more frequent than predicted. nan,
-        with a warning, if there is one class only.
+        0 for a model that is right on average; above 0 if events are more frequent than predicted. nan,
+        with a warning, if there is only one class.
 
     Notes
     -----
-    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, the
-    slope being held at 1.
+    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, with the
+    slope fixed at 1 (calibration in the large).
 
     Examples
     --------
@@ -94,22 +95,22 @@ def calibration_intercept(
     """
     from trueness._numerics.logistic import recalibration_shift
 
-    return _line(y_true, y_prob, eps, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
+    return _estimate(y_true, y_prob, eps, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
 
 
-def _line(
+def _estimate(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None,
     eps: float,
     rows: RowOptions,
     fit: Callable[[Floats, Cells], float],
-    what: str,
+    name: str,
 ) -> float:
     if isinstance(eps, bool) or not isinstance(eps, int | float | np.floating) or not 0 < eps < 0.5:
         raise InputError("eps", "must lie strictly between 0 and 0.5", f"got {eps!r}")
     value = as_tally(y_true, y_prob, rows).average(lambda cells: fit(_logit(cells, eps), cells))
     if math.isnan(value):
-        warn(f"The {what} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
+        warn(f"The {name} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
     return float(value)
 
 
@@ -123,7 +124,7 @@ def _logit(cells: Cells, eps: float) -> Floats:
 
 
 def logits(p: Floats, eps: float) -> Floats:
-    """Log-odds; 0 and 1 are moved inwards."""
+    """Log-odds, with 0 and 1 moved inwards."""
     inside = np.where((p == 0) | (p == 1), eps, p)  # 1 − eps may round to 1, so the logit of 1 is minus that of 0
     return np.asarray(np.where(p == 1, -1.0, 1.0) * (np.log(inside) - np.log1p(-inside)))
 
@@ -132,7 +133,7 @@ def logits(p: Floats, eps: float) -> Floats:
 def observed_expected(
     y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
 ) -> float:
-    r"""Events that happened over events that were predicted.
+    r"""Observed divided by expected events.
 
     Parameters
     ----------
@@ -145,8 +146,8 @@ def observed_expected(
     -------
     float
         :math:`\sum y / \sum p`: 1 for a model that is right on average, 2 if events are twice as
-        frequent as predicted. inf if events happened and none was predicted; nan, with a warning, if
-        none happened either.
+        frequent as predicted. inf if there are events but all scores are 0; nan, with a warning, if there
+        are no events either.
 
     Examples
     --------
@@ -156,10 +157,10 @@ def observed_expected(
     """
     if isinstance(y_true, Binned):
         value = as_binned(y_true, y_prob, 1, rows).average(lambda b: _ratio(b.events, b.sum_score))
-    else:  # of the scores themselves: in units of 2⁻⁵³ the smallest would be 0, which a ratio shows
+    else:  # from the scores themselves: in units of 2⁻⁵³ tiny ones would be 0, which matters in a ratio
         value = as_tally(y_true, y_prob, rows).average(lambda c: _ratio(c.events, c.weight * c.score))
     if math.isnan(value):
-        warn("No event was predicted and none happened: the ratio is 0/0; returning nan.", NoEstimateWarning)
+        warn("No event was predicted and none was observed: the ratio is 0/0; returning nan.", NoEstimateWarning)
     return value
 
 

@@ -1,4 +1,4 @@
-"""Calibration error without bins."""
+"""Smooth calibration error: a kernel instead of bins."""
 
 from typing import Unpack
 
@@ -14,7 +14,7 @@ __all__ = ["smooth_ece"]
 def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Smooth calibration error: the residuals are smoothed by a Gaussian kernel instead of binned.
 
-    The width of the kernel is chosen by the data: it equals the error itself.
+    The data choose the width of the kernel: it equals the error itself.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **row
     .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i K_\sigma(t, p_i) (y_i - p_i) \Big| \, dt
 
     with the Gaussian kernel reflected at 0 and 1, at the :math:`\sigma` for which
-    :math:`\mathrm{smECE}_\sigma = \sigma`; there is one, since the left side falls in :math:`\sigma`.
+    :math:`\mathrm{smECE}_\sigma = \sigma`. It is unique, because the left side falls in :math:`\sigma`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Squared calibration error without the bias of the plug-in."""
+"""Squared calibration error without the bias of the plug-in estimate."""
 
 from functools import partial
 from typing import Any, Literal, Unpack
@@ -30,33 +30,33 @@ def squared_ece(
 ) -> float:
     r"""Squared l2 calibration error, debiased.
 
-    Within a bin, the mean of (label − score) · (label′ − score′) over pairs of different rows:
-    noise of one row is independent of that of another, so a calibrated model has mean zero.
+    Within a bin, the mean of (label − score) · (label′ − score′) over pairs of different rows: their
+    noise is independent, so the expected value is zero for a calibrated model.
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
     k : int, optional
-        How many of the largest probabilities of a row are looked at, together; one by default. With k > 1,
-        u is a vector and products are inner products; for k = K all classes are looked at, in class order.
+        How many of the largest probabilities of a row are used together; one by default. With k > 1,
+        u is a vector and products are inner products; for k = K all classes are used, in class order.
     bins : int, sequence of edges or bin rule, optional
-        By default max(2, round(n^0.4)) bins of equal width. Isotonic rules look at the
-        labels, which would bring a bias back, and are refused. With 1 < k < K an int, the cells per axis of a
-        partition into cubes; for k = K the parts of an edge of the simplex, in cells of equal volume. Then by
-        default max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
+        By default max(2, round(n^0.4)) bins of equal width. Isotonic rules depend on the labels, which would bring
+        the bias back, and are refused. With 1 < k < K an int is the number of cells per axis of a partition into
+        cubes; for k = K, the number of parts of an edge of the simplex, in cells of equal volume; the default is
+        then max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': weight 2 is the row twice, and weights are whole numbers. 'importance':
-        a row of any weight is one row, and is paired with other rows only; for k = 1.
+        'frequency': a weight of 2 counts the row twice; weights must be whole numbers. 'importance': a
+        row of any weight is one row, paired with other rows only; for k = 1.
     **rows
-        As for :func:`ece`, but for a matrix `kind` is 'confidence' unless it says otherwise: the largest
-        probability of each row is looked at.
+        As for :func:`ece`, except that the default `kind` of a matrix is 'confidence': the largest probability of
+        each row.
 
     Returns
     -------
     float
-        In squared units of probability. May be negative, as an unbiased estimate of a number
-        near zero must.
+        In squared units of probability. It can be negative, as an unbiased estimate of a number near zero must
+        be.
 
     Notes
     -----
@@ -68,8 +68,8 @@ def squared_ece(
 
     .. math:: T = \frac1W \sum_b W_b \frac{(\sum w u)^2 - \sum w^2 u^2}{W_b^2 - \sum w^2} .
 
-    Bins with one row have no pair and add nothing; so do rows of one score if all but one of them weigh so little that
-    their pairs are lost in rounding. For k = K ≥ 4 the cells depend on the order of the classes.
+    Bins with one row have no pair and add nothing; nor do rows with the same score if all but one of them have so
+    little weight that their pairs are lost in rounding. For k = K ≥ 4 the cells depend on the order of the classes.
 
     References
     ----------
@@ -84,11 +84,11 @@ def squared_ece(
     >>> tn.squared_ece([0, 1], [0.5, 0.5], bins=1)
     -0.25
     """
-    asked = checked_k(k)
+    n_largest = checked_k(k)
     if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
         raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
-    if asked > 1:
-        return _several(y_true, y_prob, asked, bins, weight_type, rows)
+    if n_largest > 1:
+        return _top_k(y_true, y_prob, n_largest, bins, weight_type, rows)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if weight_type == "importance":
         tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
@@ -97,7 +97,7 @@ def squared_ece(
     return binned.average(_frequency)
 
 
-def _several(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_type: str, rows: RowOptions) -> float:
+def _top_k(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_type: str, rows: RowOptions) -> float:
     if weight_type != "frequency":
         raise InputError("weight_type", "must be 'frequency' when k > 1", f"got {weight_type!r}")
     sample = as_sample(y_true, y_prob, rows, kind="confidence")
@@ -106,7 +106,7 @@ def _several(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_typ
 
 
 def default_width(n: float) -> EqualWidth:
-    """The bins that are used unless others are named."""
+    """The default bins for n rows."""
     return EqualWidth(max(2, round(n**0.4)))
 
 
@@ -116,7 +116,7 @@ def _frequency(bins: Bins) -> float:
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵",
-            "`weight_type='importance'` takes others",
+            remedy="`weight_type='importance'` takes others.",
         )
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     pairs = n >= 2
@@ -124,9 +124,9 @@ def _frequency(bins: Bins) -> float:
 
 
 def _importance(cells: Cells, rule: BinRule) -> float:
-    """Of each bin, pairs with a row of the heaviest cell and pairs of others are added up apart.
+    """Sum pairs with a row of the heaviest cell of each bin and pairs of other rows separately.
 
-    Where one row has nearly all the weight, squares of sums less sums of squares would be rounding and no more.
+    If one row has nearly all the weight, squares of sums minus sums of squares would be pure rounding error.
     """
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
@@ -143,22 +143,22 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     together = own_weight + 2 * w[lead] * weight + np.maximum(weight**2 - weight2, 0)
     product = own_product + 2 * u[lead] * excess + (excess**2 - squares)
     pairs = (segment_sums(cells.count, first) >= 2) & (together > 0)
-    means = np.clip(product[pairs] / together[pairs], -1, 1)  # of products, which are at most 1
+    means = np.clip(product[pairs] / together[pairs], -1, 1)  # each product is at most 1
     return float(((w[lead] + weight)[pairs] * means).sum() / w.sum())
 
 
 def _heaviest(weight: Floats, first: Ints) -> Ints:
-    """The heaviest cell of each bin, the first of equals."""
+    """The heaviest cell of each bin, the first if tied."""
     sizes = np.diff(np.append(first, weight.size))
     top = np.flatnonzero(weight == np.repeat(np.maximum.reduceat(weight, first), sizes))
     return np.asarray(top[np.searchsorted(top, first)])
 
 
 def _pairs_of_ties(p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Floats) -> tuple[Floats, Floats]:
-    """Σww′ and Σww′uu′ over the pairs of rows that share a score; none where their weight is lost in rounding."""
+    """Σww′ and Σww′uu′ over pairs of rows with the same score; 0 where their weight is lost in rounding."""
     o, o2 = w - e, w2 - e2
     both, none, mixed = np.maximum(e**2 - e2, 0), np.maximum(o**2 - o2, 0), 2 * e * o
     weight = both + none + mixed
-    seen = (count >= 2) & (weight > count * 2.0**-51 * w**2)
+    resolved = (count >= 2) & (weight > count * 2.0**-51 * w**2)
     product = (1 - p) ** 2 * both + p**2 * none - p * (1 - p) * mixed
-    return np.where(seen, weight, 0.0), np.where(seen, product, 0.0)
+    return np.where(resolved, weight, 0.0), np.where(resolved, product, 0.0)

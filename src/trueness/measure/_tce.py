@@ -1,4 +1,4 @@
-"""Test-based calibration error."""
+"""Test-based calibration error, and the tested bins behind it."""
 
 from typing import Literal, TypeAlias, Unpack
 
@@ -12,7 +12,7 @@ from trueness.errors import InputError
 from trueness.results import TestedBins
 from trueness.typing import ArrayLike, Bools, Floats, Numbers, RowOptions
 
-__all__ = ["Test", "bins_with_tests", "checked_alpha", "checked_test", "rejections", "tce"]
+__all__ = ["Test", "bins_with_rejections", "checked_alpha", "checked_test", "rejections", "tce"]
 
 Test: TypeAlias = Literal["binomial", "t", "t-variance-for-deviation"]
 _TESTS = ("binomial", "t", "t-variance-for-deviation")
@@ -30,10 +30,10 @@ def tce(
     test: Test = "binomial",
     **rows: Unpack[RowOptions],
 ) -> float:
-    r"""Test-based calibration error: the percentage of predictions that a test refutes.
+    r"""Test-based calibration error: the percentage of scores that a test rejects.
 
-    Cut the scores into bins; ask of every prediction whether the labels of its bin
-    contradict it, by a two-sided test at level `alpha`; report the percentage for which they do.
+    Group the scores into bins, and test for each score whether it can be the event rate of
+    its bin, given the labels there (two-sided, at level `alpha`). The error is the percentage of rejections.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def tce(
         Level of each test.
     test : {'binomial', 't', 't-variance-for-deviation'}, default 'binomial'
         The exact binomial test (the decisions of `scipy.stats.binomtest`), which needs
-        whole-number weights; the t test, which takes other weights by the effective number of
-        rows, (Σw)²/Σw²; or the t test with the variance in the place of the standard
-        deviation, as the published code has it, for comparison only.
+        whole-number weights; the t test, which uses the effective number of rows, (Σw)²/Σw², for
+        other weights; or the t test with the variance instead of the standard deviation, as in the
+        published code, for comparison only.
     **rows
         As for :func:`ece`. For a matrix with ``kind="classwise"``, the mean over classes.
 
@@ -63,11 +63,10 @@ def tce(
     .. math:: \mathrm{TCE} = 100 \sum_b \frac{N_b}{N} \cdot
         \frac{\#\{ i \in b : \text{the test of } P(Y = 1) = p_i \text{ on } (k_b, N_b) \text{ rejects} \}}{N_b} .
 
-    The percentage keeps its scale when classes are unbalanced. It does not go to zero
-    for a calibrated model: with more rows a test is sharper while the
-    bins stay as wide, so that predictions at the rim of a bin are refuted (uniform calibrated
-    scores, ten bins of equal mass: about 13, 51, 84 and 95 % for 10³ to 10⁶ rows). Compare
-    values at equal N, and look at the widths of the bins with :func:`bin_table`.
+    The percentage keeps its scale when classes are unbalanced. It does not tend to zero for a
+    calibrated model: with more rows the tests gain power while the bins stay as wide, so that scores near
+    the ends of a bin are rejected (for uniform calibrated scores and ten bins of equal mass: about 13, 51, 84 and
+    95 % for 10³ to 10⁶ rows). Compare values at equal N, and check the widths of the bins with :func:`bin_table`.
 
     References
     ----------
@@ -76,8 +75,7 @@ def tce(
 
     Examples
     --------
-    Ten rows of score 0.9, of which three are events, refute 0.9; ten rows of score 0.3 with three
-    events do not refute 0.3.
+    Three events in ten rows reject the score 0.9 but not the score 0.3.
 
     >>> import trueness as tn
     >>> y = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
@@ -86,8 +84,8 @@ def tce(
     """
     rule = BlockIsotonic() if bins is None else as_rule(bins)
     level, chosen = checked_alpha(alpha), checked_test(test)
-    found = as_tally(y_true, y_prob, rows, rule=rule)
-    return found.average(lambda cells: _percentage(cells, rule, level, chosen))
+    tally = as_tally(y_true, y_prob, rows, rule=rule)
+    return tally.average(lambda cells: _percentage(cells, rule, level, chosen))
 
 
 def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
@@ -95,20 +93,20 @@ def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵ for the binomial test",
-            "others need `test='t'` and, say, `bins=EqualMass(10)`",
+            remedy="Others need `test='t'` and, for example, `bins=EqualMass(10)`.",
         )
     start = rule.group(cells).start
     rejected = rejections(cells, start[:-1][start[1:] > start[:-1]], alpha, test)
-    # One division: the shares of few rows come out as the percentages one writes.
+    # One division, so that simple shares give the exact percentage.
     return float(100 * cells.weight[rejected].sum() / cells.weight.sum())
 
 
 def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], alpha: float, test: Test) -> Bools:
-    """Whether the labels of its bin refute the score of each cell; bins begin at the cells `first`."""
+    """Whether the labels of its bin reject the score of each cell; bins begin at the cells `first`."""
     k, n = segment_sums(cells.events, first), segment_sums(cells.weight, first)
     if cells.squares is not None and not cells.exact:
         effective = n * n / segment_sums(cells.squares, first)
-        k, n = effective * (k / n), effective  # in this order all labels equal make a rate of just 0 or 1
+        k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
     if test == "binomial":
         from trueness._numerics.binomial import binomial_rejections
 
@@ -119,28 +117,28 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
 
 
 def checked_alpha(alpha: float) -> float:
-    """A level strictly between 0 and 1."""
+    """The level as a float, or an error."""
     if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating) or not 0 < alpha < 1:
         raise InputError("alpha", "must lie strictly between 0 and 1", f"got {alpha!r}")
     return float(alpha)
 
 
 def checked_test(test: Test) -> Test:
-    """The name of a test."""
+    """The name of the test, or an error."""
     if not isinstance(test, str) or test not in _TESTS:
         raise InputError("test", f"must be {', '.join(map(repr, _TESTS[:-1]))} or {_TESTS[-1]!r}", f"got {test!r}")
     return test
 
 
-def bins_with_tests(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:
-    """The bins of one binary problem, as :func:`trueness.tce` sees them; empty ones are left out."""
+def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:
+    """The bins of one binary problem with the result of the tests of :func:`tce`; empty bins are left out."""
     level, chosen = checked_alpha(alpha), checked_test(test)
     groups = rule.group(cells)
     filled = groups.start[1:] > groups.start[:-1]
     first = groups.start[:-1][filled]
     last = groups.start[1:][filled]
-    refuted = np.where(rejections(cells, first, level, chosen), cells.weight, 0)
-    weight, rejected = segment_sums(cells.weight, first), segment_sums(refuted, first)
+    weight_rejected = np.where(rejections(cells, first, level, chosen), cells.weight, 0)
+    weight, rejected = segment_sums(cells.weight, first), segment_sums(weight_rejected, first)
     spread = [_density(cells.score[a:b], cells.weight[a:b]) for a, b in zip(first, last, strict=True)]
     return TestedBins(
         low_edge=groups.edges[:-1][filled],
@@ -160,7 +158,7 @@ def bins_with_tests(cells: Cells, rule: BinRule, alpha: float, test: Test) -> Te
 
 
 def _density(score: Floats, weight: Numbers) -> tuple[Floats, Floats]:
-    """A kernel density between the least and the largest score, reflected at both, from sums over 64 bars."""
+    """A kernel density between the smallest and the largest score, reflected at both, from a histogram of 64 bars."""
     low, high = float(score[0]), float(score[-1])
     if high - low < 1e-12:
         return np.full(_PLACES, low), np.ones(_PLACES)
@@ -170,7 +168,7 @@ def _density(score: Floats, weight: Numbers) -> tuple[Floats, Floats]:
     total = bars.sum()
     mean = (bars * middle).sum() / total
     deviation = np.sqrt((bars * (middle - mean) ** 2).sum() / total)
-    # Silverman's width; many rows deserve a narrow kernel, but not one narrower than the bars.
+    # Silverman's width, but never narrower than the bars.
     width = max(0.9 * float(deviation) * max(float(total), 1.0) ** -0.2, 1.0 / _PLACES)
     away = middle[:, None] - np.concatenate([-middle, middle, 2 - middle])
     density = np.exp(-0.5 * (away / width) ** 2) @ np.tile(bars, 3)

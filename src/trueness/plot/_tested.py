@@ -129,7 +129,7 @@ class TestReliabilityDisplay:
         -------
         TestReliabilityDisplay
         """
-        from trueness.measure._tce import bins_with_tests
+        from trueness.measure._tce import bins_with_rejections
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)
         one_model(y_true, y_prob, cls.__name__)
@@ -141,7 +141,7 @@ class TestReliabilityDisplay:
                 "must be whole numbers that sum to less than 2³⁵ for the binomial test, which counts rows",
                 f"others need `test='t'`{also}",
             )
-        found = bins_with_tests(problem.cells, rule, alpha, test)
+        found = bins_with_rejections(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
         spread = histogram_of(problem.cells, edges_of([problem], chosen, [found.rate, found.score]))
         return cls(found, spread, scale=chosen, name=problem.name, kind=problem.kind)
