@@ -36,7 +36,7 @@ from scipy import stats
 from trueness import simulate
 from trueness.infer import ece_interval
 from trueness_papers.sun import sun_setting
-from trueness_papers.sun.settings import LEVEL, SETTINGS
+from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
 ALIKE = 0.3  # correlation of the normal numbers behind the labels of a cluster
 GOOD = (0.88, 0.97)

@@ -1,14 +1,13 @@
-"""Every experiment by name, in the order of the papers."""
+"""All experiments by name, in the order of the papers."""
 
 from trueness_papers.experiment import Experiment
 from trueness_papers.gupta.sample_size import EXAMPLE_1, FIGURE_2, SAMPLE_SIZE
 from trueness_papers.gupta.validity import FIGURE_1, FIGURES_3_4, FIGURES_5_6
 from trueness_papers.matsubara.bins import BINS, TABLE_ONE
-from trueness_papers.matsubara.fit import FIT
 from trueness_papers.matsubara.imagenet import TABLE_FIVE
 from trueness_papers.matsubara.prevalence import TABLE_TWO
 from trueness_papers.matsubara.scale import SCALE
-from trueness_papers.matsubara.supplement import EXPERIMENTS as TABLES_SIX_TO_THIRTEEN
+from trueness_papers.matsubara.supplement import FIT, TABLES_6_TO_13
 from trueness_papers.matsubara.uci import UCI_EXPERIMENTS
 from trueness_papers.sun.authors_code import STORED_CODE
 from trueness_papers.sun.bias import REMARK_B8
@@ -19,7 +18,7 @@ from trueness_papers.sun.zero_rule import ZERO_RULE
 
 __all__ = ["EXPERIMENTS"]
 
-_MATSUBARA = (TABLE_ONE, BINS, TABLE_TWO, *UCI_EXPERIMENTS, TABLE_FIVE, *TABLES_SIX_TO_THIRTEEN, FIT, SCALE)
+_MATSUBARA = (TABLE_ONE, BINS, TABLE_TWO, *UCI_EXPERIMENTS, TABLE_FIVE, *TABLES_6_TO_13, FIT, SCALE)
 _SUN = (FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE)
 _GUPTA: tuple[Experiment, ...] = (EXAMPLE_1, FIGURE_1, FIGURE_2, SAMPLE_SIZE, FIGURES_3_4, FIGURES_5_6)
 _ALL: tuple[Experiment, ...] = (*_MATSUBARA, *_SUN, *_GUPTA)

@@ -9,12 +9,12 @@ import trueness as tn
 from trueness._numerics.binomial import binomial_rejections
 from trueness.errors import InputError
 from trueness_papers import EXPERIMENTS, run_experiment
-from trueness_papers.matsubara.benchmark import FILES, MODELS, predictions, split
 from trueness_papers.matsubara.imagenet import plain_binomial
-from trueness_papers.matsubara.logistic import fitted_scores
-from trueness_papers.matsubara.procedures import MEASURES, Limits, by_code, by_text, code_bins
+from trueness_papers.matsubara.procedures import MEASURES, Options, by_code, by_text, code_bins
 from trueness_papers.matsubara.published import SUPPLEMENT, UCI, read
-from trueness_papers.matsubara.scale import expected
+from trueness_papers.matsubara.scale import tce_for_many_rows
+from trueness_papers.matsubara.simulation import logistic_scores
+from trueness_papers.matsubara.uci import FILES, MODELS, load_split, predict
 
 
 def numbers(table):
@@ -59,7 +59,7 @@ def test_table_11_is_an_artefact_of_the_variance(recorded):
 def test_table_2_by_both_procedures(recorded):
     code, labelled, means, spread = recorded("matsubara-table-2").tables
     assert code.agreement == (36, 36)
-    assert "code and of the text alike" in code.title
+    assert "code and by the text alike" in code.title
     # What is named 1 % was computed with 2 %.
     assert labelled.agreement == means.agreement == (0, 0)
     assert numbers(labelled)["1 %", "1 %", "TCE(P)"] == pytest.approx(3.4, abs=5e-5)
@@ -88,7 +88,7 @@ def test_the_plain_loop_rejects_the_same_predictions(data_folder):
         y, p = data["y_true"].astype(int), data["resnet152"].astype(float)
     order = np.argsort(p, kind="stable")
     y, p = y[order], p[order]
-    first = code_bins(y, Limits(2_500, 10_000))["P"]
+    first = code_bins(y, Options(2_500, 10_000))["P"]
     refuted = binomial_rejections(np.add.reduceat(y, first), np.diff(np.append(first, y.size)), first, p, 0.05)
     # A part with predictions of both kinds.
     part = next(i for i in range(100) if 0 < refuted[500 * i : 500 * i + 500].sum() < 500)
@@ -119,7 +119,7 @@ def test_the_fit_of_then_is_the_optimum_but_for_its_last_step(features):
     rng = np.random.default_rng(5)
     x = rng.normal(size=(2_000, features))
     y = (rng.random(2_000) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(int)
-    then, best = (fitted_scores(x, y, x, ended) for ended in ("then", "converged"))
+    then, best = (logistic_scores(x, y, x, ended) for ended in ("then", "converged"))
     assert np.abs(then - best).max() < 1e-4
     assert np.abs(then - best).max() > 0
 
@@ -141,7 +141,7 @@ def test_tce_of_a_calibrated_model_grows(recorded):
 
 
 def test_the_formula_for_many_rows_goes_to_one_hundred():
-    assert [round(expected(10**k)) for k in (5, 6, 8)] == [84, 95, 100]
+    assert [round(tce_for_many_rows(10**k)) for k in (5, 6, 8)] == [84, 95, 100]
 
 
 @given(st.integers(20, 300), st.integers(0, 10**6))
@@ -149,7 +149,7 @@ def test_on_distinct_scores_isotonic_bins_are_the_same_by_both_procedures(n, see
     rng = np.random.default_rng(seed)
     p = rng.permutation(np.linspace(0.01, 0.99, n))
     y = (rng.random(n) < p).astype(int)
-    limits = Limits(n // 20, n // 5, n_bins=4)
+    limits = Options(n // 20, n // 5, n_bins=4)
     code, text = by_code(y, p, limits), by_text(y, p, limits)
     assert tuple(code) == tuple(text) == MEASURES
     for measure in ("TCE(V)", "ECE", "MCE"):
@@ -159,19 +159,19 @@ def test_on_distinct_scores_isotonic_bins_are_the_same_by_both_procedures(n, see
 @given(st.lists(st.integers(0, 1), min_size=20, max_size=200))
 def test_bins_of_the_code_hold_every_row_once(labels):
     y = np.array(labels)
-    for first in code_bins(y, Limits(y.size // 20, y.size // 5)).values():
+    for first in code_bins(y, Options(y.size // 20, y.size // 5)).values():
         assert first[0] == 0
         assert (np.diff(np.append(first, y.size)) > 0).all()
 
 
 def test_the_code_lets_the_last_block_exceed_its_limit():
     y = np.array([1, 1, 1, 0, 0, 0, 0])
-    assert code_bins(y, Limits(2, 5))["P"].tolist() == [0]
+    assert code_bins(y, Options(2, 5))["P"].tolist() == [0]
     assert tn.bin_table(y, np.arange(7) / 10, bins=tn.BlockIsotonic(2, 5)).n.tolist() == [5, 2]
 
 
 def test_the_code_cuts_quantiles_where_floating_point_has_moved_them():
-    first = code_bins(np.zeros(6000, int), Limits(300, 1200, 100))["Q"]
+    first = code_bins(np.zeros(6000, int), Options(300, 1200, 100))["Q"]
     exact = np.arange(100) * 60
     assert first[29] == 1739
     assert np.unique(exact - first).tolist() == [0, 1]
@@ -203,7 +203,7 @@ def benchmark(tmp_path, monkeypatch):
 
 def test_the_loader_scales_and_splits(benchmark):
     for name in ("spambase", "satimage"):
-        data = split(name)
+        data = load_split(name)
         x = np.concatenate([data.x_train, data.x_test])
         assert (data.x_train.shape[0], data.x_test.shape[0]) == (140, 60)
         assert x.mean(axis=0) == pytest.approx(0, abs=1e-12)
@@ -215,7 +215,7 @@ def test_the_loader_scales_and_splits(benchmark):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_predicts(benchmark, model):
-    p = predictions(model, split("abalone"))
+    p = predict(model, load_split("abalone"))
     assert p.shape == (60,)
     assert 0 <= p.min() < p.max() <= 1
 
@@ -246,14 +246,16 @@ def test_missing_data_files_are_named(tmp_path, monkeypatch):
 
 def test_a_file_of_another_form_is_refused(benchmark):
     np.savez(benchmark / "x3data.npz", data=np.zeros((3, 2)), target=np.ones(3))
-    with pytest.raises(InputError, match=r"x3data\.npz must hold the arrays `data` and `label` of numbers"):
-        split("satimage")
+    with pytest.raises(InputError, match=r"x3data\.npz` must contain numeric arrays `data` and `label`"):
+        load_split("satimage")
     np.savez(benchmark / "x3data.npz", data=np.zeros((3, 2)), label=np.array([0, 1, 1]))
-    with pytest.raises(InputError, match=r"a `label`, −1 or 1; got shapes \(3, 2\) and \(3,\), labels \[0, 1\]"):
-        split("satimage")
+    with pytest.raises(
+        InputError, match=r"a `label` of −1 or 1 for each row; got shapes \(3, 2\) and \(3,\), labels \[0, 1\]"
+    ):
+        load_split("satimage")
     (benchmark / "spambase.data").write_text("1,2,3\n")
-    with pytest.raises(InputError, match=r"spambase\.data must have 58 columns, the last one 0 or 1; got 3 columns"):
-        split("spambase")
+    with pytest.raises(InputError, match=r"spambase\.data` must have 58 columns, the last one 0 or 1; got 3 columns"):
+        load_split("spambase")
     (benchmark / "spambase.data").write_text("word\n")
-    with pytest.raises(InputError, match=r"spambase\.data must hold numbers, separated by commas"):
-        split("spambase")
+    with pytest.raises(InputError, match=r"spambase\.data` must contain comma-separated numbers"):
+        load_split("spambase")

@@ -11,12 +11,12 @@ from trueness.infer import ece_interval
 from trueness_papers import EXPERIMENTS
 from trueness_papers.page import section
 from trueness_papers.sun import sun_setting
-from trueness_papers.sun.authors_code import as_stored
-from trueness_papers.sun.coverage import limits, simulated
-from trueness_papers.sun.expected import expected, true_with_intercept
+from trueness_papers.sun.authors_code import stored_code_coverage
+from trueness_papers.sun.bias import expected_statistics, true_with_intercept
+from trueness_papers.sun.coverage import limits, simulate_coverage
 from trueness_papers.sun.figures import Point, draw_coverage
-from trueness_papers.sun.intervals import judged
-from trueness_papers.sun.settings import LEVEL, SETTINGS, drawn, generator, true_error
+from trueness_papers.sun.intervals import judge_methods
+from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
 
 NAMES = [name for name in EXPERIMENTS if name.startswith("sun-")]
 
@@ -116,10 +116,10 @@ def test_the_stored_intercept_is_an_error_of_its_own(recorded):
 @pytest.mark.parametrize("setting", [1, 2])
 @pytest.mark.parametrize("beta", [0.0, 0.3, 0.8])
 def test_expected_errors_are_those_of_the_law(setting, beta):
-    found = expected(setting, beta, 100, 20)
-    assert found.true == pytest.approx(true_error(setting, beta), rel=1e-9)
+    found = expected_statistics(setting, beta, 100, 20)
+    assert found.true == pytest.approx(true_squared_error(setting, beta), rel=1e-9)
     assert found.true > found.binned > found.estimate > found.t_cal
-    many = expected(setting, beta, 10**7, 2000)
+    many = expected_statistics(setting, beta, 10**7, 2000)
     assert (many.binned, many.estimate, many.t_cal) == pytest.approx((found.true,) * 3, rel=2e-3)
     assert true_with_intercept(setting, beta, 0.0) == pytest.approx(found.true, rel=1e-5)
 
@@ -137,8 +137,12 @@ def test_the_methods_are_those_of_the_library(setting):
     """The same cells, and for the published interval the same set, as through the front door."""
     law, n = SETTINGS[setting], 100
     for index in (3, 20):
-        data = drawn(5, setting, n, index, 0)
-        found = dict(judged(data, setting, true_error(setting, law.betas[index]), lambda _: np.random.default_rng(7)))
+        data = simulate_run(5, setting, n, index, 0)
+        found = dict(
+            judge_methods(
+                data, setting, true_squared_error(setting, law.betas[index]), lambda _: np.random.default_rng(7)
+            )
+        )
         k = None if law.k == 1 else law.k
         front = {"analytic": {"method": "analytic"}, "score": {"seed": np.random.default_rng(7)}}
         for name, options in front.items():
@@ -153,11 +157,11 @@ def test_the_methods_are_those_of_the_library(setting):
 
 
 def test_every_run_has_data_of_its_own_whatever_else_is_drawn():
-    again, other = (drawn(0, 1, 50, 3, run).y_prob for run in (4, 5))
-    assert (drawn(0, 1, 50, 3, 4).y_prob == again).all()
+    again, other = (simulate_run(0, 1, 50, 3, run).y_prob for run in (4, 5))
+    assert (simulate_run(0, 1, 50, 3, 4).y_prob == again).all()
     assert not (again == other).any()
-    assert generator(0, 1, 50, 3, 4, 1).random() != generator(0, 1, 50, 3, 4, 2).random()
-    few, more = (simulated(1, 100, 4, runs, 0, 0) for runs in (2, 3))
+    assert generator_for(0, 1, 50, 3, 4, 1).random() != generator_for(0, 1, 50, 3, 4, 2).random()
+    few, more = (simulate_coverage(1, 100, 4, runs, 0, 0) for runs in (2, 3))
     assert few["score"]["runs"] == 2
     assert "bootstrap" not in few
     assert few["score"]["length"] < more["score"]["length"]
@@ -177,13 +181,13 @@ def test_error_bars_are_exact_limits():
 
 
 def test_pieces_are_plain():
-    assert json.loads(json.dumps(as_stored(1, 10, 2, 0)))["runs"] == 2
+    assert json.loads(json.dumps(stored_code_coverage(1, 10, 2, 0)))["runs"] == 2
 
 
 def test_settings_are_those_of_the_paper():
     assert [len(law.betas) for law in SETTINGS.values()] == [21, 21, 21]
-    assert [true_error(number, law.calibrated) for number, law in SETTINGS.items()] == [0, 0, 0]
-    assert true_error(1, 0) == pytest.approx(1 / 12)
-    assert true_error(2, 0) == pytest.approx(0.18007, abs=5e-6)
-    assert true_error(3, 0.1) == pytest.approx(0.02)
+    assert [true_squared_error(number, law.calibrated) for number, law in SETTINGS.items()] == [0, 0, 0]
+    assert true_squared_error(1, 0) == pytest.approx(1 / 12)
+    assert true_squared_error(2, 0) == pytest.approx(0.18007, abs=5e-6)
+    assert true_squared_error(3, 0.1) == pytest.approx(0.02)
     assert sun_setting(3, 5, beta=0.1, seed=0).y_prob.shape == (5, SETTINGS[3].classes)

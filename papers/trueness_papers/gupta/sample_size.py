@@ -1,4 +1,4 @@
-"""Gupta & Ramdas 2021: Example 1, how many rows histogram binning needs, and Figure 2."""
+"""How many rows histogram binning needs (Gupta & Ramdas 2021: Example 1, Sections 1 and 4, Figure 2)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from trueness_papers.record import Row, Table
 
 __all__ = ["EXAMPLE_1", "FIGURE_2", "SAMPLE_SIZE"]
 
-_ADVICE = {1_000: (5, 0.12), 5_000: (10, 0.08), 20_000: (22, 0.06)}
+_RECOMMENDED = {1_000: (5, 0.12), 5_000: (10, 0.08), 20_000: (22, 0.06)}
 
 
 # ------------------------------------------------------------------------------------------------ Example 1
@@ -23,7 +23,7 @@ def _example_pieces(size: Size, seed: int) -> Sequence[Piece]:
 
 
 def example(n: int, seed: int) -> dict[str, Any]:
-    """A predictor that is off by 0.1 nine times in ten and by 0.2 else: its errors, and its validity."""
+    """Errors and validity of a predictor that is off by 0.1 nine times in ten, and by 0.2 otherwise."""
     data = binned(n, [0.3, 0.6], [0.4, 0.8], weights=[0.9, 0.1], seed=seed)
     off = np.abs(data.truth - data.y_prob)
     return {
@@ -39,28 +39,28 @@ def _example_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa
     errors = (Row(("l1-ECE",), found["l1"], 0.11), Row(("l2-ECE",), found["l2"], 0.1140, printed="0.114"))
     share = {e: float(v) for e, v in found["share"].items()}
     rows = tuple(
-        Row((e,), share[e], true, *_normal(true, found["rows"]))
+        Row((e,), share[e], true, *_normal_limits(true, found["rows"]))
         for e, true in (("0.05", 0.0), ("0.1", 0.9), ("0.2", 1.0))
     )
     return Outcome(
         (
             Table("Errors of the example", "Example 1", ("error",), errors, within=5e-5),
             Table(
-                f"Share of {found['rows']:,} drawn rows whose prediction is off by at most ε",
-                "Example 1: off by 0.1 with probability 0.9, by 0.2 with 0.1",
+                f"Share of {found['rows']:,} simulated rows whose prediction is off by at most ε",
+                "Example 1: off by 0.1 with probability 0.9, by 0.2 with probability 0.1",
                 ("ε",),
                 rows,
                 within=1e-12,
             ),
         ),
         remarks=(
-            "The example is (0.1, α)-marginally calibrated for every α that is *at least* 0.1, since a tenth of the "
-            'rows is off by more; the printed "α ≤ 0.9" should read α ≥ 0.1.',
+            "The example is (0.1, α)-marginally calibrated for every α of *at least* 0.1, since a tenth of the rows is "
+            'off by more; the printed "α ≤ 0.9" should read α ≥ 0.1.',
         ),
     )
 
 
-def _normal(share: float, n: int) -> tuple[float, float]:
+def _normal_limits(share: float, n: int) -> tuple[float, float]:
     half = 1.96 * (share * (1 - share) / n) ** 0.5
     return share - half, share + half
 
@@ -80,11 +80,11 @@ EXAMPLE_1 = Experiment(
 
 
 def _size_pieces(size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # nothing is drawn
-    return [Piece("calculation", calculation, {})]
+    return [Piece("required", required_rows, {})]
 
 
-def calculation() -> dict[str, Any]:
-    """Rows needed, and ε, by every theorem, for ε = α = 0.1 and 10 bins."""
+def required_rows() -> dict[str, Any]:
+    """Rows needed, and ε, by each theorem, for ε = α = 0.1 and 10 bins."""
     sizes = {}
     for scheme in ("umd", "original", "split"):
         for kind in ("conditional", "marginal"):
@@ -107,7 +107,7 @@ def _claims(sizes: Mapping[str, float]) -> tuple[Row, ...]:
             sizes["split conditional"],
             17_500,
             printed="17,500",
-            note="rests on a constant that is assumed; ours is a bound with proof (docs/recalibration.md)",
+            note="uses an assumed constant; ours is a proved bound (docs/recalibration.md)",
         ),
         Row(
             ("conditional", "histogram binning as used (Corollary 1)"),
@@ -146,14 +146,14 @@ def _values(found: Mapping[str, Any]) -> tuple[Row, ...]:
 
 
 def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # a calculation has one size
-    found = results["calculation"]
+    found = results["required"]
     claims, values = _claims(found["sizes"]), _values(found)
     return Outcome(
         (
             Table(
                 "Rows for ε = 0.1 at α = 0.1 with 10 bins",
                 "Sections 1 and 4",
-                ("promise", "method"),
+                ("guarantee", "method"),
                 claims,
                 within=45,
                 digits=0,
@@ -161,7 +161,7 @@ def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
             Table("ε at the published numbers of rows", "Sections 1 and 4", ("rows", "theorem"), values),
             Table(
                 "Rows for ε = 0.1 at α = 0.1 by Theorem 3",
-                "no number is in print",
+                "no number is published",
                 ("bins",),
                 tuple(Row((B,), n) for B, n in found["bins"].items()),
                 digits=0,
@@ -171,9 +171,9 @@ def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
             "The calculation, Theorem 3: ε = √(log(2B/α) / (2(⌊n/B⌋ − 1))). For B = 10 and α = 0.1, log(200) is "
             "5.298, so ε ≤ 0.1 needs ⌊n/B⌋ − 1 ≥ 264.9, that is n ≥ 2,660. Corollary 1 adds 1/⌊n/B⌋: n ≥ 2,860. For "
             "one bin (marginal) log(2/α) = 2.996, so ⌊n/B⌋ − 1 ≥ 149.8, that is n ≥ 1,510.",
-            "The number for sample splitting was computed with a constant that the cited source leaves open, and is "
-            "not computed again here; with the constant of the proof that is cited it would be about ten times as "
-            "large. Ours uses the distribution of the counts themselves, which are beta-binomial whatever the scores.",
+            "The published number for sample splitting uses a constant that the cited source leaves open, and is not "
+            "recomputed; with the constant of the cited proof it would be about ten times as large. Ours uses the "
+            "distribution of the counts, which are beta-binomial for any scores.",
         ),
     )
 
@@ -193,16 +193,16 @@ SAMPLE_SIZE = Experiment(
 
 
 def _bins_pieces(size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # nothing is drawn
-    return [Piece("advice", advice, {})]
+    return [Piece("recommended", recommended_bins, {})]
 
 
-def advice() -> dict[str, float]:
-    """ε of Theorem 3 at the numbers of bins that the paper advises."""
-    return {str(n): epsilon(n, bins) for n, (bins, _) in _ADVICE.items()}
+def recommended_bins() -> dict[str, float]:
+    """ε of Theorem 3 at the recommended numbers of bins."""
+    return {str(n): epsilon(n, bins) for n, (bins, _) in _RECOMMENDED.items()}
 
 
 def _bins_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # one size
-    found = results["advice"]
+    found = results["recommended"]
     rows = tuple(
         Row(
             (f"{n:,}", str(bins)),
@@ -211,17 +211,17 @@ def _bins_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
             printed=f"≤ {bound:g}",
             at_most=True,
         )
-        for n, (bins, bound) in _ADVICE.items()
+        for n, (bins, bound) in _RECOMMENDED.items()
     )
-    table = Table("ε at the number of bins advised", "Section 4 and Figure 2", ("rows", "bins"), rows)
+    table = Table("ε at the recommended number of bins", "Section 4 and Figure 2", ("rows", "bins"), rows)
     return Outcome((table,), (Picture("bins", "ε of Theorem 3 against the number of bins (Figure 2)", _draw_bins),))
 
 
 def _draw_bins() -> Any:
     from trueness.plot import GuaranteeDisplay
 
-    chosen = {n: bins for n, (bins, _) in _ADVICE.items()}
-    return GuaranteeDisplay.from_sizes(list(_ADVICE), range(2, 51), chosen=chosen).plot().figure_
+    chosen = {n: bins for n, (bins, _) in _RECOMMENDED.items()}
+    return GuaranteeDisplay.from_sizes(list(_RECOMMENDED), range(2, 51), chosen=chosen).plot().figure_
 
 
 FIGURE_2 = Experiment(

@@ -1,44 +1,43 @@
-"""Which bins tell most: PAVA, PAVA-BC and quantiles (Table 1, Figures 2 to 4)."""
+"""Bins by PAVA, PAVA-BC and quantiles compared (Matsubara et al. 2023, Table 1 and Figures 2 to 4)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
-from trueness_papers.matsubara.benchmark import FILES, predictions, split
-from trueness_papers.matsubara.beside import by_both
-from trueness_papers.matsubara.data import drawn
-from trueness_papers.matsubara.procedures import RULES, errors_by_code, errors_by_text
+from trueness_papers.matsubara.procedures import RULES, errors_by_code, errors_by_text, tables_by_both
 from trueness_papers.matsubara.published import TABLE_1, read
+from trueness_papers.matsubara.simulation import authors_rows
+from trueness_papers.matsubara.uci import FILES, load_split, predict
 
-__all__ = ["BINS", "TABLE_ONE", "estimated"]
+__all__ = ["BINS", "TABLE_ONE"]
 
 _SYNTHETIC = {"prevalence 50 %": 0.5, "prevalence 2 %": 0.02}
 _ERRORS = ("total", "average")
 
 
 def _forest(name: str) -> tuple[Any, Any]:
-    data = split(name)
-    return data.y_test, predictions("RF", data)
+    data = load_split(name)
+    return data.y_test, predict("RF", data)
 
 
 def _regression(name: str) -> tuple[Any, Any]:
-    data = drawn(_SYNTHETIC[name], _SYNTHETIC[name])
+    data = authors_rows(_SYNTHETIC[name], _SYNTHETIC[name])
     return data.y, data.p
 
 
 _SOURCES: dict[str, Callable[[str], tuple[Any, Any]]] = {"forest": _forest, "regression": _regression}
 
 
-def estimated(source: str, name: str) -> dict[str, dict[str, list[float]]]:
-    """Variance of the labels within bins: over rows, over bins, and how many bins there are."""
+def estimate_errors(source: str, name: str) -> dict[str, dict[str, list[float]]]:
+    """Within-bin variance of the labels over rows and over bins, and the number of bins, by both procedures."""
     y, p = _SOURCES[source](name)
     found = {"code": errors_by_code(y, p), "text": errors_by_text(y, p)}
     return {key: {rule: list(errors) for rule, errors in by.items()} for key, by in found.items()}
 
 
 def _pieces(source: str, names: Sequence[str], size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001
-    return [Piece(name, estimated, {"source": source, "name": name}) for name in names]
+    return [Piece(name, estimate_errors, {"source": source, "name": name}) for name in names]
 
 
 def _assemble(source: str, results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001
@@ -48,9 +47,9 @@ def _assemble(source: str, results: Mapping[str, Any], size: Size) -> Outcome:  
         for i, error in enumerate(_ERRORS):
             ours = {key: {rule: found[key][rule][i] for rule in RULES} for key in found}
             lines.append(((name, error), ours, published.get(name, {}).get(error, {})))
-    source_of_numbers = "Table 1; the digits from the authors' S2_UCI.ipynb" if source == "forest" else ""
-    title = "Variance of the labels within bins, over rows (total) and over bins (average)"
-    tables = by_both(title, source_of_numbers, ("data", "variance"), lines, note=_counts(results))
+    source_of_numbers = "Table 1; digits from the authors' S2_UCI.ipynb" if source == "forest" else ""
+    title = "Variance of the labels within bins, averaged over rows (total) and over bins (average)"
+    tables = tables_by_both(title, source_of_numbers, ("data", "variance"), lines, note=_counts(results))
     return Outcome(tuple(tables), _pictures(source, tuple(results)))
 
 
@@ -67,7 +66,7 @@ def _pictures(source: str, names: Sequence[str]) -> tuple[Picture, ...]:
     return tuple(
         Picture(
             name.replace(" %", "").replace(" ", "-"),
-            f"{name}, {kind}: event rates and sizes of the bins that three rules make, as in Figures 2 to 4.",
+            f"{name}, {kind}: event rates and bin sizes by three rules, as in Figures 2 to 4.",
             partial(_panels, source, name),
         )
         for name in names
@@ -78,7 +77,7 @@ def _panels(source: str, name: str) -> Any:
     from trueness.plot import BinsDisplay
 
     y, p = _SOURCES[source](name)
-    # Of few events most lie in a corner that a linear axis does not show.
+    # With rare events most scores lie in a corner that a linear axis does not show.
     scale: Any = "log" if y.mean() < 0.1 else "linear"
     return BinsDisplay.from_predictions(y, p, scale=scale).plot().figure_
 
@@ -87,7 +86,7 @@ TABLE_ONE = Experiment(
     name="matsubara-table-1",
     paper=MATSUBARA,
     covers="Table 1 and Figures 2 to 4",
-    title="three ways to cut bins, on two benchmark data sets",
+    title="three binning rules on two benchmark data sets",
     pieces=partial(_pieces, "forest", tuple(TABLE_1)),
     assemble=partial(_assemble, "forest"),
     minutes=0.2,
@@ -97,7 +96,7 @@ BINS = Experiment(
     name="matsubara-bins",
     paper=MATSUBARA,
     covers="Table 1 and Figures 2 to 4, with other data",
-    title="three ways to cut bins, on synthetic data",
+    title="three binning rules on synthetic data",
     pieces=partial(_pieces, "regression", tuple(_SYNTHETIC)),
     assemble=partial(_assemble, "regression"),
     minutes=0.1,

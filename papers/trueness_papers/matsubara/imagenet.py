@@ -1,4 +1,4 @@
-"""Dogs among the pictures of ImageNet: two networks, six measures, and the time they take (Table 5, Figure 7)."""
+"""Recognising dogs in ImageNet: six measures of two networks, and computing times (Table 5 and Figure 7)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -10,12 +10,11 @@ import numpy as np
 from trueness._tally.rules import BlockIsotonic, EqualMass
 from trueness.measure import ace, ece, mce, tce
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size, data_file
-from trueness_papers.matsubara.beside import by_both
-from trueness_papers.matsubara.procedures import Limits, by_code, code_bins
+from trueness_papers.matsubara.procedures import Options, by_code, code_bins, tables_by_both
 from trueness_papers.matsubara.published import IMAGENET, IMAGENET_SECONDS, SIX, read
 from trueness_papers.record import Row, Table
 
-__all__ = ["TABLE_FIVE", "measured", "plain_binomial"]
+__all__ = ["TABLE_FIVE", "plain_binomial"]
 
 _FILE = "imagenet_dogs.npz"
 _MODELS = {"alexnet": "AlexNet", "resnet152": "ResNet152"}
@@ -27,14 +26,14 @@ def _predictions(model: str) -> tuple[Any, Any]:
         return data["y_true"].astype(np.int64), data[model].astype(np.float64)
 
 
-def measured(model: str, rounds: int) -> dict[str, Any]:
-    """All measures by both procedures, and the shortest time of each."""
+def measure_model(model: str, rounds: int) -> dict[str, Any]:
+    """All measures by both procedures, and the shortest computing time of each."""
     y, p = _predictions(model)
-    limits = Limits(y.size // 20, y.size // 5)
-    # The authors' code keeps predictions above 1, which a sum of softmax entries can reach, at 1.
+    options = Options(y.size // 20, y.size // 5)
+    # A sum of softmax entries can exceed 1; the authors' code then clips it.
     assert p.max() <= 1, "predictions above 1"
     quantiles = EqualMass(10)
-    asked: dict[str, Callable[[], float]] = {
+    measures: dict[str, Callable[[], float]] = {
         "TCE(P)": lambda: tce(y, p),
         "TCE(Q)": lambda: tce(y, p, bins=quantiles),
         "ECE": lambda: ece(y, p),
@@ -42,11 +41,11 @@ def measured(model: str, rounds: int) -> dict[str, Any]:
         "MCE": lambda: mce(y, p),
         "MCE(Q)": lambda: mce(y, p, bins=quantiles),
     }
-    code = by_code(y, p, limits)
+    code = by_code(y, p, options)
     return {
-        "text": {name: measure() for name, measure in asked.items()},
+        "text": {name: measure() for name, measure in measures.items()},
         "code": {name: code[name] for name in SIX},
-        "seconds": {name: _shortest(measure, rounds) for name, measure in asked.items()},
+        "seconds": {name: _shortest(measure, rounds) for name, measure in measures.items()},
         "fused": tce(y, p, bins=BlockIsotonic(fuse=True)),
         "largest": int(_sizes(y, p, fuse=False).max()),
         "largest fused": int(_sizes(y, p, fuse=True).max()),
@@ -69,13 +68,13 @@ def _shortest(measure: Callable[[], float], rounds: int) -> float:
 
 
 def plain_binomial(model: str, part: int, parts: int) -> dict[str, float]:
-    """TCE(P) as one would write it down: `scipy.stats.binomtest` for every prediction; one part of them."""
+    """TCE(P) in the plainest way: `scipy.stats.binomtest` for each prediction of one part of the rows."""
     from scipy.stats import binomtest
 
     y, p = _predictions(model)
     order = np.argsort(p, kind="stable")
     y, p = y[order], p[order]
-    first = code_bins(y, Limits(y.size // 20, y.size // 5))["P"]
+    first = code_bins(y, Options(y.size // 20, y.size // 5))["P"]
     last = np.append(first[1:], y.size)
     events = np.add.reduceat(y, first)
     begin, end = part * y.size // parts, (part + 1) * y.size // parts
@@ -90,7 +89,7 @@ def plain_binomial(model: str, part: int, parts: int) -> dict[str, float]:
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # nothing is drawn
-    pieces = [Piece(model, measured, {"model": model, "rounds": _ROUNDS[size]}) for model in _MODELS]
+    pieces = [Piece(model, measure_model, {"model": model, "rounds": _ROUNDS[size]}) for model in _MODELS]
     if size == "full":
         parts = 4
         for part in range(parts):
@@ -101,11 +100,11 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # nothin
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001
     published = read(IMAGENET, SIX)
-    # The one number that the paper prints otherwise than the authors' file has it.
+    # The only number that differs between the paper and the authors' file.
     published["resnet152"]["MCE(Q)"] = 0.0102
     lines = [((name,), results[model], published[model]) for model, name in _MODELS.items()]
-    note = "MCE(Q) of ResNet152 is 0.0101 in the authors' stored result; Table 5 has 0.0102."
-    tables = by_both("Table 5", "Table 5", ("model",), lines, note=note)
+    note = "MCE(Q) of ResNet152 is 0.0101 in the authors' stored results, 0.0102 in Table 5."
+    tables = tables_by_both("Table 5", "Table 5", ("model",), lines, note=note)
     plain = [value for key, value in results.items() if key.startswith("plain")]
     return Outcome((*tables, _seconds(results, plain), _fused(results)), _pictures(), _remarks(results, plain))
 
@@ -121,10 +120,10 @@ def _seconds(results: Mapping[str, Any], plain: Sequence[Mapping[str, float]]) -
         rows.insert(1, Row(("TCE(P)", "binomtest for every prediction"), total, note="ResNet152"))
     return Table(
         "Seconds for 50,000 predictions, mean over models",
-        "Table 5, another machine; with the drawing of a diagram for TCE(P), ECE and ACE",
+        "Table 5, on another machine; includes drawing a diagram for TCE(P), ECE and ACE",
         ("measure", "by"),
         tuple(rows),
-        note="Ours: processor time on the machine that wrote this page, the shortest of several runs.",
+        note="Ours: processor time on the machine that wrote this page, best of several runs.",
     )
 
 
@@ -138,9 +137,9 @@ def _fused(results: Mapping[str, Any]) -> Table:
         ):
             rows.append(Row((name, words, f"{largest:,}"), value))
     return Table(
-        "TCE(P) with blocks as bins, and with edges only where the fitted value changes",
+        "TCE(P) with blocks as bins, and with edges only where the fitted value changes (Algorithm 3)",
         "",
-        ("model", "bins", "rows of the largest bin"),
+        ("model", "bins", "size of the largest bin"),
         tuple(rows),
         note="N_max is 10,000.",
     )
@@ -175,7 +174,7 @@ TABLE_FIVE = Experiment(
     name="matsubara-table-5",
     paper=MATSUBARA,
     covers="Table 5 and Figure 7",
-    title="dogs among the pictures of ImageNet, and computing times",
+    title="dogs in ImageNet, and computing times",
     pieces=_pieces,
     assemble=_assemble,
     minutes=1,

@@ -1,4 +1,4 @@
-"""A logistic regression where prevalence changes between training and test (Table 2)."""
+"""A logistic regression when the prevalence changes between training and test (Table 2)."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
-from trueness_papers.matsubara.beside import ROUNDING, beside, by_both, percent
-from trueness_papers.matsubara.data import drawn
-from trueness_papers.matsubara.procedures import Limits, by_code, by_text
+from trueness_papers.matsubara.procedures import (
+    ROUNDING,
+    Options,
+    by_both,
+    by_text,
+    comparison,
+    percent,
+    tables_by_both,
+)
 from trueness_papers.matsubara.published import SIX, TABLE_2, read
+from trueness_papers.matsubara.simulation import authors_rows
 from trueness_papers.record import Row, Table
 
-__all__ = ["TABLE_TWO", "data_sets", "one_data_set"]
+__all__ = ["TABLE_TWO"]
 
-# By the label of the authors' file, which says 1 % where the numbers are those of 2 %: prevalence in training and test.
+# Prevalence in training and test, by label of the authors' file, which says 1 % where the numbers belong to 2 %.
 _SETTINGS = {
     "50-50": (0.5, 0.5),
     "50-40": (0.5, 0.4),
@@ -25,23 +32,23 @@ _SETTINGS = {
     "01-02": (0.02, 0.04),
 }
 _AS_LABELLED = {"01-01": (0.01, 0.01), "01-00": (0.01, 0.0), "01-02": (0.01, 0.02)}
-_USUAL = Limits(300, 1200)
+_USUAL = Options(300, 1200)
 _RUNS = {"quick": (1, 20), "full": (4, 250)}
-_SOURCE = "Table 2; the digits from the authors' GDA/summary.csv"
+_SOURCE = "Table 2; digits from the authors' GDA/summary.csv"
 
 
 def one_data_set(settings: dict[str, list[float]], centre: float, seed: int) -> dict[str, dict[str, dict[str, float]]]:
     """Both procedures on one data set of each setting."""
     found = {}
     for name, (train, test) in settings.items():
-        data = drawn(train, test, centre=centre, seed=seed)
-        found[name] = {"code": by_code(data.y, data.p, _USUAL), "text": by_text(data.y, data.p, _USUAL)}
+        data = authors_rows(train, test, centre=centre, seed=seed)
+        found[name] = by_both(data.y, data.p, _USUAL)
     return found
 
 
 def data_sets(train: float, test: float, seeds: list[int]) -> dict[str, list[float]]:
     """The measures of many data sets of one setting."""
-    found = [by_text(data.y, data.p, _USUAL) for data in (drawn(train, test, seed=seed) for seed in seeds)]
+    found = [by_text(data.y, data.p, _USUAL) for data in (authors_rows(train, test, seed=seed) for seed in seeds)]
     return {measure: [one[measure] for one in found] for measure in SIX}
 
 
@@ -56,7 +63,7 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     parts, runs = _RUNS[size]
     for name, (train, test) in _SETTINGS.items():
         for part in range(parts):
-            # The authors' seed is not among them: their data set must not vouch for itself.
+            # Without the authors' seed: their data set must not vouch for itself.
             first = 1_000 + 1_000_000 * seed + part * runs
             arguments = {"train": train, "test": test, "seeds": list(range(first, first + runs))}
             pieces.append(Piece(f"sets-{name}-{part}", data_sets, arguments))
@@ -67,15 +74,15 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
     published = read(TABLE_2, SIX)
     settings = results["code"].items()
     both = [(_shares(_SETTINGS[name]), {k: _six(v) for k, v in by.items()}, published[name]) for name, by in settings]
-    tables = by_both("Table 2", _SOURCE, ("in training", "in test"), both)
+    tables = tables_by_both("Table 2", _SOURCE, ("in training", "in test"), both)
     lines = [(_shares(_AS_LABELLED[n]), _six(by["code"]), published[n]) for n, by in results["labelled"].items()]
-    note = "In brackets: the numbers stored for these labels. They are those of twice the prevalence."
-    title = "What the prevalences of the file's labels (01-01, 01-00, 01-02) give"
-    tables.append(beside(title, _SOURCE, ("in training", "in test"), lines, note=note, counted=False))
+    note = "In brackets: the numbers stored under these labels, which belong to twice the prevalence."
+    title = "The prevalences named by the file's labels (01-01, 01-00, 01-02)"
+    tables.append(comparison(title, _SOURCE, ("in training", "in test"), lines, note=note, counted=False))
     lines = [(_shares(_SETTINGS[name]), _six(by["code"]), published[name]) for name, by in results["means"].items()]
     note = "In brackets: the published numbers, which belong to means of ±0.5."
-    title = "The same with the class means that the text names, ±1"
-    tables.append(beside(title, _SOURCE, ("in training", "in test"), lines, note=note, counted=False))
+    title = "The class means of the text, ±1"
+    tables.append(comparison(title, _SOURCE, ("in training", "in test"), lines, note=note, counted=False))
     return Outcome((*tables, _spread(results, published, size)), _pictures())
 
 
@@ -99,12 +106,12 @@ def _spread(results: Mapping[str, Any], published: Mapping[str, Mapping[str, flo
             )
             rows.append(row)
     return Table(
-        f"The mean over {parts * runs:,} other data sets, and what 95 % of them show",
+        f"Mean over {parts * runs:,} other data sets, and the range of 95 % of them",
         _SOURCE,
         ("in training", "in test", "measure"),
         tuple(rows),
         within=ROUNDING,
-        note="The published number is one data set: the limits hold 95 % of single data sets, not the mean.",
+        note="The published number comes from one data set: the limits are those of single data sets, not of the mean.",
     )
 
 
@@ -113,17 +120,17 @@ def _pictures() -> tuple[Picture, ...]:
         Picture(
             name,
             f"Test-based reliability diagram: prevalence {percent(train)} in training, {percent(test)} in test.",
-            partial(_drawn, train, test),
+            partial(_diagram, train, test),
         )
         for name, (train, test) in _SETTINGS.items()
         if name in ("50-50", "50-40")
     )
 
 
-def _drawn(train: float, test: float) -> Any:
+def _diagram(train: float, test: float) -> Any:
     from trueness.plot import TestReliabilityDisplay
 
-    data = drawn(train, test)
+    data = authors_rows(train, test)
     return TestReliabilityDisplay.from_predictions(data.y, data.p, name="logistic regression").plot().figure_
 
 
@@ -131,7 +138,7 @@ TABLE_TWO = Experiment(
     name="matsubara-table-2",
     paper=MATSUBARA,
     covers="Table 2",
-    title="six measures of a logistic regression where prevalence changes",
+    title="six measures of a logistic regression when prevalence changes",
     pieces=_pieces,
     assemble=_assemble,
     minutes=3,

@@ -1,4 +1,4 @@
-"""What Matsubara et al. 2023 found, as stored in the folder Result of their repository (facebookresearch/tce).
+"""The numbers of Matsubara et al. 2023, as stored in the folder Result of their repository (facebookresearch/tce).
 
 The paper prints these numbers in its Tables 2, 3, 4 and 6 to 14. The first entry of a line is its label, the others
 are the columns named beside each block.
@@ -38,7 +38,7 @@ IMAGENET = """
     resnet50 24.5960 23.0540 0.0020 0.0018 0.1911 0.0152
     resnet152 16.0860 22.1600 0.0012 0.0013 0.1882 0.0101
 """
-# Mean over the five models; TCE(P), ECE and ACE with the time of a picture.
+# Mean over the five models; TCE(P), ECE and ACE include drawing a diagram.
 IMAGENET_SECONDS = "71.7837 63.6940 0.4873 0.4221 0.0046 0.0063"
 
 # Printed by S2_UCI.ipynb for random forests: variance within bins over rows, then over bins; columns RULES.
@@ -270,7 +270,7 @@ UCI = {
     """,
 }
 
-# Printed by 02_UCI.ipynb: rows and events of the test part.
+# Printed by 02_UCI.ipynb: rows and events of the test set.
 UCI_TEST = {
     "spambase": (1381, 559),
     "optical_digits": (1686, 151),

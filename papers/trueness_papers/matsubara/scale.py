@@ -1,4 +1,4 @@
-"""What the paper does not say of TCE: it grows with the rows, moves with their order, and may exceed its own limits."""
+"""TCE beyond the paper: it grows with the number of rows, depends on their order, and exceeds its own limits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.rules import BlockIsotonic, EqualMass
 from trueness.measure import ece, tce
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
-from trueness_papers.matsubara.procedures import Limits, code_bins
+from trueness_papers.matsubara.procedures import Options, code_bins
 from trueness_papers.record import Row, Table
 
-__all__ = ["SCALE", "calibrated", "limits_kept", "row_orders"]
+__all__ = ["SCALE", "tce_for_many_rows"]
 
 _RUNS = {
     "quick": {1_000: 60, 10_000: 20, 100_000: 5},
@@ -22,12 +22,12 @@ _ORDERS = 50
 _FITS = {"quick": 100, "full": 2_000}
 _NORMAL = 1.959963984540054
 _BINS = 10
-# From here on a bin's test accepts a range narrower than the bin, and its chance error matters little.
+# From here on a bin's test accepts a range narrower than the bin, and its sampling error matters little.
 _MANY = 4_000
 
 
-def calibrated(n: int, runs: int, seed: int) -> dict[str, list[float]]:
-    """TCE and ECE of uniform scores that are right."""
+def measure_calibrated(n: int, runs: int, seed: int) -> dict[str, list[float]]:
+    """TCE and ECE of calibrated uniform scores."""
     rng = np.random.default_rng([seed, n])
     found: dict[str, list[float]] = {"TCE(Q)": [], "TCE(P)": [], "ECE": []}
     for _ in range(runs):
@@ -40,7 +40,7 @@ def calibrated(n: int, runs: int, seed: int) -> dict[str, list[float]]:
 
 
 def row_orders(n: int, digits: int, seed: int) -> dict[str, list[float]]:
-    """TCE of the same rows in other orders, equal scores split or pooled."""
+    """TCE of the same rows in different orders, with equal scores split or pooled."""
     rng = np.random.default_rng([seed, n])
     p = np.round(rng.random(n), digits)
     y = (rng.random(n) < p).astype(np.int64)
@@ -50,10 +50,10 @@ def row_orders(n: int, digits: int, seed: int) -> dict[str, list[float]]:
     }
 
 
-def limits_kept(n: int, runs: int, seed: int) -> dict[str, int]:
-    """How often the largest block exceeds N_max where scores say nothing about labels."""
+def count_oversized(n: int, runs: int, seed: int) -> dict[str, int]:
+    """How often the largest block exceeds N_max when labels do not depend on scores."""
     rng = np.random.default_rng([seed, n, runs])
-    limits = Limits(n // 20, n // 5)
+    limits = Options(n // 20, n // 5)
     largest = {"code": 0, "text": 0}
     over = dict.fromkeys(largest, 0)
     for _ in range(runs):
@@ -65,18 +65,18 @@ def limits_kept(n: int, runs: int, seed: int) -> dict[str, int]:
     return {f"{name} {what}": value[name] for name in largest for what, value in (("over", over), ("largest", largest))}
 
 
-def _largest_of_code(y: Any, limits: Limits) -> int:
+def _largest_of_code(y: Any, limits: Options) -> int:
     return int(np.diff(np.append(code_bins(y, limits)["P"], y.size)).max())
 
 
-def _largest_of_text(y: Any, p: Any, limits: Limits) -> int:
+def _largest_of_text(y: Any, p: Any, limits: Options) -> int:
     from trueness.measure import bin_table
 
     return int(bin_table(y, p, bins=BlockIsotonic(limits.n_min, limits.n_max)).n.max())
 
 
-def expected(n: float) -> float:
-    """TCE(Q) of uniform calibrated scores for many rows, from the width of what a bin's test accepts.
+def tce_for_many_rows(n: float) -> float:
+    """TCE(Q) of calibrated uniform scores for many rows, from the width of the range that a bin's test accepts.
 
     A bin of width 1/B and rate r has N/B rows and accepts scores within z √(r(1−r)B/N) of its observed rate.
     """
@@ -86,9 +86,11 @@ def expected(n: float) -> float:
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
-    pieces = [Piece(f"rows-{n}", calibrated, {"n": n, "runs": runs, "seed": seed}) for n, runs in _RUNS[size].items()]
+    pieces = [
+        Piece(f"rows-{n}", measure_calibrated, {"n": n, "runs": runs, "seed": seed}) for n, runs in _RUNS[size].items()
+    ]
     pieces += [Piece(f"orders-{n}", row_orders, {"n": n, "digits": 1, "seed": seed}) for n in (200, 1_000)]
-    return [*pieces, Piece("limits", limits_kept, {"n": 1_000, "runs": _FITS[size], "seed": seed})]
+    return [*pieces, Piece("limits", count_oversized, {"n": 1_000, "runs": _FITS[size], "seed": seed})]
 
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
@@ -104,15 +106,15 @@ def _growth(results: Mapping[str, Any], size: Size) -> Table:
             name = f"{measure}, %"
             rows.append(Row((f"{n:,}", name), unit * mean, low=unit * (mean - error), high=unit * (mean + error)))
         if n >= _MANY:
-            rows.append(Row((f"{n:,}", "TCE(Q) by the formula, %"), expected(n)))
+            rows.append(Row((f"{n:,}", "TCE(Q) by the formula, %"), tce_for_many_rows(n)))
     return Table(
-        "A model that is calibrated: scores uniform on [0, 1], labels drawn from them",
+        "A calibrated model: scores uniform on [0, 1], labels drawn from them",
         "",
         ("rows", "measure"),
         tuple(rows),
         digits=2,
         note=f"Means over {', '.join(f'{runs:,}' for runs in _RUNS[size].values())} data sets, with their 95 % limits. "
-        "The formula: the part of a bin's width that its test does not accept, for many rows.",
+        "The formula, for many rows, is the part of a bin's width that its test rejects.",
         across="measure",
     )
 
@@ -123,9 +125,9 @@ def _orders(results: Mapping[str, Any]) -> Table:
         for ties, words in (("split", "split by row order (the code)"), ("pool", "pooled (this library)")):
             values = results[f"orders-{n}"][ties]
             labels = (f"{n:,}", words, str(len(set(values))))
-            rows += [Row((*labels, "least"), min(values)), Row((*labels, "largest"), max(values))]
+            rows += [Row((*labels, "lowest"), min(values)), Row((*labels, "highest"), max(values))]
     return Table(
-        f"TCE(P) of one data set in {_ORDERS} orders of its rows; scores with one digit",
+        f"TCE(P) of one data set in {_ORDERS} orders of its rows; scores rounded to one digit",
         "",
         ("rows", "equal scores", "different values", "number"),
         tuple(rows),
@@ -142,23 +144,21 @@ def _limits(results: Mapping[str, Any], size: Size) -> Table:
         share = found[f"{name} over"] / _FITS[size]
         rows.append(Row((words, str(found[f"{name} largest"])), 100 * share, low=100 * low, high=100 * high))
     return Table(
-        "Bins above N_max = 200: 1,000 rows whose labels have nothing to do with their scores",
+        "Bins larger than N_max = 200: 1,000 rows whose labels do not depend on their scores",
         "",
         ("the rows kept back join the last block if", "largest bin"),
         tuple(rows),
         digits=1,
-        note=f"The share of {_FITS[size]:,} data sets in per cent, with its 95 % limits; N_min is 50.",
+        note=f"Percentage of {_FITS[size]:,} data sets, with 95 % limits; N_min is 50.",
     )
 
 
 def _picture(results: Mapping[str, Any], size: Size) -> Picture:
-    caption = (
-        "Calibrated scores: TCE of 95 % of the data sets, and its mean, against the number of rows; line: formula."
-    )
-    return Picture("growth", caption, lambda: _drawn(results, size))
+    caption = "Calibrated scores: mean and 95 % range of TCE against the number of rows; line: formula."
+    return Picture("growth", caption, lambda: _draw(results, size))
 
 
-def _drawn(results: Mapping[str, Any], size: Size) -> Any:
+def _draw(results: Mapping[str, Any], size: Size) -> Any:
     from matplotlib.figure import Figure
 
     from trueness.plot._canvas import GREY, style_of
@@ -178,8 +178,8 @@ def _drawn(results: Mapping[str, Any], size: Size) -> Any:
         }
         ax.errorbar(rows, middle, [middle - low, high - middle], **look)
     many = np.geomspace(_MANY, rows[-1], 100)
-    ax.plot(many, [expected(n) for n in many], color=GREY, linewidth=1, zorder=0)
-    ax.set(xscale="log", ylim=(-2, 102), xlabel="rows", ylabel="TCE, % of predictions refuted")
+    ax.plot(many, [tce_for_many_rows(n) for n in many], color=GREY, linewidth=1, zorder=0)
+    ax.set(xscale="log", ylim=(-2, 102), xlabel="rows", ylabel="TCE, % of predictions rejected")
     ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
     ax.legend(fontsize=8)
     return figure
@@ -193,7 +193,7 @@ SCALE = Experiment(
     name="matsubara-scale",
     paper=MATSUBARA,
     covers="Beyond the paper",
-    title="how TCE depends on the number of rows and on their order",
+    title="how TCE depends on the number and order of rows",
     pieces=_pieces,
     assemble=_assemble,
     minutes=1,

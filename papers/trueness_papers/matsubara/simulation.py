@@ -1,17 +1,28 @@
-"""One feature, two classes: the synthetic data of Matsubara et al."""
+"""The synthetic data of Matsubara et al. 2023: one normal feature, two classes, logistic scores.
+
+`normal_feature` knows the true error of its scores. `authors_rows` draws the very rows of the authors' notebooks: the
+published digits depend on the generator, and on where the logistic regression stopped. scikit-learn then minimised
+the sum of the losses and stopped when it fell by a relative 2.2e-9, SciPy's default; later versions minimise the mean
+and stop elsewhere.
+"""
 
 from dataclasses import dataclass
 from math import log, pi, sqrt
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness.errors import InputError
+from trueness.simulate import Simulated
 from trueness.simulate._arguments import Seed, check_count, check_number, generator
 from trueness.simulate._population import Finite, Line, Population
-from trueness.simulate._simulated import Simulated
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
-__all__ = ["normal_feature"]
+__all__ = ["Rows", "Stop", "add_noise", "authors_rows", "logistic_scores", "normal_feature"]
+
+Stop: TypeAlias = Literal["then", "now", "converged"]
+"""Where the fit stops: as scikit-learn did when the paper was written, as it does now, or at the optimum."""
+
 
 _CENTRE = 0.5
 _SPREAD = 2.0
@@ -22,34 +33,33 @@ def normal_feature(
     n: int = 6000, *, prevalence: float = 0.5, coefficients: tuple[float, float] | None = None, seed: Seed = None
 ) -> Simulated:
     r"""
-    One normal feature per row, and the scores of a logistic regression on it.
+    Simulate one normal feature per row, with the scores of a logistic regression on it.
 
     Parameters
     ----------
     n : int, default 6000
-        How many rows to draw: the paper trains on 14,000 and tests on 6,000.
+        Number of rows: the paper trains on 14,000 and tests on 6,000.
     prevalence : float, default 0.5
         P(Y = 1).
     coefficients : (float, float), optional
-        Intercept and slope of the model whose scores are wanted, as a logistic regression would find
-        them. Without them the scores are the true posterior, which is calibrated. They change neither
-        labels nor feature: the same seed gives the same rows for every model.
+        Intercept and slope of the model. By default the scores are the true posterior, which is
+        calibrated. The same seed gives the same labels and features for every model.
     seed : int or numpy.random.Generator, optional
-        Where the randomness comes from. The same seed gives the same bytes.
+        The same seed gives the same bytes.
 
     Returns
     -------
     Simulated
-        ``columns["x"]`` is the feature; `truth` is P(Y = 1 | score). True errors are quadratures.
+        ``columns["x"]`` is the feature; `truth` is P(Y = 1 | score). True errors are found by quadrature.
 
     Notes
     -----
-    Labels first, then the feature :math:`x \mid y \sim N(\pm 1/2, 2^2)`, so that
+    Labels are drawn first, then the feature :math:`x \mid y \sim N(\pm 1/2, 2^2)`, so that
 
     .. math:: P(Y = 1 \mid x) = \mathrm{expit}\left( \log \frac{\pi}{1 - \pi} + \frac{x}{4} \right) .
 
-    This is what the authors ran; the text of their section 4.1 has other means, and another sign and slope
-    of the posterior.
+    The authors' code does this; section 4.1 of their paper has other means, and another sign and slope of
+    the posterior.
 
     References
     ----------
@@ -57,7 +67,7 @@ def normal_feature(
 
     Examples
     --------
-    A model fitted to balanced classes, used where one in five is positive.
+    A model fitted to balanced classes and used where one in five is positive.
 
     >>> from trueness_papers.matsubara import normal_feature
     >>> d = normal_feature(1000, prevalence=0.2, coefficients=(0.0, 0.25), seed=0)
@@ -69,18 +79,18 @@ def normal_feature(
     n = check_count(n, "n")
     rng = generator(seed)
     share = check_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
-    population = NormalPair(share, *_checked(coefficients, share))
+    population = NormalPair(share, *_check_coefficients(coefficients, share))
     y = (rng.random(n) < share).astype(np.int64)
     x = rng.normal(np.where(y == 1, _CENTRE, -_CENTRE), _SPREAD)
     name = f"normal feature, prevalence {share:g}, " + (
         "true posterior" if coefficients is None else f"model ({population.intercept:.4g}, {population.slope:.4g})"
     )
-    # With a slope of 0 the score says nothing about x.
+    # With a slope of 0 the score carries no information about x.
     t = population.truth(x) if population.slope else np.full(n, share)
-    return Simulated(y, population.score(x), t, name, population.seen(), {"x": x})
+    return Simulated(y, population.score(x), t, name, population.as_seen(), {"x": x})
 
 
-def _checked(coefficients: tuple[float, float] | None, share: float) -> tuple[float, float]:
+def _check_coefficients(coefficients: tuple[float, float] | None, share: float) -> tuple[float, float]:
     if coefficients is None:
         return _log_odds(share), _SLOPE
     try:
@@ -97,14 +107,14 @@ def _log_odds(share: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class NormalPair(Line):
-    """Two normal laws of x, and a logistic score of it."""
+    """A normal feature in each class, and a logistic score of it."""
 
     share: float
     intercept: float
     slope: float
 
-    def seen(self) -> Population:
-        """The law as its scores show it: a single score when the slope is 0."""
+    def as_seen(self) -> Population:
+        """The law of the scores; there is only one score when the slope is 0."""
         if self.slope:
             return self
         return Finite(self.score(np.zeros(1)), np.array([self.share]), np.ones(1))
@@ -116,7 +126,7 @@ class NormalPair(Line):
         return density
 
     def breaks(self) -> Floats:
-        """Every unit, and closer where the score rises and where it crosses the truth."""
+        """A grid of units, refined where the score rises and where it crosses the truth."""
         ends = 24.0
         inner = [np.arange(-ends, ends + 1)]
         if self.slope:
@@ -130,15 +140,89 @@ class NormalPair(Line):
         return breaks
 
     def score(self, s: Floats) -> Floats:
-        """What the model predicts at a feature."""
+        """Score of the model, given the feature."""
         from trueness._numerics.quadrature import expit
 
         z: Floats = expit(self.intercept + self.slope * s)
         return z
 
     def truth(self, s: Floats) -> Floats:
-        """Posterior at a feature."""
+        """Posterior, given the feature."""
         from trueness._numerics.quadrature import expit
 
         t: Floats = expit(_log_odds(self.share) + _SLOPE * s)
         return t
+
+
+# ------------------------------------------------------------------------------------------ the authors' rows
+
+_TOLERANCE = 1e-4
+
+
+class Rows(NamedTuple):
+    """Test labels, the model's scores for them, and the generator in the state in which the data left it."""
+
+    y: Ints
+    p: Floats
+    rng: np.random.RandomState
+
+
+def authors_rows(
+    train: float,
+    test: float,
+    *,
+    n_train: int = 14_000,
+    n_test: int = 6_000,
+    centre: float = 0.5,
+    stop: Stop = "then",
+    seed: int = 0,
+) -> Rows:
+    """Scores where P(Y = 1) is `test` by a logistic regression fitted where it is `train`.
+
+    x | y ~ N(±centre, 2²). With NumPy's legacy generator, seed 0 and all labels drawn before the features, these are
+    the authors' rows.
+    """
+    rng = np.random.RandomState(seed)
+    y_train, y_test = rng.binomial(1, train, n_train), rng.binomial(1, test, n_test)
+    x_train, x_test = (centre * (2 * y - 1) + 2 * rng.standard_normal(y.size) for y in (y_train, y_test))
+    return Rows(y_test, logistic_scores(x_train[:, None], y_train, x_test[:, None], stop), rng)
+
+
+def add_noise(rows: Rows, deviations: list[float]) -> list[Floats]:
+    """The scores with normal noise added to their log-odds, drawn in turn from the generator of the rows."""
+    noisy = []
+    for deviation in deviations:
+        odds = np.log(rows.p) - np.log(1 - rows.p) + deviation * rows.rng.normal(0.0, 1.0, rows.p.size)
+        noisy.append(1 / (1 + np.exp(-odds)))
+    return noisy
+
+
+def logistic_scores(x: Floats, y: Ints, new: Floats, stop: Stop = "then") -> Floats:
+    """P(Y = 1) for the rows of `new` by the logistic regression of y on x."""
+    if stop == "then":
+        from scipy.special import expit
+
+        weights = _fit_as_then(x, y)
+        scores: Floats = expit(new @ weights[:-1] + weights[-1])
+        return scores
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(tol=_TOLERANCE if stop == "now" else 1e-9, max_iter=10_000).fit(x, y)
+    return np.asarray(model.predict_proba(new)[:, 1], dtype=np.float64)
+
+
+def _fit_as_then(x: Floats, y: Ints) -> Floats:
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    sign = 2.0 * y - 1
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        margin = sign * (x @ weights[:-1] + weights[-1])
+        pull = -sign * expit(-margin)
+        total = np.logaddexp(0, -margin).sum() + weights[:-1] @ weights[:-1] / 2
+        return float(total), np.append(x.T @ pull + weights[:-1], pull.sum())
+
+    options: dict[str, Any] = {"gtol": _TOLERANCE, "ftol": 2.220446049250313e-09, "maxiter": 10_000}
+    found = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(found.x, dtype=np.float64)

@@ -1,34 +1,36 @@
-"""What moves TCE on synthetic data: sizes of bins, noise, level, test, rows, prevalence (Tables 6 to 13)."""
+"""TCE on synthetic data: bin sizes, noise, level, test, number of rows, prevalence (Tables 6 to 13)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Piece, Size
-from trueness_papers.matsubara.beside import by_both, percent
-from trueness_papers.matsubara.data import drawn, noisy
 from trueness_papers.matsubara.procedures import (
     MEASURES,
+    ROUNDING,
     TESTS,
-    Limits,
-    by_code,
-    by_text,
+    Options,
+    by_both,
+    percent,
+    tables_by_both,
     tests_by_code,
     tests_by_text,
 )
 from trueness_papers.matsubara.published import SUPPLEMENT, read
+from trueness_papers.matsubara.simulation import Stop, add_noise, authors_rows
+from trueness_papers.record import Row, Table
 
-__all__ = ["EXPERIMENTS", "STUDIED"]
+__all__ = ["FIT", "TABLES_6_TO_13"]
 
-Found = dict[str, dict[str, dict[str, float]]]
-Work = tuple[Callable[..., Found], dict[str, Any]]
+Results = dict[str, dict[str, dict[str, float]]]
+Work = tuple[Callable[..., Results], dict[str, Any]]
 
 _TEST_PREVALENCE = {"A": 0.5, "B": 0.4}
-_USUAL = Limits(300, 1200)
+_USUAL = Options(300, 1200)
 
 
-class Studied(NamedTuple):
-    """A published table: the authors' file, its number in the paper, what is varied, and the work of a setting."""
+class Study(NamedTuple):
+    """A published table: the authors' file, its number, what is varied, and the work for a setting."""
 
     file: str
     number: int
@@ -37,57 +39,52 @@ class Studied(NamedTuple):
     vary: Callable[[str, int, Size], Work]
 
 
-def _both(y: Any, p: Any, limits: Limits) -> dict[str, dict[str, float]]:
-    return {"code": by_code(y, p, limits), "text": by_text(y, p, limits)}
+def bin_sizes(setting: str, seed: int, limits: dict[str, list[int]], **fit: Any) -> Results:
+    """Options (N_min, N_max, bins) by label, on the same rows."""
+    data = authors_rows(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
+    return {label: by_both(data.y, data.p, Options(*values)) for label, values in limits.items()}
 
 
-def bin_sizes(setting: str, seed: int, limits: dict[str, list[int]], **fit: Any) -> Found:
-    """Limits (N_min, N_max, bins) by label, on the same rows."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
-    return {label: _both(data.y, data.p, Limits(*values)) for label, values in limits.items()}
-
-
-def noise(setting: str, seed: int, deviations: list[float], **fit: Any) -> Found:
+def noise(setting: str, seed: int, deviations: list[float], **fit: Any) -> Results:
     """Noise on the log-odds of the predictions."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
-    scores = noisy(data, deviations)
-    return {str(s): _both(data.y, p, _USUAL) for s, p in zip(deviations, scores, strict=True)}
+    data = authors_rows(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
+    scores = add_noise(data, deviations)
+    return {str(s): by_both(data.y, p, _USUAL) for s, p in zip(deviations, scores, strict=True)}
 
 
-def levels(setting: str, seed: int, alphas: list[float], **fit: Any) -> Found:
-    """The level of the tests."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
-    return {str(alpha): _both(data.y, data.p, _USUAL._replace(alpha=alpha)) for alpha in alphas}
+def levels(setting: str, seed: int, alphas: list[float], **fit: Any) -> Results:
+    """Levels of the tests."""
+    data = authors_rows(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
+    return {str(alpha): by_both(data.y, data.p, _USUAL._replace(alpha=alpha)) for alpha in alphas}
 
 
-def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]], **fit: Any) -> Found:
+def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]], **fit: Any) -> Results:
     """Binomial test and t test."""
-    data = drawn(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
+    data = authors_rows(0.5, _TEST_PREVALENCE[setting], seed=seed, **fit)
     found = {}
     for label, values in limits.items():
-        asked = Limits(*values)
         found[label] = {
-            "code": tests_by_code(data.y, data.p, asked),
-            "text": tests_by_text(data.y, data.p, asked),
+            "code": tests_by_code(data.y, data.p, Options(*values)),
+            "text": tests_by_text(data.y, data.p, Options(*values)),
         }
     return found
 
 
-def sizes(setting: str, seed: int, tests: list[int], **fit: Any) -> Found:
-    """The number of test rows, with 7/3 as many for training."""
+def sizes(setting: str, seed: int, tests: list[int], **fit: Any) -> Results:
+    """Numbers of test rows, with 7/3 as many for training."""
     found = {}
     for n in tests:
-        data = drawn(0.5, _TEST_PREVALENCE[setting], n_train=n * 7 // 3, n_test=n, seed=seed, **fit)
-        found[str(n)] = _both(data.y, data.p, Limits(n // 20, n // 5))
+        data = authors_rows(0.5, _TEST_PREVALENCE[setting], n_train=n * 7 // 3, n_test=n, seed=seed, **fit)
+        found[str(n)] = by_both(data.y, data.p, Options(n // 20, n // 5))
     return found
 
 
-def prevalences(seed: int, shares: list[list[float]], **fit: Any) -> Found:
+def prevalences(seed: int, shares: list[list[float]], **fit: Any) -> Results:
     """Prevalence in training and in test."""
     found = {}
     for train, test in shares:
-        data = drawn(train, test, seed=seed, **fit)
-        found[str(train)] = _both(data.y, data.p, _USUAL)
+        data = authors_rows(train, test, seed=seed, **fit)
+        found[str(train)] = by_both(data.y, data.p, _USUAL)
     return found
 
 
@@ -109,47 +106,47 @@ def _prevalences(setting: str, seed: int, size: Size) -> Work:  # noqa: ARG001
     return prevalences, {"seed": seed, "shares": list(map(list, zip(_SHARES, lower, strict=False)))}
 
 
-def _fixed(function: Callable[..., Found], setting: str, seed: int, size: Size, **options: Any) -> Work:  # noqa: ARG001
+def _fixed(function: Callable[..., Results], setting: str, seed: int, size: Size, **options: Any) -> Work:  # noqa: ARG001
     return function, {"setting": setting, "seed": seed, **options}
 
 
-STUDIED = (
-    Studied("minbinsize", 6, "the least number of rows in a bin", "N_min", partial(_fixed, bin_sizes, limits=_LEAST)),
-    Studied("maxbinsize", 7, "the largest number of rows in a bin", "N_max", partial(_fixed, bin_sizes, limits=_MOST)),
-    Studied("twobinsize", 8, "both limits of the rows in a bin", "bins", partial(_fixed, bin_sizes, limits=_TWO)),
-    Studied(
+STUDIES = (
+    Study("minbinsize", 6, "the minimum bin size", "N_min", partial(_fixed, bin_sizes, limits=_LEAST)),
+    Study("maxbinsize", 7, "the maximum bin size", "N_max", partial(_fixed, bin_sizes, limits=_MOST)),
+    Study("twobinsize", 8, "both limits of the bin size", "bins", partial(_fixed, bin_sizes, limits=_TWO)),
+    Study(
         "perturbation",
         9,
         "noise on the predictions",
         "deviation",
         partial(_fixed, noise, deviations=[0.0, 0.01, 0.05, 0.1, 0.5, 1.0]),
     ),
-    Studied(
+    Study(
         "siglevel",
         10,
         "the level of the tests",
         "alpha",
         partial(_fixed, levels, alphas=[0.001, 0.005, 0.01, 0.05, 0.1, 0.5]),
     ),
-    Studied("testtype", 11, "binomial test and t test", "N_min", partial(_fixed, kinds_of_test, limits=_TESTED)),
-    Studied("datasize", 12, "the number of rows", "test rows", _sizes),
-    Studied("differentp", 13, "prevalence", "in training", _prevalences),
+    Study("testtype", 11, "binomial test and t test", "N_min", partial(_fixed, kinds_of_test, limits=_TESTED)),
+    Study("datasize", 12, "the number of rows", "test rows", _sizes),
+    Study("differentp", 13, "prevalence", "in training", _prevalences),
 )
 
 _NOTES = {
-    "minbinsize": "N_max is 6,000. The other bins are 3,000 / N_min in number, at most 1,000.",
-    "maxbinsize": "N_min is 1. The numbers of the other bins are those of Table 6, line by line.",
+    "minbinsize": "N_max is 6,000. There are 3,000 / N_min other bins, at most 1,000.",
+    "maxbinsize": "N_min is 1. The numbers of other bins are those of Table 6.",
     "twobinsize": "N_min is 3,000 / bins and N_max four times as much.",
-    "testtype": "B is the binomial test, T the t test; N_max is four times N_min.",
-    "differentp": "Where the test prevalence is 0 there are no events.",
+    "testtype": "B: binomial test, T: t test; N_max is four times N_min.",
+    "differentp": "With a test prevalence of 0 there are no events.",
 }
 
 
-def _pieces(study: Studied, size: Size, seed: int) -> Sequence[Piece]:
+def _pieces(study: Study, size: Size, seed: int) -> Sequence[Piece]:
     return [Piece(setting, *study.vary(setting, seed, size)) for setting in _TEST_PREVALENCE]
 
 
-def _assemble(study: Studied, results: Mapping[str, Found], size: Size) -> Outcome:  # noqa: ARG001
+def _assemble(study: Study, results: Mapping[str, Results], size: Size) -> Outcome:  # noqa: ARG001
     columns = TESTS if study.file == "testtype" else MEASURES
     published = {setting: read(SUPPLEMENT[f"{study.file}_{setting}"], columns) for setting in results}
     lines = [
@@ -157,18 +154,18 @@ def _assemble(study: Studied, results: Mapping[str, Found], size: Size) -> Outco
         for setting, found in results.items()
         for label, by in found.items()
     ]
-    source = f"Table {study.number}; the digits from the authors' Supplement/{study.file}_*.csv"
+    source = f"Table {study.number}; digits from the authors' Supplement/{study.file}_*.csv"
     title, headings = f"Table {study.number}, {study.title}", ("in test", study.varied)
-    return Outcome(tuple(by_both(title, source, headings, lines, note=_NOTES.get(study.file, ""))))
+    return Outcome(tuple(tables_by_both(title, source, headings, lines, note=_NOTES.get(study.file, ""))))
 
 
-def _prevalence(study: Studied, setting: str, label: str) -> str:
+def _prevalence(study: Study, setting: str, label: str) -> str:
     if study.file != "differentp":
         return percent(_TEST_PREVALENCE[setting])
     return percent(float(label) if setting == "A" else _SHARES[_SHARES.index(float(label)) + 1])
 
 
-def _experiment(study: Studied) -> Experiment:
+def _experiment(study: Study) -> Experiment:
     return Experiment(
         name=f"matsubara-table-{study.number}",
         paper=MATSUBARA,
@@ -180,4 +177,56 @@ def _experiment(study: Studied) -> Experiment:
     )
 
 
-EXPERIMENTS = tuple(map(_experiment, STUDIED))
+TABLES_6_TO_13 = tuple(map(_experiment, STUDIES))
+
+
+# ------------------------------------------------------------- where the fit stops
+
+_STOPS: dict[Stop, str] = {
+    "then": "as scikit-learn did: the sum of the losses falls by a relative 2.2e-9",
+    "converged": "at the optimum (tolerance 1e-9)",
+    "now": "as scikit-learn does: the gradient of the mean loss is below 1e-4",
+}
+
+
+def count_agreeing(stop: Stop, settings: str, size: Size, seed: int) -> list[int]:
+    """How many numbers agree with the published ones, by the procedure of the code, and how many there are."""
+    differences = []
+    for study in STUDIES:
+        for setting in settings:
+            function, arguments = study.vary(setting, seed, size)
+            published = read(SUPPLEMENT[f"{study.file}_{setting}"], TESTS if study.file == "testtype" else MEASURES)
+            for label, by in function(**arguments, stop=stop).items():
+                differences += [abs(value - published[label][name]) for name, value in by["code"].items()]
+    return [sum(difference <= ROUNDING for difference in differences), len(differences)]
+
+
+def _fit_pieces(size: Size, seed: int) -> Sequence[Piece]:
+    settings = "AB" if size == "full" else "A"
+    arguments = {"settings": settings, "size": size, "seed": seed}
+    return [Piece(stop, count_agreeing, {"stop": stop, **arguments}) for stop in _STOPS]
+
+
+def _assemble_fit(results: Mapping[str, Any], size: Size) -> Outcome:
+    known = results["then"][1]
+    part = "" if size == "full" else " (a part of them)"
+    rows = tuple(Row((words,), results[stop][0]) for stop, words in _STOPS.items())
+    title = f"How many of the {known} numbers of Tables 6 to 13{part} agree with the published ones"
+    return Outcome((Table(title, "", ("the logistic regression stops",), rows, digits=0),), remarks=(_version(),))
+
+
+def _version() -> str:
+    from sklearn import __version__
+
+    return f"The last line was computed with scikit-learn {__version__}."
+
+
+FIT = Experiment(
+    name="matsubara-fit",
+    paper=MATSUBARA,
+    covers="Tables 6 to 13, the fit",
+    title="how many published digits depend on where the fit stops",
+    pieces=_fit_pieces,
+    assemble=_assemble_fit,
+    minutes=0.5,
+)

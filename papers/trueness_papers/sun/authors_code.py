@@ -1,4 +1,4 @@
-"""What the authors' repository draws, and what its notebook makes of it (Sun et al. 2025)."""
+"""What the files in the authors' repository compute (Sun et al. 2025)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from trueness.infer._analytic import analytic_region, zero_threshold
 from trueness.infer._resampling import RowKinds, subsamples
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
-from trueness_papers.sun.expected import true_with_intercept
-from trueness_papers.sun.settings import LEVEL, SETTINGS, drawn, generator, true_error
+from trueness_papers.sun.bias import true_with_intercept
+from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
 
 __all__ = ["STORED_CODE"]
 
@@ -24,8 +24,8 @@ _INDICES = (0, 5, 10, 15, 20)
 _ALPHA = round(1 - LEVEL, 12)
 _SUBSAMPLES = 500
 _WORDS = {
-    "noted": "drawn with 1, judged with 0",
-    "true": "drawn and judged with 1",
+    "noted": "drawn with 1, judge_methods with 0",
+    "true": "drawn and judge_methods with 1",
     "subsampling": "subsampling around T",
     "centre drawn": "subsampling around a subsample",
 }
@@ -36,7 +36,7 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     return [
         Piece(
             f"setting-{setting}-beta-{index:02d}",
-            as_stored,
+            stored_code_coverage,
             {"setting": setting, "index": index, "runs": runs, "seed": seed},
         )
         for setting in (1, 2)
@@ -44,32 +44,32 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     ]
 
 
-def as_stored(setting: int, index: int, runs: int, seed: int) -> dict[str, int]:
-    """How often intervals cover if labels have the intercept of the stored generator, and subsampling its centre."""
+def stored_code_coverage(setting: int, index: int, runs: int, seed: int) -> dict[str, int]:
+    """Coverage with the labels of the stored generator, and with the centre that the stored subsampling uses."""
     law = SETTINGS[setting]
     beta = law.betas[index]
-    noted, true = true_error(setting, beta), true_with_intercept(setting, beta, 1.0)
+    noted, true = true_squared_error(setting, beta), true_with_intercept(setting, beta, 1.0)
     counts = {"noted": 0, "true": 0, "subsampling": 0, "centre drawn": 0}
     for run in range(runs):
-        data = drawn(seed, setting, _N, index, run)
-        rng = generator(seed, setting, _N, index, run, 100)
-        covers = _interval_of(_labels(data.y_prob, beta, rng), data.y_prob, law.cells[_N])
+        data = simulate_run(seed, setting, _N, index, run)
+        rng = generator_for(seed, setting, _N, index, run, 100)
+        covers = _coverage_of(_labels(data.y_prob, beta, rng), data.y_prob, law.cells[_N])
         counts["noted"] += covers(noted)
         counts["true"] += covers(true)
         for name, covered in zip(
-            ("subsampling", "centre drawn"), _subsampled(data, law.cells[_N], noted, rng), strict=True
+            ("subsampling", "centre drawn"), _subsampling_covers(data, law.cells[_N], noted, rng), strict=True
         ):
             counts[name] += covered
     return {**counts, "runs": runs}
 
 
 def _labels(z: Any, beta: float, rng: np.random.Generator) -> Any:
-    """Classes with the log-odds 1 + β logit z of the first: what `data.py` draws for "simu1" and "simu2"."""
+    """Labels with log-odds 1 + β logit z of the first class, as `data.py` draws them for "simu1" and "simu2"."""
     odds = 1 + beta * (np.log(z[:, 0]) - np.log(z[:, 1])) if beta else np.ones(len(z))
     return (rng.random(len(z)) >= 1 / (1 + np.exp(-odds))).astype(np.int64)
 
 
-def _interval_of(y: Any, z: Any, cells: int) -> Any:
+def _coverage_of(y: Any, z: Any, cells: int) -> Any:
     scores = of_matrix(as_sample(y, z, {}, kind="confidence"), 1, cells)
     sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
     threshold = zero_threshold(_N, _ALPHA, cells, 2)
@@ -77,8 +77,8 @@ def _interval_of(y: Any, z: Any, cells: int) -> Any:
     return lambda truth: region.includes_zero if truth == 0 else region.low <= truth <= region.high
 
 
-def _subsampled(data: Any, cells: int, truth: float, rng: np.random.Generator) -> tuple[bool, bool]:
-    """Whether subsampling covers, centred at the estimate; and at the last subsample, as the notebook does."""
+def _subsampling_covers(data: Any, cells: int, truth: float, rng: np.random.Generator) -> tuple[bool, bool]:
+    """Whether subsampling covers, centred at the estimate and, as in the notebook, at the last subsample."""
     rows = RowKinds(of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), 1, cells))
     found = subsamples(rows, math.isqrt(_N), _SUBSAMPLES, rng, replace=True)
     low, high = np.quantile(found[:-1], [_ALPHA / 2, 1 - _ALPHA / 2])
@@ -96,7 +96,7 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         _, setting, _, index = key.split("-")
         beta = SETTINGS[int(setting)].betas[int(index)]
         labels = (setting, f"{beta:g}")
-        noted, true = true_error(int(setting), beta), true_with_intercept(int(setting), beta, 1.0)
+        noted, true = true_squared_error(int(setting), beta), true_with_intercept(int(setting), beta, 1.0)
         errors += [Row((*labels, name), math.sqrt(e)) for name, e in (("intercept 0", noted), ("intercept 1", true))]
         for name, word in _WORDS.items():
             low, high = clopper_pearson(found[name], found["runs"], 0.95)
@@ -105,8 +105,8 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         "True l2 error by the intercept of the log-odds", "", ("setting", "β", "of"), tuple(errors), across="of"
     )
     note = (
-        "1,000 rows, 50 cells, level 0.9. First two columns: the published interval, labels drawn with intercept 1. "
-        "Last two: labels as the paper says; subsampling as published, around the estimate or the last subsample."
+        "1,000 rows, 50 cells, level 0.9. First two columns: published interval, labels drawn with intercept 1. "
+        "Last two: labels as in the paper; subsampling as published, around the estimate or the last subsample."
     )
     second = Table("Coverage", "", ("setting", "β", "what"), tuple(coverages), digits=3, note=note, across="what")
     return Outcome((first, second), remarks=_remarks(coverages))
@@ -118,17 +118,16 @@ def _remarks(coverages: Sequence[Row]) -> tuple[str, ...]:
         return f"{min(found):.3f} to {max(found):.3f}"
 
     return (
-        "In the versions of `experiments/data.py` that could be read (commits 2a5b455 and 885fcb2 of `sylydya/CI-ECE`) "
+        "In `experiments/data.py` (commits 2a5b455 and 885fcb2 of `sylydya/CI-ECE`) "
         "the labels of settings 1 and 2 have the log-odds 1 + β logit z; the notebook computes the true errors with "
         "intercept 0, as the paper does. With this pair of files no β is calibrated, and the published interval "
-        f"covers what is taken for the truth in {span('noted')} of the data sets. All other experiments here use "
+        f"covers the presumed true error in {span('noted')} of the data sets. All other experiments here use "
         "intercept 0.",
-        "`subsampling.py` (commit 7daec74) keeps 500 subsamples, and the notebook reads the last of them as the "
-        f"estimate of the whole sample: it would cover {span('centre drawn')}, around the estimate "
-        f"{span('subsampling')}. Our "
-        "figures have it around the estimate.",
-        "The notebook cuts the length of the published interval at zero and those of the resampled ones not; and its "
-        "bootstrap has 200 resamples by default, ours 500.",
+        "`subsampling.py` (commit 7daec74) keeps 500 subsamples, and the notebook takes the last of them for the "
+        f"estimate of the whole sample: coverage would be {span('centre drawn')}, and {span('subsampling')} around the "
+        "estimate, which our figures use.",
+        "The notebook cuts the published interval at zero, but not the resampled ones; its bootstrap has 200 resamples "
+        "by default, ours 500.",
     )
 
 
@@ -136,7 +135,7 @@ STORED_CODE = Experiment(
     name="sun-stored-code",
     paper=SUN,
     covers="Settings 1 and 2 in the authors' repository",
-    title="what its files draw and compute",
+    title="what the files compute",
     pieces=_pieces,
     assemble=_assemble,
     minutes=0.5,

@@ -1,4 +1,4 @@
-"""How many bins: the rule n^{2/(4s + d)} of Sun et al. 2025 against fewer and more."""
+"""Number of bins: the rule n^{2/(4s + d)} of Sun et al. 2025 compared with fewer and more bins."""
 
 import math
 import warnings
@@ -16,7 +16,7 @@ from trueness.typing import Floats
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.figures import draw_bins
-from trueness_papers.sun.settings import LEVEL
+from trueness_papers.sun.simulation import LEVEL
 
 __all__ = ["BIN_COUNT"]
 
@@ -38,26 +38,26 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
 
 
 def over_bins(error: str, n: int, runs: int, seed: Sequence[int]) -> dict[str, Any]:
-    """Bias, spread, coverage and power of the published interval for several numbers of bins, on the same data sets."""
+    """Bias, standard deviation, coverage and power of the published interval, by number of bins on the same data."""
     rng = np.random.default_rng(seed)
     true = binary(1, distortion=_ERRORS[error], seed=0).true_squared_ece()
     found = {bins: np.empty((runs, 3)) for bins in _BINS[n]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # most rows may be alone in their bin
+        warnings.simplefilter("ignore", TruenessWarning)  # with many bins most rows are alone in theirs
         for run in range(runs):
             data = binary(n, distortion=_ERRORS[error], seed=rng)
-            for bins, of in found.items():
+            for bins, values in found.items():
                 one = ece_interval(data.y_true, data.y_prob, method="analytic", bins=bins, level=LEVEL, squared=True)
-                of[run] = one.estimate, true in one, not one.includes_zero
-    return {"true": true, "runs": runs, **{str(bins): _told(of, true) for bins, of in found.items()}}
+                values[run] = one.estimate, true in one, not one.includes_zero
+    return {"true": true, "runs": runs, **{str(bins): _summarise(values, true) for bins, values in found.items()}}
 
 
-def _told(found: Any, true: float) -> dict[str, float]:
-    estimate, covers, power = found.T
+def _summarise(values: Any, true: float) -> dict[str, float]:
+    estimate, covers, power = values.T
     bias, spread = float(estimate.mean()) - true, float(estimate.std())
-    values = (bias, spread, math.hypot(bias, spread))
+    moments = (bias, spread, math.hypot(bias, spread))
     shares = (int(covers.sum()), int(power.sum()))
-    return dict(zip(_WHAT, (*(value / true for value in values), *shares), strict=True))
+    return dict(zip(_WHAT, (*(value / true for value in moments), *shares), strict=True))
 
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # the pieces know their sizes
@@ -73,7 +73,7 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         least = min(_BINS[int(n)], key=lambda b: found[str(b)]["rms error / true"])
         at = found[str(rule)]["rms error / true"] / found[str(least)]["rms error / true"]
         best.append(
-            f"{error}, {int(n):,} rows: least rms error with {least} bins; with the rule's {rule} {at:.2f} times that"
+            f"{error}, {int(n):,} rows: lowest rms error with {least} bins; {at:.2f} times that with the rule's {rule}"
         )
     headings = ("error", "rows", "bins", "published interval")
     note = (
@@ -97,7 +97,7 @@ def _row(labels: tuple[str, ...], what: str, value: float, runs: int) -> Row:
 
 
 _PAPER = (
-    "The paper's own simulations have more cells than the rule with s = 1: settings 1 and 2 have 20 of [0, 1] with 100 "
+    "The paper's simulations use more cells than the rule with s = 1: settings 1 and 2 have 20 on [0, 1] with 100 "
     f"rows and 50 with 1,000 (the rule: {default_cells(100, 1, 2)} and {default_cells(1000, 1, 2)}), setting 3 has 10 "
     f"and 20 per axis (the rule: {default_cells(100, 2, 10)} and {default_cells(1000, 2, 10)})."
 )
@@ -106,7 +106,7 @@ BIN_COUNT = Experiment(
     name="sun-bin-count",
     paper=SUN,
     covers="Number of bins",
-    title="n^{2/(4s + d)} against fewer and more bins",
+    title="n^{2/(4s + d)} compared with fewer and more bins",
     pieces=_pieces,
     assemble=_assemble,
     minutes=0.5,

@@ -12,20 +12,20 @@ from trueness.errors import TruenessWarning
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.figures import Point, draw_coverage, draw_length, draw_power
-from trueness_papers.sun.intervals import PUBLISHED, RIGHTED, Judged, judged
-from trueness_papers.sun.settings import LEVEL, SETTINGS, drawn, generator, true_error
+from trueness_papers.sun.intervals import CORRECTED, PUBLISHED, Verdict, judge_methods
+from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
 
 __all__ = ["FIGURES_3_4_5", "FIGURES_8_9_10"]
 
 _ORDER = ("score", "analytic", "analytic, reachable", "bootstrap", "centred bootstrap", "subsampling", "Politis-Romano")
 _METHODS = (*_ORDER, "adaptive HulC", "HulC", "T-Cal")
-assert set(_METHODS) == {*PUBLISHED, *RIGHTED}
+assert set(_METHODS) == {*PUBLISHED, *CORRECTED}
 
 _RUNS: dict[int, dict[Size, tuple[int, int]]] = {
     100: {"full": (1000, 1000), "quick": (50, 50)},
     1000: {"full": (1000, 200), "quick": (30, 10)},
 }
-"""Data sets of each β, and how many of them are bootstrapped, by rows and size."""
+"""Data sets per β, and how many of them are bootstrapped, by number of rows and size of the run."""
 _QUICK: dict[int, dict[int, tuple[int, ...]]] = {
     100: {1: (0, 10, 20), 2: (0, 8, 20), 3: (0, 14, 20)},
     1000: {1: (0, 20), 2: (0, 20), 3: (0, 20)},
@@ -33,7 +33,7 @@ _QUICK: dict[int, dict[int, tuple[int, ...]]] = {
 
 
 class Reference(NamedTuple):
-    """A number of the published procedure, measured beforehand with 20,000 data sets."""
+    """A result of the published procedure, simulated beforehand with 20,000 data sets."""
 
     setting: int
     beta: float
@@ -63,7 +63,7 @@ def _pieces(size: Size, seed: int, *, n: int) -> Sequence[Piece]:
     return [
         Piece(
             f"setting-{setting}-beta-{index:02d}",
-            simulated,
+            simulate_coverage,
             {"setting": setting, "n": n, "index": index, "runs": runs, "slow_runs": slow, "seed": seed},
         )
         for setting, law in SETTINGS.items()
@@ -71,21 +71,23 @@ def _pieces(size: Size, seed: int, *, n: int) -> Sequence[Piece]:
     ]
 
 
-def simulated(setting: int, n: int, index: int, runs: int, slow_runs: int, seed: int) -> dict[str, dict[str, float]]:
-    """What every method did over the data sets of one β: numbers of them, and sums of lengths."""
-    truth = true_error(setting, SETTINGS[setting].betas[index])
+def simulate_coverage(
+    setting: int, n: int, index: int, runs: int, slow_runs: int, seed: int
+) -> dict[str, dict[str, float]]:
+    """Counts and sums of lengths, by method, over the data sets of one β."""
+    truth = true_squared_error(setting, SETTINGS[setting].betas[index])
     sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # most rows are alone in a cell of setting 3: as published
+        warnings.simplefilter("ignore", TruenessWarning)  # in setting 3 most rows are alone in their cell, as published
         for run in range(runs):
-            draws = partial(generator, seed, setting, n, index, run)
-            data = drawn(seed, setting, n, index, run)
-            for name, one in judged(data, setting, truth, draws, slow=run < slow_runs):
+            draws = partial(generator_for, seed, setting, n, index, run)
+            data = simulate_run(seed, setting, n, index, run)
+            for name, one in judge_methods(data, setting, truth, draws, slow=run < slow_runs):
                 _add(sums[name], one)
     return {name: dict(found) for name, found in sums.items()}
 
 
-def _add(sums: dict[str, float], one: Judged) -> None:
+def _add(sums: dict[str, float], one: Verdict) -> None:
     sums["runs"] += 1
     sums["power"] += one.power
     if one.covers is not None and one.length is not None and one.above_zero is not None:
@@ -96,13 +98,13 @@ def _add(sums: dict[str, float], one: Judged) -> None:
 
 
 def _points(results: Mapping[str, Any]) -> list[Point]:
-    """The results as points of the figures, in the order of the table."""
+    """The points of the figures, in the order of the tables."""
     points = []
     for key, found in results.items():
         _, number, _, index = key.split("-")
         law = SETTINGS[int(number)]
         beta = law.betas[int(index)]
-        error = math.sqrt(true_error(law.number, beta))
+        error = math.sqrt(true_squared_error(law.number, beta))
         points += [_point(law.number, beta, error, name, found[name]) for name in _METHODS if name in found]
     return points
 
@@ -117,7 +119,7 @@ def _point(setting: int, beta: float, error: float, method: str, sums: Mapping[s
 
 
 def limits(point: Point, what: str) -> tuple[float, float, float]:
-    """A number and where that of an infinite run lies: exact limits for shares, ±1.96 standard errors for lengths."""
+    """A value with its 95 % limits: Clopper-Pearson for shares, ±1.96 standard errors for lengths."""
     value = getattr(point, what)
     if what == "length":
         assert point.spread is not None
@@ -126,7 +128,7 @@ def limits(point: Point, what: str) -> tuple[float, float, float]:
     return value, float(low), float(high)
 
 
-def _wide(points: Sequence[Point], what: str, title: str, digits: int, note: str) -> Table:
+def _wide_table(points: Sequence[Point], what: str, title: str, digits: int, note: str) -> Table:
     rows = []
     for point in points:
         if getattr(point, what) is not None:
@@ -137,13 +139,13 @@ def _wide(points: Sequence[Point], what: str, title: str, digits: int, note: str
 
 
 _SLACK = {"coverage": 0.005, "length": 0.0006, "power": 0.01}
-"""Twice the deviation of the reference's own 20,000 runs (the lengths hardly have one), and its rounding."""
+"""Two standard errors of the reference, which has 20,000 runs, plus its rounding."""
 
 
 def _reference_tables(points: Sequence[Point], n: int) -> list[Table]:
     by = {(p.setting, p.beta): p for p in points if p.method == "analytic"}
     known = [(one, by[one.setting, one.beta]) for one in _references(n) if (one.setting, one.beta) in by]
-    source = "not in print, the paper has figures: measured beforehand by its procedure, 20,000 data sets of each β"
+    source = "not published (the paper has figures): simulated beforehand by its procedure, 20,000 data sets per β"
     tables = []
     for what, slack in _SLACK.items():
         rows = []
@@ -151,7 +153,7 @@ def _reference_tables(points: Sequence[Point], n: int) -> list[Table]:
             if one.what == what:
                 value, low, high = limits(point, what)
                 rows.append(Row((str(one.setting), f"{one.beta:g}"), value, one.value, low=low, high=high))
-        title, note = f"The published interval: {what}", f"The reference is known up to {slack:g}."
+        title, note = f"The published interval: {what}", f"The reference is accurate to {slack:g}."
         tables.append(Table(title, source, ("setting", "β"), tuple(rows), slack, 3, note, against="reference"))
     return [table for table in tables if table.rows]
 
@@ -164,7 +166,7 @@ def _summary(points: Sequence[Point]) -> Table:
             own = [p for p in points if (p.setting, p.method) == (setting, method) and p.coverage is not None]
             if own:
                 rows += _summary_rows(setting, method, own, published)
-    return Table("In short", "", ("setting", "method", "over all β"), tuple(rows), digits=3, across="over all β")
+    return Table("Summary", "", ("setting", "method", "over all β"), tuple(rows), digits=3, across="over all β")
 
 
 def _summary_rows(setting: int, method: str, own: Sequence[Point], published: Mapping[Any, Any]) -> list[Row]:
@@ -172,14 +174,12 @@ def _summary_rows(setting: int, method: str, own: Sequence[Point], published: Ma
     ratio = sorted(p.length / published[p.setting, p.beta] for p in own if p.length)
     cut = sorted(p.above_zero / published[p.setting, p.beta] for p in own if p.above_zero)
     values = {
-        "least coverage": min(coverage),
-        "greatest coverage": max(coverage),
+        "lowest coverage": min(coverage),
+        "highest coverage": max(coverage),
         "mean distance from 0.9": sum(abs(c - LEVEL) for c in coverage) / len(coverage),
         "length / analytic, median": ratio[len(ratio) // 2],
         "the same, above zero only": cut[len(cut) // 2],
-        "share without zero if calibrated": next(
-            (p.power for p in own if p.beta == SETTINGS[setting].calibrated), math.nan
-        ),
+        "rejected if calibrated": next((p.power for p in own if p.beta == SETTINGS[setting].calibrated), math.nan),
     }
     return [Row((str(setting), method, name), value) for name, value in values.items()]
 
@@ -187,26 +187,36 @@ def _summary_rows(setting: int, method: str, own: Sequence[Point], published: Ma
 def _assemble(results: Mapping[str, Any], size: Size, *, n: int, figures: tuple[int, int, int]) -> Outcome:
     points = _points(results)
     runs, slow = _RUNS[n][size]
-    sets = f"{runs:,} data sets of {n:,} rows for each β" + (f", {slow:,} for the bootstraps" if slow < runs else "")
+    sets = f"{runs:,} data sets of {n:,} rows per β" + (f", {slow:,} for the bootstraps" if slow < runs else "")
     worst = max((high - low) / 2 for p in points if p.coverage is not None for _, low, high in [limits(p, "coverage")])
     first, second, third = figures
     titles = f"{sets}; 95 % limits of a share: at most ±{worst:.3f}"
     tables = [
         *_reference_tables(points, n),
         _summary(points),
-        _wide(points, "coverage", f"Figure {first}: coverage at level 0.9", 3, f"{titles}."),
-        _wide(points, "length", f"Figure {second}: mean length, squared error", 4, f"{sets}. Ends as published."),
-        _wide(
-            points, "power", f"Figure {third}: share of sets without zero", 3, f"{titles}. If calibrated: the level."
+        _wide_table(points, "coverage", f"Figure {first}: coverage at level 0.9", 3, f"{titles}."),
+        _wide_table(
+            points, "length", f"Figure {second}: mean length, squared error", 4, f"{sets}. End points as published."
+        ),
+        _wide_table(
+            points,
+            "power",
+            f"Figure {third}: share of intervals without zero",
+            3,
+            f"{titles}. If calibrated: the level.",
         ),
     ]
     bars = f"{sets}, with 95 % limits (Clopper-Pearson; lengths ±1.96 standard errors)"
     pictures = (
-        Picture("coverage", f"Figure {first} again: coverage. {bars}.", partial(draw_coverage, points, limits, n)),
+        Picture("coverage", f"Figure {first} recomputed: coverage. {bars}.", partial(draw_coverage, points, limits, n)),
         Picture(
-            "length", f"Figure {second} again: length and its ratio. {bars}.", partial(draw_length, points, limits, n)
+            "length",
+            f"Figure {second} recomputed: length and its ratio. {bars}.",
+            partial(draw_length, points, limits, n),
         ),
-        Picture("power", f"Figure {third} again: share without zero. {bars}.", partial(draw_power, points, limits, n)),
+        Picture(
+            "power", f"Figure {third} recomputed: share without zero. {bars}.", partial(draw_power, points, limits, n)
+        ),
     )
     return Outcome(tuple(tables), pictures, _remarks(points, n))
 
@@ -218,16 +228,17 @@ def _remarks(points: Sequence[Point], n: int) -> tuple[str, ...]:
             coverage[p.method].append(p.coverage)
     spans = "; ".join(f"{name} {min(values):.3f}–{max(values):.3f}" for name, values in coverage.items())
     remarks = [
-        f"Coverage over all settings and β, least to greatest: {spans}.",
+        f"Range of the coverage over all settings and β: {spans}.",
         "`bootstrap` (percentile), `subsampling` (with replacement, tails not exchanged) and `adaptive HulC` are as "
-        "published: their ends may be negative and do not belong to them. `centred bootstrap`, `Politis-Romano` "
-        "(without replacement, tails exchanged) and `HulC` (no median bias assumed) are cut at zero. All use the "
-        "paper's cells; `score` uses its own bins. T-Cal is a test: the cells of the interval, 199 sets of labels.",
+        "published: open intervals whose ends may be negative. `centred bootstrap`, `Politis-Romano` (without "
+        "replacement, tails exchanged) and `HulC` (assuming no median bias) are cut at zero. All use the paper's "
+        "cells; `score` chooses its own bins. T-Cal is a test in the cells of the interval, with 199 resampled sets of "
+        "labels.",
     ]
     if n == 1000:
         remarks.append(
-            "Measured beforehand with 20,000 data sets of each β that was tried (not in print), the published interval "
-            "covered 0.896 to 0.929 in setting 1, 0.882 to 0.913 in setting 2 and 0.925 to 0.979 in setting 3."
+            "Simulated beforehand with 20,000 data sets per β (not published), the published interval covered 0.896 to "
+            "0.929 in setting 1, 0.882 to 0.913 in setting 2 and 0.925 to 0.979 in setting 3."
         )
     return tuple(remarks)
 

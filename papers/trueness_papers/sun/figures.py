@@ -1,12 +1,12 @@
-"""The figures of Sun et al. 2025: a column for each setting, error bars from the number of data sets."""
+"""The figures of Sun et al. 2025: a column per setting, with error bars from the number of data sets."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from trueness.plot._canvas import GREY, axes_for, legend_of, style_of
 from trueness_papers.record import Row
-from trueness_papers.sun.intervals import PUBLISHED, RIGHTED
-from trueness_papers.sun.settings import LEVEL, SETTINGS
+from trueness_papers.sun.intervals import CORRECTED, PUBLISHED
+from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ __all__ = ["ZERO", "Limits", "Point", "draw_bins", "draw_coverage", "draw_length
 
 
 class Point(NamedTuple):
-    """What one method did at one β."""
+    """The results of one method at one β."""
 
     setting: int
     beta: float
@@ -30,38 +30,38 @@ class Point(NamedTuple):
     spread: float | None
     """Standard error of the mean length."""
     above_zero: float | None
-    """Mean length of the part that is not negative."""
+    """Mean length of the non-negative part."""
 
 
 Limits: TypeAlias = Callable[[Point, str], tuple[float, float, float]]
 
-_NAMES = (*PUBLISHED, *RIGHTED)
-ZERO = "zero is in the set"
+_NAMES = (*PUBLISHED, *CORRECTED)
+ZERO = "includes zero"
 
 
 def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
-    """Published methods above, ours and those put right below."""
+    """Published methods above, ours and corrected ones below."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
-        for row, methods in enumerate((PUBLISHED, RIGHTED)):
+        for row, methods in enumerate((PUBLISHED, CORRECTED)):
             panel = axes[row][column]
             panel.axhline(LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "coverage", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("coverage, as published", "coverage, ours and put right"))
+    _finish(figure, axes, ("coverage, as published", "coverage, ours and corrected"))
     return figure
 
 
 def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
-    """Published methods above, ours and those put right below; the level is a grey line."""
+    """Published methods above, ours and corrected ones below; a grey line marks the level."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
-        for row, methods in enumerate((PUBLISHED, (*RIGHTED, "analytic"))):
+        for row, methods in enumerate((PUBLISHED, (*CORRECTED, "analytic"))):
             panel = axes[row][column]
             panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "power", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("without zero, as published", "without zero, ours and put right"))
+    _finish(figure, axes, ("without zero, as published", "without zero, ours and corrected"))
     return figure
 
 
@@ -86,12 +86,12 @@ def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
     return figure
 
 
-def _whole(panel: "Axes") -> "Figure":
+def _figure_of(panel: "Axes") -> "Figure":
     return cast("Figure", panel.figure)
 
 
 def _plain_log(panel: "Axes") -> None:
-    """A logarithmic axis with the numbers 1, 2 and 5, written out."""
+    """A logarithmic axis with ticks at 1, 2 and 5, written as plain numbers."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     panel.set_yscale("log")
@@ -105,7 +105,7 @@ def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
     axes = [flat[i * len(SETTINGS) : (i + 1) * len(SETTINGS)] for i in range(rows)]
     for panel, law in zip(axes[0], SETTINGS.values(), strict=True):
         panel.set_title(f"setting {law.number}: {law.law}\nn = {n:,}, {law.cells[n]} cells per axis", fontsize=9)
-    return axes, _whole(flat[0])
+    return axes, _figure_of(flat[0])
 
 
 def _lines(panel: "Axes", points: Sequence[Point], what: str, limits: Limits) -> None:
@@ -145,14 +145,14 @@ def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...])
 
 
 def draw_bins(rows: Sequence[Row]) -> "Figure":
-    """A row for each kind of error; a line for each number of rows, a ring at the bins of the rule."""
+    """A row of panels per kind of error, a line per number of rows; a ring marks the number of bins of the rule."""
     found: dict[str, dict[str, dict[int, Row]]] = {}
-    ruled = set()
+    of_rule = set()
     for row in rows:
         error, n, bins, what = row.labels
         number = int(bins.split()[0])
         if "rule" in bins:
-            ruled.add((n, number))
+            of_rule.add((n, number))
         found.setdefault(error, {}).setdefault(f"{what}|{n}", {})[number] = row
     shown = ("rms error / true", "coverage", "share without zero")
     flat, _ = axes_for("CoverageDisplay", None, len(found) * len(shown), size=(3.9, 2.8), columns=len(shown))
@@ -161,7 +161,7 @@ def draw_bins(rows: Sequence[Row]) -> "Figure":
         for j, what in enumerate(shown):
             panel = flat[i * len(shown) + j]
             for number, n in enumerate(sizes):
-                _bins_line(panel, of[f"{what}|{n}"], f"{n} rows", number, [b for m, b in ruled if m == n])
+                _bins_line(panel, of[f"{what}|{n}"], f"{n} rows", number, [b for m, b in of_rule if m == n])
             panel.set_title(error, fontsize=9)
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter("{x:g}")
@@ -173,12 +173,12 @@ def draw_bins(rows: Sequence[Row]) -> "Figure":
             elif what == shown[0]:
                 _plain_log(panel)
     handles, names = flat[0].get_legend_handles_labels()
-    figure = _whole(flat[0])
+    figure = _figure_of(flat[0])
     legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
     return figure
 
 
-def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, ruled: Sequence[int]) -> None:
+def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, of_rule: Sequence[int]) -> None:
     style = style_of(number)
     bins = sorted(points)
     values = [points[b].ours for b in bins]
@@ -197,12 +197,12 @@ def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, r
         elinewidth=0.8,
         label=label,
     )
-    at = [b for b in bins if b in ruled]
+    at = [b for b in bins if b in of_rule]
     panel.plot(at, [points[b].ours for b in at], "o", markersize=10, markerfacecolor="none", color=style.colour)
 
 
 def draw_models(rows: Sequence[Row]) -> "Figure":
-    """Intervals of each scaling, a panel for each k: a ring at zero if zero is in the set."""
+    """Intervals of each scaling, a panel per k; a ring at zero marks sets that include it."""
     sets: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in rows:
         k, scaling, method, end = row.labels
@@ -228,6 +228,6 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
         panel.set_xlabel("l2 calibration error")
         panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
     handles, names = flat[0].get_legend_handles_labels()
-    figure = _whole(flat[0])
+    figure = _figure_of(flat[0])
     legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=2)
     return figure

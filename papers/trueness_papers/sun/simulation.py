@@ -1,49 +1,93 @@
-"""The three settings of Sun et al."""
+"""The simulated settings of Sun et al. 2025, with their grids of β, cells and seeds."""
 
 from dataclasses import dataclass
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
+from trueness.simulate import Simulated
 from trueness.simulate._arguments import Seed, check_choice, check_count, check_number, generator
 from trueness.simulate._population import Line, Population, TrueError, only_k
-from trueness.simulate._simulated import Simulated, categories
+from trueness.simulate._simulated import categories
 from trueness.typing import Floats, Kind
 
-__all__ = ["sun_setting"]
+__all__ = ["LEVEL", "SETTINGS", "SHAPES", "generator_for", "simulate_run", "sun_setting", "true_squared_error"]
 
-_SHAPES = {1: (1.0, 1.0), 2: (5.0, 0.5)}
+LEVEL = 0.9
+SHAPES = {1: (1.0, 1.0), 2: (5.0, 0.5)}
+"""Beta laws of the score of the first class, by setting."""
 _CLASSES = 10
+
+
+class Setting(NamedTuple):
+    """A setting, with the paper's choices for it."""
+
+    number: int
+    classes: int
+    k: int
+    cells: dict[int, int]
+    """Cells per axis, by the number of rows."""
+    betas: tuple[float, ...]
+    calibrated: float
+    """The β of a calibrated model."""
+    law: str
+
+
+_SLOPES = tuple(round(0.05 * i, 2) for i in range(21))
+_SHIFTS = tuple(round(0.005 * i, 3) for i in range(21))
+
+SETTINGS = {
+    1: Setting(1, 2, 1, {100: 20, 1000: 50}, _SLOPES, 1.0, "2 classes, uniform scores"),
+    2: Setting(2, 2, 1, {100: 20, 1000: 50}, _SLOPES, 1.0, "2 classes, one score Beta(5, 1/2)"),
+    3: Setting(3, 10, 2, {100: 10, 1000: 20}, _SHIFTS, 0.0, "10 classes, uniform scores"),
+}
+
+
+def generator_for(seed: int, setting: int, n: int, index: int, run: int, purpose: int) -> np.random.Generator:
+    """The generator of one run for one purpose: 0 is the data, others are methods, so that none affects another."""
+    return np.random.default_rng(np.random.SeedSequence([seed, setting, n, index, run, purpose]))
+
+
+def simulate_run(seed: int, setting: int, n: int, index: int, run: int) -> Simulated:
+    """The data set of one run at the β of that index; every method sees the same one."""
+    rng = generator_for(seed, setting, n, index, run, 0)
+    return sun_setting(setting, n, beta=SETTINGS[setting].betas[index], seed=rng)
+
+
+def true_squared_error(setting: int, beta: float) -> float:
+    """The squared error of the population, for the setting's k."""
+    return sun_setting(setting, 1, beta=beta, seed=0).true_squared_ece(k=SETTINGS[setting].k)
 
 
 def sun_setting(setting: int, n: int = 100, *, beta: float, seed: Seed = None) -> Simulated:
     r"""
-    A setting of the simulations of Sun et al., with a matrix of scores.
+    Simulate one of the three settings of Sun et al., with a matrix of scores.
 
     Parameters
     ----------
     setting : {1, 2, 3}
-        1: two classes, uniform scores. 2: two classes, one score Beta(5, 1/2) and at a class that is
-        drawn at random. 3: ten classes, scores uniform on the simplex.
+        1: two classes, uniform scores. 2: two classes, the score of a randomly chosen class is Beta(5, 1/2).
+        3: ten classes, scores uniform on the simplex.
     n : int, default 100
-        How many rows to draw; the paper has 100 and 1000.
+        Number of rows; the paper has 100 and 1000.
     beta : float
-        The distance from calibration. Settings 1 and 2: the slope of the true log-odds in the log-odds of
-        the score, from 0 to 1 in the paper, 1 being calibrated. Setting 3: what the largest score
-        has too much and the second largest too little, at most 1/10; 0 is calibrated.
+        The distance from calibration. Settings 1 and 2: the slope of the true log-odds against the log-odds of
+        the score, from 0 to 1 in the paper; 1 is calibrated. Setting 3: the excess of the largest score and
+        the deficit of the second largest, at most 1/10; 0 is calibrated.
     seed : int or numpy.random.Generator, optional
-        Where the randomness comes from. The same seed gives the same bytes.
+        The same seed gives the same bytes.
 
     Returns
     -------
     Simulated
-        `y_prob` has shape (n, 2) or (n, 10). Look at the largest score in settings 1 and 2 (k = 1), and
+        `y_prob` has shape (n, 2) or (n, 10). The paper looks at the largest score in settings 1 and 2 (k = 1), and
         at the two largest in setting 3 (k = 2), where the squared error is 2 beta².
 
     Notes
     -----
     Settings 1 and 2: :math:`P(Y = 1 \mid z) = \mathrm{expit}(\beta \, \mathrm{logit}\, z_1)`, the same
-    function for both classes, so every kind of error is the same. Its square is a quadrature.
+    function for both classes, so all kinds of error are equal. Its square is found by quadrature.
 
     References
     ----------
@@ -67,19 +111,19 @@ def sun_setting(setting: int, n: int = 100, *, beta: float, seed: Seed = None) -
         just = np.nextafter([0.0, 0.1], [-1.0, 1.0])
         beta = check_number(beta, "beta", "a number from 0 to 0.1 in setting 3", low=just[0], high=just[1])
         z = rng.dirichlet(np.ones(_CLASSES), n)
-        t, population = _exchanged(z, beta), TopExchange(beta)
+        t, population = _exchange(z, beta), TopExchange(beta)
     else:
         beta = check_number(beta, "beta")
-        population = SymmetricPair(*_SHAPES[setting], beta)
-        first = rng.beta(*_SHAPES[setting], n)
+        population = SymmetricPair(*SHAPES[setting], beta)
+        first = rng.beta(*SHAPES[setting], n)
         if setting == 2:
             first = np.where(rng.random(n) < 0.5, first, 1 - first)
         z, t = (np.stack([p, 1 - p], axis=1) for p in (first, population.distorted(first)))
     return Simulated(categories(t, rng), z, t, f"Sun setting {setting}, beta={beta:g}", population)
 
 
-def _exchanged(z: Floats, beta: float) -> Floats:
-    """Truth of setting 3: the largest score gives `beta` to the second largest."""
+def _exchange(z: Floats, beta: float) -> Floats:
+    """Truth of setting 3: `beta` moves from the largest score to the second largest."""
     rows = np.arange(len(z))
     first, second = np.argsort(-z, axis=1, kind="stable")[:, :2].T
     t = z.copy()
@@ -90,7 +134,7 @@ def _exchanged(z: Floats, beta: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SymmetricPair(Line):
-    """Two classes that are treated alike: every kind of error is that of one Beta score."""
+    """Two exchangeable classes: every kind of error is that of one Beta score."""
 
     a: float
     b: float
@@ -103,7 +147,7 @@ class SymmetricPair(Line):
         return beta_density(s, self.a, self.b)
 
     def breaks(self) -> Floats:
-        """Panels of the density; the truth crosses the score at 0, which is one of them."""
+        """Panels of the density; they include 0, where truth and score cross."""
         from trueness._numerics.quadrature import beta_breaks
 
         return beta_breaks(self.a, self.b)
@@ -135,7 +179,7 @@ class SymmetricPair(Line):
 
 @dataclass(frozen=True)
 class TopExchange:
-    """Uniform scores of ten classes; the largest is too high and the second too low by the same amount."""
+    """Uniform scores of ten classes; the largest is too high and the second largest too low by the same amount."""
 
     beta: float
 
@@ -146,17 +190,17 @@ class TopExchange:
         return ExchangedColumn(self.beta).error(power, kind)
 
     def squared_error(self, k: int) -> TrueError:
-        """One gap for the largest score, two for all others that see it together with the second."""
+        """One gap if only the largest score is seen, two if the second largest is seen as well."""
         return TrueError((1 if k == 1 else 2) * self.beta**2, 0.0, "closed form")
 
 
 @dataclass(frozen=True, eq=False)
 class ExchangedColumn(Line):
     r"""
-    One column of setting 3, all of which have the same law.
+    One column of setting 3; all columns have the same law.
 
-    Given its score z, the others are (1 − z) times a uniform vector of K − 1 entries, of which any j all
-    exceed x with probability :math:`(1 - j x)_+^{K-2}`. Inclusion and exclusion give the chances that none
+    Given its score z, the others are (1 − z) times a uniform vector of K − 1 entries. Any j of these all
+    exceed x with probability :math:`(1 - j x)_+^{K-2}`. Inclusion and exclusion give the probabilities that none
     exceeds x = z / (1 − z), and that exactly one does.
     """
 
@@ -169,7 +213,7 @@ class ExchangedColumn(Line):
         return beta_density(s, 1.0, _CLASSES - 1.0)
 
     def breaks(self) -> Floats:
-        """Panels of the density, cut where one more score may be larger."""
+        """Panels of the density, cut where one more score can be larger."""
         from trueness._numerics.quadrature import beta_breaks
 
         return beta_breaks(1.0, _CLASSES - 1.0, -np.log(np.arange(1, _CLASSES)))
@@ -186,12 +230,12 @@ class ExchangedColumn(Line):
         return self.score(s) + self.beta * self.change(s)
 
     def gap(self, s: Floats) -> Floats:
-        """How far the score is from the truth."""
+        """Distance between score and truth."""
         distance: Floats = self.beta * np.abs(self.change(s))
         return distance
 
     def change(self, s: Floats) -> Floats:
-        """Chance to be the second largest minus chance to be the largest."""
+        """P(second largest) − P(largest), given the score."""
         others = _CLASSES - 1
         x = np.exp(np.minimum(s, 1.0))
         exceed = np.stack([np.maximum(1 - j * x, 0) ** (others - 1) for j in range(others + 1)])
