@@ -16,10 +16,10 @@ import triton
 
 import trueness as tn
 from trueness.torch import CalibrationError
-from trueness.torch._classes import logit_sums as logit_sums_by_operations
+from trueness.torch._class_sums import logit_sums as logit_sums_by_operations
+from trueness.torch._dispatch import sums_of_logits
 from trueness.torch._edges import ruler_of
 from trueness.torch._logit_kernel import tops
-from trueness.torch._pass import sums_of_logits
 from trueness.torch._score_kernel import score_sums
 from trueness.torch._sums import score_sums as sums_by_operations
 

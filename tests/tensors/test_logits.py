@@ -11,9 +11,9 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from trueness.torch._classes import logit_sums  # noqa: E402
+from trueness.torch._class_sums import logit_sums  # noqa: E402
+from trueness.torch._dispatch import logistic  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
-from trueness.torch._pass import logistic  # noqa: E402
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 KINDS = ["confidence", "classwise", "top-label"]

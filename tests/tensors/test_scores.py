@@ -10,7 +10,7 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from trueness.torch._classes import class_sums  # noqa: E402
+from trueness.torch._class_sums import class_sums  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
 from trueness.torch._sums import score_sums  # noqa: E402
 

@@ -11,8 +11,8 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from trueness.torch._dispatch import _ENTRIES, as_binned, on_host, sums_of_logits, sums_of_scores  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
-from trueness.torch._pass import _ENTRIES, as_binned, on_host, sums_of_logits, sums_of_scores  # noqa: E402
 from trueness.torch._sums import BAD_WEIGHT, score_sums  # noqa: E402
 from trueness.torch._weights import add_compensated  # noqa: E402
 

@@ -10,9 +10,8 @@ if find_spec("torch") is None:
     raise MissingLibraryError("`trueness.torch` needs torch, which is not installed: `pip install 'trueness[torch]'`.")
 
 if TYPE_CHECKING:
-    from trueness.torch._logits import binned_logits
+    from trueness.torch._binned import binned, binned_logits
     from trueness.torch._metric import CalibrationError
-    from trueness.torch._scores import binned
 
 __all__ = [
     "CalibrationError",
@@ -23,8 +22,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "_logits": ("binned_logits",),
+        "_binned": ("binned", "binned_logits"),
         "_metric": ("CalibrationError",),
-        "_scores": ("binned",),
     },
 )

@@ -37,7 +37,7 @@ def logit_sums(
     w: torch.Tensor | None = None,
     keep: torch.Tensor | None = None,
 ) -> Sums:
-    """As :func:`trueness.torch._classes.logit_sums`; class by class, weights have to go there."""
+    """As :func:`trueness.torch._class_sums.logit_sums`; class by class, weights have to go there."""
     if kind == "classwise":
         assert w is None
         return _class_sums(y, logits, ruler, moments, keep)

@@ -12,11 +12,10 @@ from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.measure._binned import checked_norm
+from trueness.torch._dispatch import as_binned, on_host, sums_of
 from trueness.torch._edges import ruler_of
-from trueness.torch._explain import explain, refuse_counts
-from trueness.torch._given import Rows, check_ignored, check_rows, check_tolerance
-from trueness.torch._pass import as_binned, on_host, sums_of
 from trueness.torch._sums import Sums, no_sums
+from trueness.torch._validation import Rows, check_ignored, check_rows, check_tolerance, explain, refuse_counts
 from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
 from trueness.typing import Norm
 

@@ -12,11 +12,10 @@ from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
-from trueness.torch._classes import class_sums, logit_sums
+from trueness.torch._class_sums import class_sums, logit_sums
 from trueness.torch._edges import Ruler
-from trueness.torch._explain import as_for_tensors, explain
-from trueness.torch._given import Rows, holds, which_count
 from trueness.torch._sums import Sums, no_sums, score_sums
+from trueness.torch._validation import Rows, as_for_tensors, explain, holds, which_count
 from trueness.torch._weights import float_home, of_bins, refuse_light, with_weights
 
 __all__ = [

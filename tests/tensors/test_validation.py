@@ -7,8 +7,8 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from trueness.torch._dispatch import sums_of_logits, sums_of_scores  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
-from trueness.torch._pass import sums_of_logits, sums_of_scores  # noqa: E402
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 DEVICES = ["cpu", pytest.param("cuda", marks=CUDA)]
