@@ -274,7 +274,7 @@ def test_rows_of_another_shape_are_refused_and_change_nothing():
     metric.update(y, z)
     for bad, message in (
         ((y, z[:, 0]), r"`logits` must have shape \(n, K\)"),
-        ((y, z[:, :3]), "`logits` must have 4 columns, as before or as told; got 3"),
+        ((y, z[:, :3]), r"`logits` must have 4 columns \(`n_classes`\); got 3"),
         ((y + 1, z), "class codes 0 to 3"),
         ((y, z * float("nan")), "no nan"),
     ):
@@ -293,7 +293,7 @@ def test_other_sums_are_refused():
         tn.InputError, match="`state` must have the same `kind` as this metric, 'binary'; got 'confidence'"
     ):
         metric.load_state_dict(CalibrationError(kind="confidence").state_dict())
-    with pytest.raises(tn.InputError, match="`state` must be what `state_dict` gave"):
+    with pytest.raises(tn.InputError, match="`state` must be what `state_dict` returned"):
         metric.load_state_dict({})
     state = metric.state_dict()
     with pytest.raises(tn.InputError, match=r"`state\['sums'\]` must be a tensor of int64 and shape \(105,\)"):
@@ -304,8 +304,8 @@ def test_other_sums_are_refused():
     ("fault", "message"),
     [
         (0, r"`y_prob` must lie in \[0, 1\]; 3 rows did not. `validate=True`"),
-        (1, "`y_true` must hold 0/1 or class codes; 3 labels were others"),
-        (2, "`bins` must cover every score; .* 3 scores lay outside"),
+        (1, "`y_true` must hold 0/1 or class codes; 3 labels did not"),
+        (2, "`bins` must cover every score; .* 3 scores were outside"),
         (3, "Rows of `y_prob` must sum to 1; 3 did not"),
         (4, "`sample_weight` must be finite, at least 0 and at most 1e100; 3 weights were not"),
     ],

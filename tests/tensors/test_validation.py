@@ -218,7 +218,7 @@ def test_without_ignore_index_such_labels_are_faults_and_with_it_rows_keep_their
         tn.torch.binned_logits(y.to(device), z.to(device))
     z[0] = float("nan")
     z[300] = float("nan")
-    with pytest.raises(tn.InputError, match="1 of 400 does not, the first is row 300"):
+    with pytest.raises(tn.InputError, match="1 of 400 does not, the first at row 300"):
         tn.torch.binned_logits(y.to(device), z.to(device), ignore_index=-100)
     p = torch.softmax(z, dim=1)
     p[300] = 2.0

@@ -1,4 +1,4 @@
-"""Tensors tallied where they are: binned sums of scores and logits on any device, and a metric that adds them up."""
+"""Binned sums of tensors on their own device, and a metric that accumulates them."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Binned sums of rows of classes in torch's own operations, a few rows at a time."""
+"""Binned sums of rows of probabilities or logits in torch operations, in chunks."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _ENTRIES = 1 << 22
 
 
 def sum_tolerance(dtype: torch.dtype) -> float:
-    """How far from one a row of probabilities may sum: as in :func:`trueness.ece`, of which bfloat16 knows nothing."""
+    """How far from one a row of probabilities may sum, as in :func:`trueness.ece`."""
     return 2e-3 if dtype == torch.float16 else 1e-6
 
 
@@ -28,7 +28,7 @@ def class_sums(
     keep: torch.Tensor | None = None,
     tolerance: float | None = None,
 ) -> Sums:
-    """Binned sums of rows of probabilities."""
+    """Binned sums of rows of probabilities, viewed as `kind`."""
     sums = _zero(p, ruler, kind, w)
     tolerance = sum_tolerance(p.dtype) if tolerance is None else tolerance
     for label, rows, weight, kept in _chunks(y, p, w, keep):
@@ -54,14 +54,14 @@ def logit_sums(
     w: torch.Tensor | None = None,
     keep: torch.Tensor | None = None,
 ) -> Sums:
-    """Binned sums of the softmax of rows of logits."""
+    """Binned sums of the softmax of rows of logits, viewed as `kind`."""
     sums = _zero(logits, ruler, kind, w)
     for label, rows, weight, kept in _chunks(y, logits, w, keep):
         rows = rows.to(_wide(rows))
         largest, place = rows.max(dim=1)
         powers = torch.exp(rows - largest[:, None])
         total = powers.sum(dim=1)
-        # nan and +inf make the sum nan; a row of -inf alone does so too.
+        # nan, +inf and rows of -inf alone make the sum nan.
         tests = {BAD_SCORE: ~total.isnan(), BAD_LABEL: (label >= 0) & (label < rows.shape[1])}
         good = sift(sums, tests, kept, weight)
         score = 1 / total if kind != "classwise" else powers.div_(total[:, None])
@@ -80,7 +80,7 @@ def _pour_rows(
     moments: bool,
     w: torch.Tensor | None,
 ) -> None:
-    """Add rows of one score and its place, or entries of a matrix of scores."""
+    """Add one score per row with its class, or all entries of a matrix."""
     if kind == "classwise":
         part: torch.Tensor | int = torch.arange(score.shape[1], device=score.device)
         hit = (label[:, None] == part).to(torch.int64)
@@ -111,5 +111,5 @@ def _chunks(y: torch.Tensor, rows: torch.Tensor, *others: torch.Tensor | None) -
 
 
 def _wide(rows: torch.Tensor) -> torch.dtype:
-    """Float64, except on Apple's GPUs, which have none."""
+    """Float64, except on Apple GPUs, which have none."""
     return torch.float32 if rows.device.type == "mps" else torch.float64

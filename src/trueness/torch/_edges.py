@@ -1,4 +1,4 @@
-"""Where bins begin, as scores of each precision see it."""
+"""Edges of fixed bins, in the precision of the scores."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trueness._tally.rules import BinsLike, EqualWidth, as_rule
+from trueness._tally.rules import BinsLike, Edges, EqualWidth, as_rule
 from trueness.errors import InputError
 from trueness.typing import Floats
 
@@ -25,17 +25,22 @@ class Ruler(NamedTuple):
         """Number of bins."""
         return self.edges.size - 1
 
-    def limits(self, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-        """The least score of each bin, and the greatest of all, in the scores' own precision.
+    @property
+    def rule(self) -> EqualWidth | Edges:
+        """The bin rule of these edges."""
+        return EqualWidth(self.size) if self.uniform else Edges(self.edges)
 
-        A float32 score lies at or above a float64 edge if and only if it lies at or above the least float32
-        number that does, so that no score has to be widened.
+    def limits(self, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """The smallest score of each bin, and the largest of all, in the scores' own precision.
+
+        A float32 score is at or above a float64 edge if and only if it is at or above the smallest float32 number that
+        is, so no score has to be widened.
         """
         return _limits(self.edges.tobytes(), dtype == torch.float64, str(device))
 
 
 def ruler_of(bins: BinsLike) -> Ruler:
-    """Read `bins=`; a rule whose edges depend on the rows is refused."""
+    """The edges of `bins`; rules whose edges depend on the rows are refused."""
     rule = as_rule(bins)
     edges = rule.fixed_edges
     if edges is None:
@@ -57,6 +62,6 @@ def _limits(edges: bytes, wide: bool, device: str) -> torch.Tensor:
 
 
 def _not_below(exact: Floats) -> NDArray[np.float32]:
-    """The least float32 numbers that are not below `exact`."""
+    """The smallest float32 numbers that are not below `exact`."""
     near = exact.astype(np.float32)
     return np.where(near.astype(np.float64) < exact, np.nextafter(near, np.float32(2)), near)

@@ -1,4 +1,4 @@
-"""`CalibrationError`: a metric that adds batches up on their device."""
+"""`CalibrationError`: a metric that accumulates batches on their device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import torch
 
-from trueness._tally.rules import BinsLike, Edges, EqualWidth
+from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
@@ -15,7 +15,7 @@ from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
 from trueness.torch._edges import ruler_of
 from trueness.torch._sums import Sums, no_sums
-from trueness.torch._validation import Rows, check_ignored, check_rows, check_tolerance, explain, refuse_counts
+from trueness.torch._validation import TensorRows, check_ignored, check_rows, check_tolerance, explain, refuse_counts
 from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
 from trueness.typing import Norm
 
@@ -26,11 +26,11 @@ _KINDS = ("binary", "confidence", *_BY_CLASS)
 
 
 class CalibrationError:
-    """Expected calibration error of batches of tensors, added up where they are.
+    """Expected calibration error, accumulated over batches of tensors on their device.
 
-    A batch leaves behind the sums of each bin and nothing else. Without weights they are whole numbers, so that the
-    value is the same bits for any order of the batches, any split and any number of processes. On CUDA neither
-    :meth:`update` nor :meth:`merge_state` waits for the device.
+    Only the sums of each bin are kept. Without weights they are whole numbers, so the value is the same, bit for bit,
+    for any order and split of the batches and any number of processes. On CUDA neither :meth:`update` nor
+    :meth:`merge_state` waits for the device.
 
     Parameters
     ----------
@@ -39,28 +39,29 @@ class CalibrationError:
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         As for :func:`trueness.ece`.
     kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
-        Scores of shape (n,); or, of (n, K), the largest of each row against whether that class came, of all rows
-        or by the class that was predicted; or each column against the rest.
+        'binary': scores of shape (n,). The others need shape (n, K). 'confidence': the largest score of each row
+        against whether that class is correct. 'top-label': the same by predicted class. 'classwise': each column
+        against the rest.
     from_logits : bool, default False
-        The scores are logits.
+        Whether the scores are logits.
     n_classes : int, optional
-        K, which 'classwise' and 'top-label' need beforehand: a process that has seen no rows has to know it too.
+        K, required by 'classwise' and 'top-label': a process without rows must know it too.
     ignore_index : int, optional
         The label of rows that are left out, as in torch's own losses.
     sum_tolerance : float, optional
         How far from one the probabilities of a row may sum, as for :func:`binned`.
     moments : bool, default False
-        Whether to sum squares as well, for measures other than the binned errors; see :func:`binned`.
+        Whether to sum squares too, for measures other than binned errors; see :func:`binned`.
     validate : bool, default False
-        Whether to look at each batch at once. By default bad values (nan, scores outside [0, 1], labels that are no
-        class, negative weights) on a GPU are left out and counted, and :meth:`compute` raises with their number; on
-        the CPU they raise at once, with their place.
+        Whether to check each batch immediately. By default, bad values on a GPU (nan, scores outside [0, 1], invalid
+        labels, negative weights) are left out and counted, and :meth:`compute` raises with their number; on the CPU
+        they raise immediately, with their row.
     device : optional
-        Where the sums are kept; rows must be there too.
+        The device of the sums; rows must be on it too.
     sync : bool, default True
-        Whether :meth:`compute` adds up the processes of ``torch.distributed`` where that is set up.
+        Whether :meth:`compute` sums over the processes of ``torch.distributed``, if that is initialized.
     process_group : optional
-        Which of them.
+        The processes to sum over.
 
     Examples
     --------
@@ -113,9 +114,9 @@ class CalibrationError:
         self.sync = sync
         self.process_group = process_group
         self._parts = n_classes if kind in _BY_CLASS and n_classes is not None else 1
-        with torch.inference_mode(False):  # sums that any mode may add to
+        with torch.inference_mode(False):  # so that any mode may add to the sums
             self._sums = no_sums(self._parts, self._ruler.size, torch.device("cpu" if device is None else device))
-        self._weighted: torch.Tensor | None = None  # sums of weighted rows, and what rounding lost, once there are any
+        self._weighted: torch.Tensor | None = None  # sums of weighted rows and their rounding errors, if there are any
 
     @property
     def device(self) -> torch.device:
@@ -130,16 +131,16 @@ class CalibrationError:
         y_true : tensor of shape (n,)
             Labels: bool, integers or whole floats.
         scores : tensor of shape (n,) or (n, K)
-            Probabilities, or logits, as the metric was made for.
+            Probabilities, or logits if `from_logits`.
         sample_weight : tensor of shape (n,), optional
-            Weights; batches with and without add up, a row without one weighing 1.
+            Weights; in batches without them, every row has weight 1.
         """
         self._add(self._batch(y_true, scores, sample_weight))
 
     def forward(
         self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Add a batch, and return the error of this batch alone, in this process; waits for the device."""
+        """Add a batch and return the error of this batch alone, in this process; waits for the device."""
         batch = self._batch(y_true, scores, sample_weight)
         value = self._value(batch)
         self._add(batch)
@@ -148,28 +149,28 @@ class CalibrationError:
     __call__ = forward
 
     def compute(self) -> torch.Tensor:
-        """The error of all rows so far, over all processes: a float64 tensor without dimensions, on the CPU."""
-        return self._value(self._everywhere())
+        """The error of all rows so far, over all processes, as a float64 scalar tensor on the CPU."""
+        return self._value(self._total())
 
     @property
     def binned(self) -> Binned:
-        """The sums of all rows so far, over all processes: takes the place of labels and scores in a measure."""
-        return self._binned(self._everywhere())
+        """The sums of all rows so far, over all processes; measures take it in place of labels and scores."""
+        return self._binned(self._total())
 
     def reset(self) -> None:
-        """Forget every row."""
+        """Remove all rows."""
         self._sums.flat.zero_()
         self._weighted = None
 
     def merge_state(self, others: CalibrationError | Iterable[CalibrationError]) -> None:
-        """Add the rows of other metrics of the same bins and kind, wherever they are."""
+        """Add the rows of other metrics with the same bins and kind, on any device."""
         several = (others,) if isinstance(others, CalibrationError) else tuple(others)
         for other in several:
             if not isinstance(other, CalibrationError):
                 raise InputError("others", "must be metrics of this class", f"got {type(other).__name__}")
             if other is self:
-                raise InputError("others", "has this very metric: its rows would count twice")
-            self._refuse_others(other._described(), "others")
+                raise InputError("others", "must not contain this very metric, whose rows would count twice")
+            self._check_same(other._options(), "others")
         for other in several:
             self._sums.flat.add_(other._sums.flat.to(self.device))
             for weighted in () if other._weighted is None else other._weighted.to(float_home(self.device)):
@@ -184,20 +185,21 @@ class CalibrationError:
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        """The sums and what they are sums of; tensors, numbers and strings alone."""
+        """The sums and the options they depend on, as tensors, numbers and strings."""
         weighted = None if self._weighted is None else self._weighted.clone()
-        return {"described": self._described(), "sums": self._sums.flat.clone(), "weighted": weighted}
+        return {"described": self._options(), "sums": self._sums.flat.clone(), "weighted": weighted}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take the sums that :meth:`state_dict` gave; those of other bins or kinds are refused."""
+        """Replace the sums by those of :meth:`state_dict`; other bins or kinds are refused."""
         if not isinstance(state, dict) or set(state) != {"described", "sums", "weighted"}:
-            raise InputError("state", "must be what `state_dict` gave: a dict of 'described', 'sums' and 'weighted'")
-        self._refuse_others(state["described"], "state")
+            demand = "must be what `state_dict` returned: a dict of 'described', 'sums' and 'weighted'"
+            raise InputError("state", demand)
+        self._check_same(state["described"], "state")
         with torch.inference_mode(False):  # as in __init__
-            flat = _alike(state["sums"], self._sums.flat, "sums")
+            flat = _copy_like(state["sums"], self._sums.flat, "sums")
             weighted = state["weighted"]
             if weighted is not None:
-                weighted = _alike(weighted, self._no_weights(), "weighted")
+                weighted = _copy_like(weighted, self._no_weights(), "weighted")
         self._sums, self._weighted = Sums(flat, self._ruler.size), weighted
 
     def __repr__(self) -> str:
@@ -211,7 +213,8 @@ class CalibrationError:
             shown["device"] = str(self.device)
         return f"CalibrationError({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-    def _described(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
+        """The options that the sums depend on."""
         return {
             "edges": self._ruler.edges.tolist(),
             "kind": self.kind,
@@ -221,17 +224,17 @@ class CalibrationError:
             "moments": self.moments,
         }
 
-    def _refuse_others(self, described: Any, name: str) -> None:
-        """Sums of something else do not add; how many classes there are is learnt from the first batch."""
-        mine = self._described()
-        for key, value in mine.items():
-            given = described.get(key, "nothing") if isinstance(described, dict) else "nothing"
-            if given != value and (key != "n_classes" or None not in (given, value)):
-                raise InputError(name, f"must have the same `{key}` as this metric, {value!r}", f"got {given!r}")
-        self.n_classes = mine["n_classes"] or described["n_classes"]
+    def _check_same(self, options: Any, name: str) -> None:
+        """Raise if sums with other options cannot be added; an unknown number of classes is adopted."""
+        own = self._options()
+        for key, value in own.items():
+            other = options.get(key, "nothing") if isinstance(options, dict) else "nothing"
+            if other != value and (key != "n_classes" or None not in (other, value)):
+                raise InputError(name, f"must have the same `{key}` as this metric, {value!r}", f"got {other!r}")
+        self.n_classes = own["n_classes"] or options["n_classes"]
 
     def _batch(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Sums:
-        rows = self._checked(y_true, scores, weight)
+        rows = self._check(y_true, scores, weight)
         view = "classwise" if self.kind == "binary" else self.kind
         sums = sums_of(rows, self._ruler, view, self.moments, self.from_logits)
         if self.validate and bool(sums.faults.any()):
@@ -240,20 +243,16 @@ class CalibrationError:
             self.n_classes = rows.p.shape[1]
         return sums
 
-    def _checked(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Rows:
+    def _check(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> TensorRows:
         name = "logits" if self.from_logits else "y_prob"
         dimensions = (1,) if self.kind == "binary" else (2,)
         rows = check_rows(y_true, scores, name, dimensions, weight, self.ignore_index, self.sum_tolerance)
         p = rows.p
         if p.device != self.device:
-            raise InputError(
-                name,
-                f"must be where the metric is, on {self.device}",
-                f"it is on {p.device}",
-                remedy="Move one with `.to`.",
-            )
+            demand = f"must be on the device of the metric, {self.device}"
+            raise InputError(name, demand, f"it is on {p.device}", remedy="Move one with `.to`.")
         if self.n_classes not in (None, p.shape[-1]) and p.ndim == 2:
-            raise InputError(name, f"must have {self.n_classes} columns, as before or as told", f"got {p.shape[1]}")
+            raise InputError(name, f"must have {self.n_classes} columns (`n_classes`)", f"got {p.shape[1]}")
         return rows
 
     def _add(self, batch: Sums) -> None:
@@ -270,17 +269,18 @@ class CalibrationError:
         with torch.inference_mode(False):  # as in __init__
             return torch.stack([no_weights(self._parts, self._ruler.size, self.device)] * 2)
 
-    def _everywhere(self) -> Sums:
+    def _total(self) -> Sums:
+        """The sums over all processes."""
         flat, weighted = self._sums.flat, self._weighted
-        spread = torch.distributed
-        if self.sync and spread.is_available() and spread.is_initialized():
-            # Whether any process has weights comes with the sums, so that all agree on a second reduction.
+        distributed = torch.distributed
+        if self.sync and distributed.is_available() and distributed.is_initialized():
+            # Whether any process has weights is reduced with the sums, so that all agree on a second reduction.
             flat = torch.cat([flat, flat.new_tensor([weighted is not None])])
-            spread.all_reduce(flat, group=self.process_group)
-            flat, some = flat[:-1], bool(flat[-1])
-            if some:
+            distributed.all_reduce(flat, group=self.process_group)
+            flat, any_weights = flat[:-1], bool(flat[-1])
+            if any_weights:
                 weighted = self._no_weights() if weighted is None else weighted.clone()
-                spread.all_reduce(weighted, group=self.process_group)
+                distributed.all_reduce(weighted, group=self.process_group)
         return Sums(flat, self._ruler.size, None if weighted is None else weighted[0] + weighted[1])
 
     def _binned(self, sums: Sums) -> Binned:
@@ -288,20 +288,17 @@ class CalibrationError:
         refuse_counts(sums.faults, self._ruler, self.from_logits)
         if sums.weighted is not None:
             refuse_light(sums.weighted)
-        return as_binned(sums, self._ruler, self.kind, self._classes(), self.moments)
-
-    def _classes(self) -> int | None:
-        return None if self.kind == "binary" else self.n_classes
+        n_classes = None if self.kind == "binary" else self.n_classes
+        return as_binned(sums, self._ruler, self.kind, n_classes, self.moments)
 
     def _value(self, sums: Sums) -> torch.Tensor:
-        found = self._binned(sums)
-        rule = EqualWidth(self._ruler.size) if self._ruler.uniform else Edges(self._ruler.edges)
-        return torch.tensor(ece(found, bins=rule, norm=self.norm), dtype=torch.float64)
+        value = ece(self._binned(sums), bins=self._ruler.rule, norm=self.norm)
+        return torch.tensor(value, dtype=torch.float64)
 
 
-def _alike(given: Any, mine: torch.Tensor, name: str) -> torch.Tensor:
-    """A copy of saved sums, which must be of the metric's own shape and type."""
-    if not isinstance(given, torch.Tensor) or given.shape != mine.shape or given.dtype != mine.dtype:
-        dtype = str(mine.dtype).removeprefix("torch.")
-        raise InputError(f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(mine.shape)}.")
-    return given.to(mine.device, copy=True)
+def _copy_like(saved: Any, own: torch.Tensor, name: str) -> torch.Tensor:
+    """A copy of saved sums, which must have the metric's own shape and type."""
+    if not isinstance(saved, torch.Tensor) or saved.shape != own.shape or saved.dtype != own.dtype:
+        dtype = str(own.dtype).removeprefix("torch.")
+        raise InputError("", f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(own.shape)}")
+    return saved.to(own.device, copy=True)

@@ -1,4 +1,4 @@
-r"""Binned sums of scores in torch's own operations: for devices that have no kernel of ours.
+r"""Binned sums of scores in torch operations, for devices without a Triton kernel.
 
 A float32 score is split by its bits: with mantissa :math:`m` and exponent :math:`e` it is :math:`m\,2^{e-150}`, so
 :math:`\lfloor 2^{53} p \rfloor` is a shift of :math:`m`. That needs no float64, which some devices do not have.
@@ -37,11 +37,11 @@ class Sums(NamedTuple):
     """Sums on the device where the rows are."""
 
     flat: torch.Tensor
-    """int64: the table, then the faults, in one piece that is added, moved and brought back by one operation."""
+    """int64: the table, then the faults, in one tensor, so that one operation adds or moves both."""
     size: int
     """Number of bins."""
     weighted: torch.Tensor | None = None
-    """float64 of shape (parts, B, 8): the sums of weighted rows, which are not in the table."""
+    """float64 of shape (parts, B, 8): sums of weighted rows, which are not in the table."""
 
     @property
     def table(self) -> torch.Tensor:
@@ -50,12 +50,12 @@ class Sums(NamedTuple):
 
     @property
     def faults(self) -> torch.Tensor:
-        """(5,): rows left out for a bad score, a bad label, a score outside the edges, a sum not 1, a bad weight."""
+        """(5,): rows left out for a bad score, bad label, score outside the edges, sum other than 1, bad weight."""
         return self.flat[-FAULTS:]
 
 
 def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = False) -> Sums:
-    """Of no rows."""
+    """Sums of no rows."""
     flat = torch.zeros(parts * size * 2 * COLUMNS + FAULTS, dtype=torch.int64, device=device)
     return Sums(flat, size, no_weights(parts, size, device) if weighted else None)
 
@@ -71,9 +71,9 @@ def score_sums(
     part: torch.Tensor | None = None,
     parts: int = 1,
 ) -> Sums:
-    """Binned sums of a vector of scores; rows that cannot be summed are counted instead.
+    """Binned sums of a vector of scores; bad rows are counted as faults.
 
-    Rows may have weights, may be left out, and may belong to one of several parts.
+    Rows may have weights (`w`), be left out (`keep`), and belong to one of several parts.
     """
     sums = no_sums(parts, ruler.size, p.device, weighted=w is not None)
     for i in range(0, p.shape[0], _ROWS):
@@ -109,7 +109,7 @@ def _add(
 
 
 def sift(sums: Sums, tests: dict[int, torch.Tensor], keep: torch.Tensor | None, w: torch.Tensor | None) -> torch.Tensor:
-    """Count the rows that fail a test, each under the first that it fails; say which pass all."""
+    """Count the rows that fail a test, each under the first one it fails; returns which rows pass all."""
     if w is not None:
         tests = {**tests, BAD_WEIGHT: (w >= 0) & (w <= LARGEST)}
     good = keep
@@ -130,8 +130,8 @@ def pour(
     moments: bool,
     w: torch.Tensor | None,
 ) -> None:
-    """Add scores to the cell of their part, bin and label where `good` says so."""
-    # A row that is left out adds zeros to the first cell: to select rows would wait for the device.
+    """Add the scores of good rows to the cells of their part, bin and label."""
+    # A row that is left out adds zeros to the first cell; selecting rows would wait for the device.
     p = torch.where(good, p, 0.0) + 0.0  # -0.0 becomes 0.0
     place = torch.bucketize(p, ruler.limits(p.dtype, p.device)[1:-1], right=True)
     place = torch.where(good, part * ruler.size + place, 0)

@@ -1,4 +1,4 @@
-"""Sums of weighted rows: floats, which agree with the library's to 12 digits whatever the device adds first."""
+"""Sums of weighted rows: floats that agree with the library's to 12 digits in any order of addition."""
 
 import numpy as np
 import torch
@@ -15,22 +15,22 @@ __all__ = [
     "add_weighted",
     "float_home",
     "no_weights",
-    "of_bins",
     "refuse_light",
+    "weighted_sums",
     "with_weights",
 ]
 
 COLUMNS = 8
-"""Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows whose weight is no whole number."""
+"""Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight."""
 LARGEST = 1e100
 """Squares of weights must not overflow; the library has the same limit."""
 
-_PLAIN_SUM = 4_096  # a plain sum of so many positive terms is off by less than 4.6e-13, relatively
+_PLAIN_SUM = 4_096  # a plain sum of this many positive terms has a relative error below 4.6e-13
 _CELLS = 1 << 21
 
 
 def float_home(device: torch.device) -> torch.device:
-    """Where float64 sums are kept: with the rows, except on Apple's GPUs, which have no float64."""
+    """Where float64 sums are kept: with the rows, except on Apple GPUs, which have no float64."""
     return torch.device("cpu") if device.type == "mps" else device
 
 
@@ -40,9 +40,9 @@ def no_weights(parts: int, size: int, device: torch.device) -> torch.Tensor:
 
 
 def add_weighted(sums: torch.Tensor, cell: torch.Tensor, y: torch.Tensor, p: torch.Tensor, w: torch.Tensor) -> None:
-    """Add rows to the cells that `cell` numbers; a row of weight 0 adds nothing. The first dimension is that of rows.
+    """Add rows to the cells numbered by `cell`; the first dimension is rows, and weight 0 adds nothing.
 
-    Rows are dealt out to as many lanes as keep each sum short: that bounds the error, and fewer rows meet in one cell.
+    Rows are distributed over lanes to keep each sum short, which bounds the error and reduces collisions.
     """
     table = sums.view(-1, COLUMNS)
     n, cells = cell.shape[0], table.shape[0]
@@ -59,7 +59,7 @@ def add_weighted(sums: torch.Tensor, cell: torch.Tensor, y: torch.Tensor, p: tor
 
 
 def add_compensated(total: torch.Tensor, more: torch.Tensor) -> None:
-    """Add to ``total[0]``, and what rounding lost to ``total[1]``."""
+    """Add to ``total[0]``, and the rounding error to ``total[1]``."""
     before = total[0].clone()
     after = before + more
     part = after - before
@@ -67,25 +67,25 @@ def add_compensated(total: torch.Tensor, more: torch.Tensor) -> None:
     total[0] = after
 
 
-def of_bins(bins: Bins) -> torch.Tensor:
+def weighted_sums(bins: Bins) -> torch.Tensor:
     """The library's sums of weighted rows, in the columns of this file."""
-    found = np.zeros((bins.size, COLUMNS))
+    table = np.zeros((bins.size, COLUMNS))
     if bins.floats is not None:
-        found[:, 0], found[:, 1:-1] = bins.count, bins.floats
-        found[0, -1] = not bins.whole
-    return torch.from_numpy(found)
+        table[:, 0], table[:, 1:-1] = bins.count, bins.floats
+        table[0, -1] = not bins.whole
+    return torch.from_numpy(table)
 
 
 def with_weights(bins: Bins, weighted: Floats, ruler: Ruler) -> Bins:
-    """Unweighted rows and weighted ones, together; parts without weighted rows stay whole numbers."""
+    """Unweighted and weighted rows together; parts without weighted rows stay whole numbers."""
     count = weighted[:, 0].astype(np.int64)
     if not count.any():
         return bins
     floats = weighted[:, 1:-1].copy()
     if not bins.moments:
         floats[:, 4] = 0
-    found = Bins(ruler.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any())
-    return bins + found if bins.count.any() else found
+    own = Bins(ruler.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any())
+    return bins + own if bins.count.any() else own
 
 
 def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
@@ -98,5 +98,5 @@ def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
             "sample_weight",
             f"must add up to at least {1 / LARGEST:g}",
             f"got {total:g}",
-            remedy="Multiply all weights by one number: calibration errors do not change.",
+            remedy="Multiply all weights by a constant: calibration errors do not change.",
         )

@@ -1,4 +1,4 @@
-"""Tensors of scores: the library's own sums, by every pass there is."""
+"""Tensors of scores: every pass gives the library's own sums."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ MESSAGES = [
     (lambda y, p: (p, p), "`y_true` must be 0 or 1; 3 of 3 labels are not"),
     (lambda y, p: (y[:2], p), "one entry per row; got 2 labels and 3 rows"),
     (lambda y, p: (y, p[:, None, None]), r"`y_prob` must have shape \(n,\) or \(n, K\); got \(3, 1, 1\)"),
-    (lambda y, p: (y, p[:, None]), "a column per class, at least 2"),
+    (lambda y, p: (y, p[:, None]), "one column per class, at least 2"),
     (lambda y, p: (y, p.to("meta")), "must be on one device; got cpu and meta|device 'meta'"),
     (lambda y, p: (y, p.to_sparse()), "must be a dense tensor"),
     (lambda y, p: (y, torch.tensor([0.1, float("nan"), 0.2])), "`y_prob` must not have missing values; 1 of 3"),

@@ -1,4 +1,4 @@
-"""Tensors of logits: softmax and sums in one pass, a few rows at a time."""
+"""Tensors of logits: softmax and sums in one pass, in chunks."""
 
 import subprocess
 import sys
@@ -76,7 +76,7 @@ def test_rows_without_a_softmax_are_counted_and_never_summed():
 
 BAD = [
     (float("nan"), "Rows of `logits` must have no nan, no .inf and at least one finite entry; 1 of 70,000 does not, "),
-    (float("inf"), "1 of 70,000 does not, the first is row 69,?999"),
+    (float("inf"), "1 of 70,000 does not, the first at row 69,?999"),
 ]
 
 
