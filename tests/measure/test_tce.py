@@ -41,3 +41,16 @@ def test_a_record_can_be_written_as_plain_python():
 
     found = bins_with_rejections(tn.tally([0, 1], [0.2, 0.9]).parts[0], tn.EqualWidth(2), 0.05, "t")
     assert json.loads(json.dumps(found.to_dict()))["n"] == [1, 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_t_tests_of_weighted_rows_with_equal_labels_reject_every_score_but_one(seed):
+    """The effective number of events is that of rows, to the last bit."""
+    y, p = np.repeat([0, 1], 9), np.repeat([1e-10, 1 - 1e-10], 9)
+    w = np.random.default_rng(seed).random(18)
+    assert tn.tce(y, p, sample_weight=w, bins=2, test="t") == pytest.approx(100)
+
+
+def test_a_score_of_1_is_rejected_by_any_number_of_rows_without_events():
+    with pytest.warns(tn.OneClassWarning):
+        assert tn.tce([0, 0], [1.0, 0.3], sample_weight=[10**8] * 2, bins=1) == 100

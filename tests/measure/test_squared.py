@@ -1,0 +1,75 @@
+"""The debiased squared error: default bins, views of a matrix, importance weights."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trueness as tn
+
+unequal = st.tuples(st.booleans(), st.floats(0, 1), st.integers(-20, 20))
+
+
+def test_squared_ece_chooses_bins_by_the_number_of_rows():
+    rng = np.random.default_rng(0)
+    p = rng.random(1_000)
+    y = rng.random(1_000) < p
+    assert tn.squared_ece(y, p) == tn.squared_ece(y, p, bins=16)  # 1000 ** 0.4 = 15.8
+    assert tn.squared_ece(tn.tally(y, p)) == tn.squared_ece(y, p, bins=16)
+    # Importance weights that are all equal have a plain estimate over pairs of rows.
+    equal = tn.squared_ece(y, p, sample_weight=np.full(1_000, 0.5), weight_type="importance")
+    assert equal == pytest.approx(tn.squared_ece(y, p))
+
+
+def test_squared_ece_of_a_matrix_uses_the_largest_probability():
+    rng = np.random.default_rng(1)
+    P = rng.dirichlet([1, 1, 1], size=300)
+    y = rng.integers(0, 3, 300)
+    right = (P.argmax(axis=1) == y).astype(int)
+    assert tn.squared_ece(y, P) == tn.squared_ece(right, P.max(axis=1))
+    columns = [tn.squared_ece((y == c).astype(int), P[:, c], bins=5) for c in range(3)]
+    assert tn.squared_ece(y, P, kind="classwise", bins=5) == pytest.approx(np.mean(columns))
+
+
+@pytest.mark.parametrize("small", [1e-6, 1.3e-6, 3e-8])
+def test_a_row_of_nearly_all_the_weight_leaves_products_of_at_least_minus_1(small):
+    """Both rows are as wrong as can be; squares nearly cancel."""
+    w = [1.3, small]
+    assert tn.squared_ece([0, 1], [1.0, 0.0], sample_weight=w, weight_type="importance", bins=1) >= -1
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "w", "bins", "pairs"),
+    [
+        ([0, 1], [0.2, 0.7], [1.0, 1e-17], 1, [(1, -0.2 * 0.3)]),
+        ([0, 1], [0.3, 0.301], [1e8, 1e-8], 1, [(1, -0.3 * 0.699)]),
+        ([1, 0], [0.3, 0.301], [1e-30, 1e30], 1, [(1, -0.7 * 0.301)]),
+        ([0, 1, 0, 1], [0.2, 0.2003, 0.7, 0.7003], [1, 1e-17, 1, 1], 2, [(1, -0.2 * 0.7997), (2, -0.7 * 0.2997)]),
+    ],
+)
+def test_a_pair_of_rows_counts_however_unequal_their_weights(y, p, w, bins, pairs):
+    by_hand = sum(weight * product for weight, product in pairs) / sum(weight for weight, _ in pairs)
+    found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=bins)
+    assert found == pytest.approx(by_hand, rel=1e-13)
+
+
+def test_tied_rows_whose_pairs_are_lost_in_rounding_are_one_row():
+    assert tn.squared_ece([0, 1], [0.3, 0.3], sample_weight=[1.0, 1e-17], weight_type="importance", bins=1) == 0
+    y, p, w = [0, 1, 1], [0.3, 0.3, 0.6], [1.0, 1e-17, 1e-10]
+    found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
+    assert found == pytest.approx(-0.3 * 0.4, rel=1e-9)
+
+
+@given(st.lists(unequal, min_size=2, max_size=8, unique_by=lambda row: row[1]))
+def test_importance_is_the_mean_over_pairs_in_whole_fractions(rows):
+    y, p, w = [r[0] for r in rows], [r[1] for r in rows], [2.0 ** r[2] for r in rows]
+    u = [Fraction(int(a)) - Fraction(b) for a, b in zip(y, p, strict=True)]
+    both = [(Fraction(w[i]) * Fraction(w[j]), u[i] * u[j]) for i in range(len(u)) for j in range(i)]
+    mean = sum(a * b for a, b in both) / sum(a for a, _ in both)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tn.TruenessWarning)
+        found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
+    assert found == pytest.approx(float(mean), rel=1e-12, abs=1e-12)
