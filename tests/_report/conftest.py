@@ -61,6 +61,22 @@ def binary(edges):
 
 
 @pytest.fixture(scope="session")
+def sketch(edges):
+    """Sums of a sketch with groups."""
+    sums = tn.Accumulator(by=HOSTILE["script"])
+    sums.update(*edges, group=np.arange(600) % 3)
+    return tn.report(sums)
+
+
+@pytest.fixture(scope="session")
+def binned(edges):
+    """Sums of bins, which serve no others."""
+    sums = tn.Accumulator(bins=10)
+    sums.update(*edges)
+    return tn.report(sums)
+
+
+@pytest.fixture(scope="session")
 def hostile():
     """Every name that a user gives is hostile."""
     d = tn.simulate.demo(150)

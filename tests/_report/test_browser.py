@@ -128,6 +128,20 @@ def test_a_class_can_be_looked_at_alone(opened, multiclass, classes):
     assert shown_ece(page) == tn.ace(y == 3, P[:, 3], bins=20)
 
 
+def test_bins_of_sums_are_shown_and_no_others_offered(opened, binned, edges):
+    page = opened(binned)
+    assert shown_ece(page) == tn.ece(*edges)
+    assert one(page, ".what").text == "in 10 bins of equal width"
+    assert not any(control.is_displayed() for control in every(page, ".controls *"))
+    assert every(page, ".marks .band") == []
+
+
+def test_a_sketch_offers_other_bins(opened, sketch, edges):
+    page = opened(sketch)
+    choose(page, "mass", 5)
+    assert shown_ece(page) == pytest.approx(tn.ace(tn.sketch(*edges), bins=5))
+
+
 def test_models_are_switched_with_mouse_and_keyboard(opened, hostile):
     page = opened(hostile)
     articles = every(page, "article.model")
@@ -193,7 +207,7 @@ def test_the_tab_key_reaches_every_control(opened, binary):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch", "binned"])
 def test_every_text_stands_out_from_its_ground(opened, request, which, theme):
     page = opened(request.getfixturevalue(which), theme)
     contrast, *where = page.execute_script(CONTRAST.read_text(encoding="utf-8"))
@@ -213,13 +227,13 @@ def test_the_button_changes_the_colours_and_back(opened, binary):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch", "binned"])
 def test_nothing_sticks_out_of_the_page(opened, request, which, width):
     page = opened(request.getfixturevalue(which), width=width)
     assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch"])
 def test_on_a_narrow_page_what_a_row_is_told_is_seen_and_more_is_hinted_at(opened, request, which):
     page = opened(request.getfixturevalue(which), width=390)
     heads = ("Verdict", "Flag", "Result", "Note")

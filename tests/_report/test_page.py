@@ -39,13 +39,13 @@ def read(report):
     return reader
 
 
-@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch", "binned"])
 def test_every_element_is_closed_and_every_id_is_one(request, which):
     found = read(request.getfixturevalue(which))
     assert len(found.ids) == len(set(found.ids))
 
 
-@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass"])
+@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch", "binned"])
 def test_nothing_is_fetched(request, which):
     report = request.getfixturevalue(which)
     tags = {tag for tag, _ in read(report).elements}

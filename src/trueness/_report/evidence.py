@@ -116,10 +116,12 @@ def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: I
 
 def _problems(sums: Sums) -> dict[str, Sums]:
     """The binary problems in the sums: one, or one per class that has rows."""
-    if len(sums.parts) == 1:
-        return {"scores": type(sums)("binary", sums.parts)}  # type: ignore[arg-type]  # parts of the same type
-    named = zip(sums.classes or (), sums.parts, strict=True)
-    return {f"class {label}": type(sums)("binary", (part,)) for label, part in named if part.totals.rows}  # type: ignore[arg-type]
+    parts: tuple[Any, ...] = sums.parts
+    make: Any = type(sums)
+    if len(parts) == 1:
+        return {"scores": make("binary", parts)}
+    named = zip(sums.classes or (), parts, strict=True)
+    return {f"class {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
 
 
 def _weights(sums: Sums) -> Literal["none", "whole", "fractional"]:

@@ -72,7 +72,8 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float) -> Expl
     if isinstance(sums, Bins):
         bins = sums.coarsen(rule)
         start = np.arange(bins.size + 1)
-        return _explorer(name, bins, start, {"given": {str(bins.size): Groups(bins.edges, start)}}, "given", level)
+        kind = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
+        return _explorer(name, bins, start, {kind: {str(bins.size): Groups(bins.edges, start)}}, kind, level)
     kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
     groups = {kind: {str(n): of(n).group(sums) for n in offered(rule)} for kind, of in kinds.items()}
     asked = "mass" if isinstance(rule, EqualMass) else "width"
@@ -96,10 +97,8 @@ def _explorer(
     cells: Cells | None = None,
 ) -> Explorer:
     both = None if fine.table is None else fine.table.sum(axis=1)
-    filled = fine.count > 0
-    score, weight = (fine.score[filled], fine.weight[filled]) if cells is None else (cells.score, cells.weight)
     tenths = fine if cells is None else Bins.from_cells(cells, EqualMass(10).group(cells))
-    zoom = _zoom(score, weight, tenths, level)
+    zoom = _zoom(fine if cells is None else cells, tenths, level)
     return Explorer(
         name=name,
         n=_ints(fine.count),
@@ -115,25 +114,29 @@ def _explorer(
         rule=rule,
         bins=bins or next(iter(groups[rule])),
         zoom=zoom,
-        histogram=_histogram(score, weight, 1.0),
-        near_histogram=_histogram(score, weight, zoom),
+        histogram=_histogram(cells or fine, 1.0),
+        near_histogram=_histogram(cells or fine, zoom),
     )
 
 
-def _zoom(score: Floats, weight: Numbers, bins: Bins, level: float) -> float:
+def _zoom(sums: Cells | Bins, bins: Bins, level: float) -> float:
     """A round number above nearly all scores and the intervals of the bins' rates, if it is small; else 1."""
-    reached = np.cumsum(weight) / weight.sum()
+    reached = np.cumsum(sums.weight) / sums.weight.sum()
     _, high = clopper_pearson(*effective_counts(bins), level)
-    most = max(float(score[np.searchsorted(reached, 1 - _RARE)]), float(np.nanmax(high)))
+    most = max(float(sums.score[np.searchsorted(reached, 1 - _RARE)]), float(np.nanmax(high)))
     if most >= _ZOOM_BELOW or most <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(most))
     return next(round(step * power, 12) for step in (1, 2, 5, 10) if step * power >= most)
 
 
-def _histogram(score: Floats, weight: Numbers, top: float) -> tuple[float, ...]:
-    within = score <= top
-    found = np.histogram(score[within], bins=_BARS, range=(0, top), weights=weight[within])[0]
+def _histogram(sums: Cells | Bins, top: float) -> tuple[float, ...]:
+    """Weight per bar; that of a bin is spread evenly over its width."""
+    if isinstance(sums, Bins):
+        reached = np.concatenate([[0.0], np.cumsum(sums.weight, dtype=np.float64)])
+        return _rounded(np.diff(np.interp(np.linspace(0, top, _BARS + 1), sums.edges, reached)))
+    within = sums.score <= top
+    found = np.histogram(sums.score[within], bins=_BARS, range=(0, top), weights=sums.weight[within])[0]
     return _rounded(found.astype(np.float64))
 
 

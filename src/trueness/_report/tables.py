@@ -50,7 +50,7 @@ def summary_table(model: Model, view: str) -> Table:
         for key, measure, value, reference, meaning in _measures(s, multiclass)
         if value != "–" or not s.absent
     ]
-    note = ["“Exact value within”: the range of the value for the rows themselves, not a confidence interval."]
+    note = ["Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."]
     return Table(columns, rows, note if s.limits else (), "summary", sortable=False)
 
 
@@ -92,7 +92,7 @@ def _limits(s: Summary, key: str) -> str:
     low, high = s.limits[key]
     decimals = 3 if key in ("slope", "intercept", "observed_expected") else 4
     texts = number(low, decimals), number(high, decimals)
-    return f"{texts[0]} to {texts[1]}" if texts[0] != texts[1] else "exact to the digits shown"
+    return f"{texts[0]} to {texts[1]}" if texts[0] != texts[1] else "exact"
 
 
 def _floor(floor: NoiseFloor | None, form: Any) -> str:

@@ -167,7 +167,8 @@
     radios.find((one) => one.value === first.rule).checked = true;
     slider.value = Math.max(0, sums.offered.indexOf(Number(first.bins)));
     if (first.rule === "given") slider.value = Math.max(0, sums.offered.indexOf(10));
-    find(".rules").hidden = find(".count").hidden = radios.length === 1;
+    const fixedBins = radios.length === 1;
+    find(".rules").hidden = find(".count").hidden = fixedBins;
     find(".zoom").checked = true;
     find(".view-label").hidden = model.views.length === 1;
     const redraw = () => {
@@ -188,7 +189,7 @@
       draw(svg, view, bins, asked ? model.band : null, find(".zoom").checked ? view.zoom : 1);
     };
     for (const one of [...radios, slider, find(".view"), find(".zoom")]) one.addEventListener("input", redraw);
-    find(".controls").hidden = false;
+    find(".controls").hidden = fixedBins && model.views.length === 1 && first.zoom === 1;
     redraw();
   };
 
