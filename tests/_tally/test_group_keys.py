@@ -95,7 +95,7 @@ def test_names_of_two_types_are_never_one(first, second):
     if type(first) is type(second):
         assert list(kept(first, second).groups) == [first]
         return
-    message = "`group` must be of one type throughout; got .* beside .* Text serves all"
+    message = "`group` must be of one type throughout; got .* beside .* Text works for all"
     with pytest.raises(tn.InputError, match=message):
         kept(first, second)
     for both in ([first, second], np.array([first, second], dtype=object)):

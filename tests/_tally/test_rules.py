@@ -133,7 +133,10 @@ def test_blocks_without_ties_keep_both_limits():
         (lambda: tn.ece(tn.tally(Y, P), bins=tn.Edges([0.1, 1])), "must cover every score"),
         (lambda: tn.tally(Y, P).coarsen(tn.BlockIsotonic(ties="split")), "needs the rows in order"),
         (lambda: tn.tce(tn.tally(Y, P), bins=tn.BlockIsotonic(ties="split")), "needs the rows in order"),
-        (lambda: sizes(tn.BlockIsotonic(ties="split"), sample_weight=[1] * 8), "no use for `sample_weight`"),
+        (
+            lambda: sizes(tn.BlockIsotonic(ties="split"), sample_weight=[1] * 8),
+            "`sample_weight` cannot be combined with",
+        ),
         (lambda: tn.binned(Y, P, bins=10).coarsen(3), "must be a coarsening of the 10 bins"),
         (lambda: tn.ece(tn.binned(Y, P, bins=15)), "must be a coarsening of the 15 bins"),
         (lambda: tn.binned(Y, P, bins=10) + tn.binned(Y, P, bins=5), "edges agree"),

@@ -244,35 +244,14 @@ class Accumulator:
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
-        """A measure of all rows so far.
+        """A measure of all rows so far: any measure, or your own function of sums, with its options.
 
-        Parameters
-        ----------
-        measure : function
-            Any measure, or your own function of sums.
-        **options
-            For the measure.
-
-        Returns
-        -------
-        What the measure returns
-            Of a sketch, an approximation; :func:`trueness.bounded` of `total` gives its limits.
+        Of a sketch, the value is an approximation; :func:`trueness.bounded` of `total` gives its limits.
         """
         return measure(self.total, **options)
 
     def compute_by(self, measure: Callable[..., Any], **options: Any) -> dict[Group, Any]:
-        """A measure of the rows of each group.
-
-        Parameters
-        ----------
-        measure, **options
-            As for :meth:`compute`.
-
-        Returns
-        -------
-        dict
-            By group.
-        """
+        """The same for each group, as a dict by group."""
         return {key: measure(sums, **options) for key, sums in self.groups.items()}
 
     def merge(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
@@ -308,14 +287,10 @@ class Accumulator:
     def _refuse_other_settings(self, other: Accumulator) -> None:
         if other is self:
             raise InputError("other", "must be another Accumulator", "its rows would count twice")
-        settings = {name: (getattr(self, name), getattr(other, name)) for name in ("bins", "by", "about")}
-        names = dict.fromkeys((*self._options, *other._options))
-        for name, (mine, theirs) in {
-            **settings,
-            **{name: (self._options.get(name), other._options.get(name)) for name in names},
-        }.items():
-            if mine != theirs:
-                got = f"`{name}` is {mine!r} here and {theirs!r} there"
+        mine, theirs = ({"bins": a.bins, "by": a.by, "about": a.about, **a._options} for a in (self, other))
+        for name in {**mine, **theirs}:
+            if mine.get(name) != theirs.get(name):
+                got = f"`{name}` is {mine.get(name)!r} here and {theirs.get(name)!r} there"
                 raise InputError("", "Only accumulators with the same settings can be merged", got)
 
     def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
@@ -357,12 +332,7 @@ class Accumulator:
         self._sums, self._other_label, self.position = {}, None, None
 
     def to_bytes(self) -> bytes:
-        """Everything, in few bytes; the same for the same unweighted rows in any order and partition.
-
-        Returns
-        -------
-        bytes
-        """
+        """Everything, in few bytes; the same for the same unweighted rows in any order and partition."""
         settings = {
             "bins": self.bins,
             "by": self.by,
@@ -376,16 +346,7 @@ class Accumulator:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read what :meth:`to_bytes` returned. Nothing in it is executed; anything else is an error.
-
-        Parameters
-        ----------
-        data : bytes
-
-        Returns
-        -------
-        Accumulator
-        """
+        """Read the result of :meth:`to_bytes`. Nothing in it is executed; other bytes are an error."""
         header = store.unpack(data, "accumulator")
         form = header.get("form")
         expected = {"what", "form", "groups", *_SETTINGS}
@@ -421,10 +382,6 @@ class Accumulator:
 
         A file that was loaded or saved here, and that another process has written since, is not replaced: the rows
         that the other process added would be lost.
-
-        Parameters
-        ----------
-        path : str or Path
         """
         data, place = self.to_bytes(), Path(path).resolve()
         known = self._known[1] if self._known is not None and self._known[0] == place else None
@@ -432,16 +389,7 @@ class Accumulator:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote, and go on from `position`.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Accumulator
-        """
+        """Read a file that :meth:`save` wrote, and go on from `position`."""
         found: Self
         found, stamp = store.load(path, cls.from_bytes)
         found._known = Path(path).resolve(), stamp

@@ -1,4 +1,4 @@
-"""The k largest scores of each row, what became of their classes, and the cells that the scores fall into."""
+"""`BinnedScores`: the k largest scores of each row, their outcomes, and the bins they fall into."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
+from trueness._tally.row_sums import as_float
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
@@ -27,16 +28,16 @@ __all__ = [
 ]
 
 _ENTRIES = 1 << 18
-_ROUNDS = 8  # up to so many of the largest are picked one by one
+_ROUNDS = 8  # up to this many of the largest are picked one by one
 _KEYS = 2**62
 _SHORT = 2**16
 
 
 @dataclass(frozen=True)
 class BinnedScores:
-    """Scores and labels, sorted by the bin that the scores fall into. Entries of equal scores may be one.
+    """Scores and labels, sorted by the bin of the scores. Rows of equal scores may share an entry.
 
-    The labels play no part in which bin a score falls into, nor in the order.
+    Neither the bins nor the order depend on the labels.
     """
 
     z: Floats
@@ -44,17 +45,17 @@ class BinnedScores:
     count: Ints
     """Rows of each entry, (m,); a row of weight 2 is two."""
     hits: Ints
-    """How many of them had the class of the j-th score, (m, k)."""
+    """How many of them have the class of the j-th score as their label, (m, k)."""
     first: Ints
     """Where the bins begin; none is empty."""
     classes: int | None
     """K, or None when the score is P(positive)."""
     bins: str
-    """What the bins are, in words."""
+    """Description of the bins."""
 
     @property
     def k(self) -> int:
-        """How many scores of a row are looked at."""
+        """Number of scores of a row."""
         return int(self.z.shape[1])
 
     @property
@@ -63,7 +64,7 @@ class BinnedScores:
         return int(self.count.sum())
 
     def of_bins(self, kept: Bools) -> "BinnedScores":
-        """Only the bins that are marked."""
+        """The marked bins alone."""
         size = np.diff(np.append(self.first, len(self.z)))
         rows = np.repeat(kept, size)
         first = np.concatenate([[0], np.cumsum(size[kept])[:-1]]).astype(np.int64)
@@ -76,7 +77,7 @@ class BinnedScores:
 
 
 def checked_k(k: int | None) -> int:
-    """How many of the largest scores: a whole number, one if not said."""
+    """The number of largest scores to look at; 1 by default."""
     if k is None:
         return 1
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
@@ -91,7 +92,7 @@ def default_cells(n: float, k: int, classes: int | None) -> int:
 
 
 def cells_per_axis(bins: BinsLike) -> int:
-    """Read `bins=` where several scores are looked at: only equal cells have a meaning there."""
+    """Read `bins=` for several scores per row, where only equal cells have a meaning."""
     rule = as_rule(bins)
     if not isinstance(rule, EqualWidth):
         raise InputError("bins", "must be a whole number, the cells per axis, when k > 1", f"got {bins!r}")
@@ -102,9 +103,8 @@ def cells_per_axis(bins: BinsLike) -> int:
 def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
     if not cells.exact:
-        raise InputError(
-            "sample_weight", "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): weight 2 is the row twice"
-        )
+        demand = "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the row twice"
+        raise InputError("sample_weight", demand)
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
     count, hits = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
@@ -112,14 +112,14 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
 
 
 def bins_in_words(rule: BinRule, filled: int) -> str:
-    """What the bins are, and how many of them have rows."""
+    """Description of the bins, and how many of them have rows."""
     return f"{rule!r}: {filled:,} bins" + ("" if filled == rule.asked else " with rows")
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
-    """Join the entries of a bin that fall into the same steps of the angles arcsin √p; their mean is their score.
+    """Join the entries of a bin whose angles arcsin √p fall into the same step; their score is their mean.
 
-    In that angle a step is the same share of the spread of a label everywhere.
+    In that angle, a step is the same fraction of a label's standard deviation everywhere.
     """
     if scores.k == 1 and (scores.z[1:] >= scores.z[:-1]).all():
         start = np.union1d(scores.first, _where_steps_begin(scores.z[:, 0], angle))
@@ -136,7 +136,7 @@ def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
 
 
 def _joined(scores: BinnedScores, start: Ints, first: Ints) -> BinnedScores:
-    """The runs of entries that begin at `start` as one entry each; of these, the bins begin at `first`."""
+    """One entry for each run that begins at `start`; the bins begin at the entries `first`."""
     count = np.add.reduceat(scores.count, start)
     sums = [
         np.add.reduceat(scores.count[part, None] * scores.z[part], at, axis=0)
@@ -151,7 +151,7 @@ def _step(z: Floats, angle: float) -> Ints:
 
 
 def _where_steps_begin(z: Floats, angle: float) -> Ints:
-    """The first of the ascending scores in each step but the first, by bisection: few are looked at."""
+    """The first of the ascending scores in each step but the first, by bisection: few angles are computed."""
     steps = np.arange(1, int(np.pi / 2 / angle) + 1)
     low, high = np.zeros(steps.size, dtype=np.int64), np.full(steps.size, z.size)
     for _ in range(z.size.bit_length()):
@@ -199,7 +199,7 @@ def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
 
 def _whole(w: Floats) -> Ints:
     if (w != np.floor(w)).any():
-        raise InputError("sample_weight", "must be whole numbers when k > 1: weight 2 is the row twice")
+        raise InputError("sample_weight", "must be whole numbers when k > 1: a weight of 2 counts the row twice")
     return w.astype(np.int64)
 
 
@@ -208,8 +208,7 @@ def _checked_blocks(sample: Sample) -> Any:
     step = max(1, _ENTRIES // sample.p.shape[1])
     for i in range(0, sample.p.shape[0], step):
         block, y = sample.p[i : i + step], sample.y[i : i + step]
-        kind = np.float32 if block.dtype.kind == "f" and block.dtype.itemsize <= 4 else np.float64
-        block = np.require(block, dtype=kind, requirements=["C", "A"])
+        block = as_float(block)
         status, _, predicted, _ = _kernels.top1(block, y, sample.tolerance)
         if status:
             sample.explain()
@@ -257,8 +256,8 @@ def _cubes(z: Floats, m: int) -> Ints:
 
 
 def _simplices(z: Floats, m: int) -> Ints:
-    """The cell of each row: partial sums cut into m parts each, and the order of what the cuts leave over."""
-    # The last partial sum is 1. The others may pass it by rounding: the last part takes that too.
+    """The cell of each row: partial sums cut into m parts each, and the order of the remainders."""
+    # The last partial sum is 1. Rounding may push the others above it; they belong to the last part.
     x = m * np.cumsum(z[:, :-1], axis=1)
     part = np.minimum(np.floor(x), m - 1)
     order = np.argsort(x - part, axis=1, kind="stable")

@@ -11,10 +11,10 @@ from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["MOST_EXACT", "Bins", "fits"]
+__all__ = ["MOST_EXACT", "Bins", "fits", "fixed_value"]
 
 MOST_EXACT = 2**36
-"""Rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits."""
+"""Most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits."""
 
 _HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
 
@@ -25,7 +25,7 @@ _W, _W2, _WY, _WP, _WP2, _WYP = range(6)
 
 
 class Bins:
-    """The sums of the rows in each bin: count, Σw, Σwy, Σwp and, if asked for, Σwp² and Σwyp.
+    """The sums of the rows in each bin: count, Σw, Σwy, Σwp and, with `moments`, Σwp² and Σwyp.
 
     Without weights the sums are integers (scores in units of 2⁻⁵³), so that they are the same bits
     for any order of the rows, any split and any engine; beyond 2³⁶ rows in a bin they are floats. Bins with the same
@@ -119,18 +119,18 @@ class Bins:
     @property
     def sum_score(self) -> Floats:
         """Σwp."""
-        return self._float(_WP) if self._both is None else _value(self._both[:, 1], self._both[:, 2])
+        return self._float(_WP) if self._both is None else fixed_value(self._both[:, 1], self._both[:, 2])
 
     @property
     def sum_square(self) -> Floats:
         """Σwp²."""
-        assert self.moments, "Σwp² was not asked for"
-        return self._float(_WP2) if self._both is None else _value(self._both[:, 3], self._both[:, 4])
+        assert self.moments, "these bins have no Σwp²"
+        return self._float(_WP2) if self._both is None else fixed_value(self._both[:, 3], self._both[:, 4])
 
     @property
     def sum_event_score(self) -> Floats:
         """Σwyp."""
-        return self._float(_WYP) if self.table is None else _value(self.table[:, 1, 1], self.table[:, 1, 2])
+        return self._float(_WYP) if self.table is None else fixed_value(self.table[:, 1, 1], self.table[:, 1, 2])
 
     @property
     def squares(self) -> Floats:
@@ -139,7 +139,7 @@ class Bins:
 
     @property
     def excess(self) -> Floats:
-        """Σwy − Σwp: what happened beyond what was predicted."""
+        """Σwy − Σwp: observed minus expected events."""
         return np.asarray(self.events - self.sum_score)
 
     @property
@@ -163,9 +163,8 @@ class Bins:
 
     def __add__(self, other: "Bins") -> "Bins":
         if not np.array_equal(self.edges, other.edges):
-            raise InputError(
-                f"Bins add only when their edges agree; got {self.size} and {other.size} bins with different edges."
-            )
+            got = f"got {self.size} and {other.size} bins with different edges"
+            raise InputError("", "Bins can be added only if their edges agree", got)
         count = self.count + other.count
         moments = self.moments and other.moments
         if self.table is not None and other.table is not None and fits(self.weight + other.weight):
@@ -218,7 +217,7 @@ class Bins:
 
 
 def fits(weight: NDArray[Any]) -> bool:
-    """Whether sums of so many rows can be kept as integers."""
+    """Whether bins of this weight can have integer sums."""
     return weight.size == 0 or bool(weight.max() <= MOST_EXACT)
 
 
@@ -226,8 +225,8 @@ def _same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
     return (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
 
 
-def _value(high: Ints, low: Ints) -> Floats:
-    """Σhi and Σlo as one float."""
+def fixed_value(high: Ints, low: Ints) -> Floats:
+    """Sums of the upper and lower bits of scores, as one float."""
     return np.asarray(high * _HIGH_UNIT + low * _LOW_UNIT)
 
 

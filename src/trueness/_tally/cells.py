@@ -11,7 +11,7 @@ from trueness.typing import Floats, Ints, Numbers
 __all__ = ["MOST_WHOLE", "Cells", "Totals", "score_sums", "segment_sums"]
 
 MOST_WHOLE = 2**35
-"""Whole weights that sum to less have exact sums: in units of 2⁻²⁷ and 2⁻⁵³, those of scores then fit 64 bits."""
+"""Whole weights with a smaller sum have exact sums: those of scores, in units of 2⁻²⁷ and 2⁻⁵³, then fit 64 bits."""
 
 _RUN = 512
 # Cells whose temporaries stay in the processor's cache.
@@ -29,8 +29,8 @@ class Totals(NamedTuple):
 class Cells:
     """The sums of the rows that share a score.
 
-    Weights are whole numbers that sum to less than 2³⁵ (int64: every sum is exact) or not (float64). Rows
-    without weights have weight 1, whatever their number, and then `squares` is None: Σw² = Σw.
+    If all weights are whole numbers that sum to less than 2³⁵, the sums are int64 and exact; else they are float64.
+    Rows without weights have weight 1, however many they are, and then `squares` is None: Σw² = Σw.
     """
 
     __slots__ = ("count", "event_squares", "events", "score", "squares", "weight")
@@ -98,11 +98,11 @@ class Cells:
         return found.settled()
 
     def settled(self) -> "Cells":
-        """The form that one pass over the rows has: floats, where whole weights sum to too much."""
+        """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
         return self if self.squares is None or not self.exact or self.weight.sum() < MOST_WHOLE else self.as_floats()
 
     def _padded(self, other: "Cells") -> list[Numbers | None]:
-        """Columns fit to be added to the other's: Σw² is written out if one of the two has it."""
+        """The columns to be added to the other's: Σw² is written out if one of the two has it."""
         written = self.squares is not None or other.squares is not None
         squares = self.squares if self.squares is not None else self.weight.astype(np.float64)
         event_squares = self.event_squares if self.event_squares is not None else self.events.astype(np.float64)

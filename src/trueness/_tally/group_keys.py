@@ -1,4 +1,4 @@
-"""Names of groups: what may be one, and which rows belong to which."""
+"""Names of groups, and the rows of each group."""
 
 import json
 import reprlib
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import column, is_missing, is_or_are
+from trueness._input.columns import column, first_place, is_missing, is_or_are
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
@@ -23,12 +23,12 @@ def group_order(key: Group) -> tuple[str, Any]:
 
 
 def is_one_group(group: Any) -> bool:
-    """Whether this names the group of all rows, not one for each."""
+    """Whether this is one name for all rows, not one for each row."""
     return isinstance(group, str | bytes) or np.ndim(group) == 0
 
 
 def plain_group(key: Any) -> Group:
-    """The name as a file brings it back: exactly text, a whole number, true or false, or a finite number."""
+    """The name as it comes back from a file: text, a whole number, true or false, or a finite number."""
     found = key
     if isinstance(key, np.generic | np.ndarray) and key.dtype.kind in "biufUO":
         found = key.item()
@@ -74,7 +74,7 @@ def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
 
 def _keys(group: Any) -> tuple[NDArray[Any], Bools | None]:
     if isinstance(group, Sequence):
-        # NumPy makes [1, True, "1"] one type, and one name of three.
+        # NumPy would convert [1, True, "1"] to one type, and the three names to one.
         return np.fromiter(group, dtype=object, count=len(group)), None
     keys, missing, _ = column(group, "group")
     return keys, missing
@@ -86,7 +86,8 @@ def _refuse_missing(missing: Bools | None) -> None:
         raise InputError(
             "group",
             "must not have missing values",
-            f"{count:,} of {missing.size:,} {is_or_are(count)}, the first at row {int(np.argmax(missing))}",
+            f"{count:,} of {missing.size:,} {is_or_are(count)}, the first",
+            place=first_place(missing),
             remedy="Leave such rows out, or give their group a name.",
         )
 
@@ -100,7 +101,7 @@ def _of_numbers(keys: NDArray[Any]) -> tuple[list[Any], Ints]:
 
 
 def _of_objects(keys: list[Any]) -> tuple[list[Any], Ints]:
-    """The same of names of any type, of which there must be one."""
+    """The same for objects, whose names must be of one type."""
     of_type = dict(zip(map(type, keys), keys, strict=True))
     if not of_type.keys() <= {str, int, bool}:
         _refuse_missing(np.fromiter(map(is_missing, keys), bool, len(keys)))
@@ -112,13 +113,13 @@ def _of_objects(keys: list[Any]) -> tuple[list[Any], Ints]:
 
 
 def refuse_other_type(known: Iterable[Group], new: Group) -> None:
-    """Raise if names are of several types: 1, True and 1.0 are one key to Python, and '1' looks like it."""
+    """Raise if names are of several types: Python takes 1, True and 1.0 for one key, and '1' looks like it."""
     for one in known:
         if type(one) is not type(new):
             raise InputError(
                 "group",
                 "must be of one type throughout",
                 f"got {new!r} ({type(new).__name__}) beside {one!r} ({type(one).__name__})",
-                remedy="Text serves all: `[str(g) for g in group]`.",
+                remedy="Text works for all: `[str(g) for g in group]`.",
             )
         return

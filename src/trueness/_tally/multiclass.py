@@ -1,4 +1,8 @@
-"""Multiclass views: what of a matrix of scores is compared with what."""
+r"""Multiclass views: the binary problems of a matrix of scores, and the softmax of a matrix of logits.
+
+One pass over the logits finds the largest one of each row, m, and the total :math:`\sum_j e^{z_j - m}`. The largest
+probability is one over the total; any other is :math:`e^{z_j - m}` over it, computed a few at a time when it is needed.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -32,7 +36,7 @@ Part = TypeVar("Part")
 
 
 def check_kind(kind: Kind) -> Kind:
-    """One of the three, or an error."""
+    """The kind, if it is one of the three."""
     if kind not in _KINDS:
         raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
     return kind
@@ -73,7 +77,7 @@ def _of_predicted(sample: Sample, top: _Top, k: int, make: Callable[[Sample], Pa
 
 
 def _top(sample: Sample) -> _Top:
-    """The largest probability of each row, whose it is, and whether that class came; every value is checked here."""
+    """The largest probability of each row, its class, and whether that was the label; every value is checked here."""
     if sample.logits:
         softmax = softmax_of(sample)
         return _Top(1 / softmax.total, softmax.predicted, softmax.correct)
@@ -87,13 +91,13 @@ def _top(sample: Sample) -> _Top:
 
 
 def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, ...]:
-    """The bins of each class against the rest: in one pass over the matrix where that is possible."""
+    """The bins of each class against the rest, in one pass over the matrix if possible."""
     if not isinstance(rule, EqualWidth) or sample.w is not None or moments:
         return parts_of(
             sample,
             "classwise",
             lambda part: bins_of_rows(part, rule, moments=moments),
-            lambda: bins_of_rows(_no_rows(), rule),
+            lambda: Bins.empty(np.array([0.0, 1.0])),  # never called: a class against the rest has all rows
         )
     k = sample.p.shape[1]
     table = np.zeros((k, rule.n, 2, 3), dtype=np.int64)
@@ -108,16 +112,12 @@ def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, .
     return tuple(Bins(edges, table) for table in padded)
 
 
-def _no_rows() -> Sample:
-    return Sample(np.zeros(0, dtype=np.uint8), np.zeros(0))
-
-
 _ENTRIES = 1 << 18  # 2 MB of probabilities; two blocks may exist at a time
 _FEWEST_COLUMNS = 4  # a cache line that is read for one column should serve some more
 
 
 class Softmax(NamedTuple):
-    """What one pass over the logits finds in each row."""
+    """The result of one pass over the logits, row by row."""
 
     top: Floats
     """The largest logit."""
@@ -126,7 +126,7 @@ class Softmax(NamedTuple):
     predicted: Ints
     """Where the largest probability stands, the first if tied."""
     correct: NDArray[np.uint8]
-    """Whether that class came."""
+    """Whether that class is the label."""
 
     def fill(self, logits: NDArray[Any], rows: slice, out: Floats) -> Floats:
         """The probabilities of some rows, or of some of their columns."""
@@ -135,7 +135,7 @@ class Softmax(NamedTuple):
 
 
 def softmax_of(sample: Sample) -> Softmax:
-    """Every logit is checked here."""
+    """The softmax of a sample of logits; every logit is checked here."""
     status, pieces = 0, []
     for rows, Z in blocks(sample.p):
         found, *columns = _kernels.logit_tops(Z, sample.y[rows])
@@ -149,7 +149,7 @@ def softmax_of(sample: Sample) -> Softmax:
 
 
 def columns_of(sample: Sample, softmax: Softmax) -> Iterator[Floats]:
-    """The probabilities of each class, of a few classes at a time."""
+    """The probabilities of each class, computed a few classes at a time."""
     n, k = sample.p.shape
     step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, n))
     for j in range(0, k, step):
@@ -158,7 +158,7 @@ def columns_of(sample: Sample, softmax: Softmax) -> Iterator[Floats]:
 
 
 def row_blocks(sample: Sample, softmax: Softmax) -> Iterator[tuple[slice, Floats]]:
-    """The probabilities of all classes, of a few rows at a time; each block takes the place of the last."""
+    """The probabilities of all classes, a few rows at a time; each block overwrites the last."""
     n, k = sample.p.shape
     step = max(1, _ENTRIES // k)
     room = np.empty((min(n, step), k))
@@ -168,7 +168,7 @@ def row_blocks(sample: Sample, softmax: Softmax) -> Iterator[tuple[slice, Floats
 
 
 def with_probabilities(sample: Sample) -> Sample:
-    """The sample with a matrix of probabilities in place of logits, for whatever needs it whole."""
+    """The sample with a matrix of probabilities in place of logits."""
     softmax = softmax_of(sample)
     P = np.empty(sample.p.shape)
     for rows, Z in blocks(sample.p):

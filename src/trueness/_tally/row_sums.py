@@ -1,4 +1,4 @@
-"""Passes over the rows of a sample: into bins, or into cells."""
+"""Passes over the rows of a sample that sum them in bins, or in cells of equal score."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,16 @@ from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth,
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-__all__ = ["as_float", "bins_of_rows", "blocks", "cells_of_rows", "events_of_rows", "tables_of_groups"]
+__all__ = [
+    "are_whole",
+    "as_float",
+    "bins_of_rows",
+    "blocks",
+    "cells_of_rows",
+    "events_of_rows",
+    "ready_chunks",
+    "tables_of_groups",
+]
 
 _CHUNK = 1 << 16
 _SCORES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -22,7 +31,7 @@ _LABELS = tuple(np.dtype(t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.
 
 
 def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
-    """Sum the rows of each bin: in one pass without sorting where the edges are fixed."""
+    """Sum the rows of each bin, in one pass without sorting if the edges are fixed."""
     edges = rule.fixed_edges
     if edges is not None:
         uniform = isinstance(rule, EqualWidth)
@@ -36,7 +45,7 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
     table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
     status = 0
-    for p, y in _ready(sample.p, sample.y):
+    for p, y in ready_chunks(sample.p, sample.y):
         status |= _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
     if status:
         _refuse(sample, status, edges)
@@ -44,12 +53,12 @@ def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
 
 
 def tables_of_groups(sample: Sample, group: NDArray[np.uint16], n_groups: int, rule: BinRule) -> Ints:
-    """The tables of the bins of each group, of shape (n_groups, B, 2, 5), in one pass over rows without weights."""
+    """Sum unweighted rows of each group and bin in one pass, of shape (n_groups, B, 2, 5)."""
     edges = rule.fixed_edges
     assert edges is not None
     table = np.zeros((n_groups, edges.size - 1, 2, 5), dtype=np.int64)
     status, at = 0, 0
-    for p, y in _ready(sample.p, sample.y):
+    for p, y in ready_chunks(sample.p, sample.y):
         some = np.ascontiguousarray(group[at : at + p.size])
         status |= _kernels.grouped_bin_sums(p, y, some, edges, table, uniform=isinstance(rule, EqualWidth))
         at += p.size
@@ -62,7 +71,7 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     assert sample.w is not None
     sums = np.zeros((edges.size - 1, 7, 2))
     status, at = 0, 0
-    for p, y in _ready(sample.p, sample.y):
+    for p, y in ready_chunks(sample.p, sample.y):
         w = sample.w[at : at + p.size]
         status |= _kernels.weighted_bin_sums(p, y, w, edges, sums, uniform=uniform)
         at += p.size
@@ -71,7 +80,7 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     total = sums.sum(axis=2)
     if sample.y.size and not total[:, 1].sum() > 0:
         sample.explain()
-    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=_whole(sample.w))
+    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=are_whole(sample.w))
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
@@ -86,9 +95,9 @@ def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
 
 
 def events_of_rows(sample: Sample) -> int:
-    """How many rows are events, whatever their weights; an error that explains itself if a score or label is bad."""
+    """Count the events, whatever their weights; scores and labels are checked on the way."""
     status, found = 0, 0
-    for p, y in _ready(sample.p, sample.y):
+    for p, y in ready_chunks(sample.p, sample.y):
         faults, events = _kernels.events(p, y)
         status |= faults
         found += events
@@ -98,7 +107,7 @@ def events_of_rows(sample: Sample) -> int:
 
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
-    """Sort the rows and sum those of equal score; or keep every row, in stable order."""
+    """Sort the rows and sum those of equal score; or, with `split_ties`, keep every row in stable order."""
     p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
     if sample.w is not None:
         return _weighted_cells(sample, p, y, split_ties)
@@ -113,14 +122,14 @@ def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
 def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties: bool) -> Cells:
     assert sample.w is not None
     if split_ties:
-        raise InputError('`ties="split"` takes rows one by one, so it has no use for `sample_weight`.')
+        raise InputError("sample_weight", 'cannot be combined with `ties="split"`, which takes rows one by one')
     status, score, count, *sums = _kernels.weighted_cells(p, y, sample.w)
     if status:
         _refuse(sample, status)
     if p.size and score.size == 0:
         sample.explain()
     weight, events, squares, event_squares = sums
-    if _whole(sample.w) and weight.sum() < MOST_WHOLE:
+    if are_whole(sample.w) and weight.sum() < MOST_WHOLE:
         return Cells(score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares)
     return Cells(score, count, weight, events, squares, event_squares)
 
@@ -131,12 +140,13 @@ def _one_by_one(p: NDArray[Any], y: NDArray[Any]) -> Cells:
     return Cells(p[order].astype(np.float64) + 0.0, ones, ones, y[order].astype(np.int64))
 
 
-def _whole(w: Floats) -> bool:
+def are_whole(w: Floats) -> bool:
+    """Whether all weights are whole numbers."""
     return all(bool((c == np.floor(c)).all()) for c in (w[i : i + _CHUNK] for i in range(0, w.size, _CHUNK)))
 
 
-def _ready(p: NDArray[Any], y: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """The rows as the kernels take them: whole if they are so already, else converted chunk by chunk."""
+def ready_chunks(p: NDArray[Any], y: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The rows as the kernels take them: all at once if they need no conversion, else chunk by chunk."""
     if _is_native(p, _SCORES) and _is_native(y, _LABELS):
         yield p, y
         return
@@ -168,7 +178,10 @@ _ENTRIES = 1 << 16
 
 
 def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """All rows at once if they are ready, else some at a time, converted; at least one block, if only of no rows."""
+    """A matrix as the kernels take it: all rows at once if they need no conversion, else some at a time.
+
+    There is at least one block, even without rows.
+    """
     if _is_ready(p):
         yield slice(0, p.shape[0]), p
         return

@@ -34,7 +34,7 @@ MOST_BINS = 1 << 24
 
 
 class Groups(NamedTuple):
-    """Which cells each bin holds: bin b has the cells from ``start[b]`` up to ``start[b + 1]``."""
+    """The cells of each bin: bin b has those from ``start[b]`` up to ``start[b + 1]``."""
 
     edges: Floats
     start: Ints
@@ -47,7 +47,7 @@ class BySize(NamedTuple):
 
 
 class BinRule(ABC):
-    """How scores are cut into bins. A rule never looks at the order of the rows, and never changes."""
+    """How scores are cut into bins. A rule is immutable and does not depend on the order of the rows."""
 
     _options: tuple[str, ...] = ()
 
@@ -55,7 +55,7 @@ class BinRule(ABC):
         self.__dict__.update(options)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a bin rule does not change: make another {type(self).__name__} instead")
+        raise AttributeError(f"a bin rule is immutable: make another {type(self).__name__} instead")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._options)})"
@@ -77,7 +77,7 @@ class BinRule(ABC):
 
     @property
     def asked(self) -> int:
-        """How many bins were asked for; 0 when the data decide."""
+        """The number of bins asked for; 0 if the data decide."""
         return 0
 
 
@@ -103,7 +103,7 @@ def _equal_width(n: int) -> "EqualWidth":
 
 
 def blind_to_labels(rule: BinRule) -> BinRule:
-    """The rule, unless it looks at the labels: that would bring the bias back that debiasing removes."""
+    """The rule, unless it looks at the labels: that would bring back the bias that debiasing removes."""
     if isinstance(rule, Isotonic | BlockIsotonic):
         raise InputError("bins", "must not look at the labels", f"{rule!r} does")
     return rule
@@ -111,11 +111,10 @@ def blind_to_labels(rule: BinRule) -> BinRule:
 
 def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number ≥ {least}; got {value!r}.")
+        raise InputError("", f"{name} must be a whole number ≥ {least}", f"got {value!r}")
     if most is not None and value > most:
-        raise InputError(
-            f"{name} must be at most {most:,}; got {int(value):,}. `Distinct()` makes a bin of every distinct score."
-        )
+        remedy = "`Distinct()` makes a bin of every distinct score."
+        raise InputError("", f"{name} must be at most {most:,}", f"got {int(value):,}", remedy=remedy)
     return int(value)
 
 
@@ -158,7 +157,7 @@ class EqualWidth(_Fixed):
     Parameters
     ----------
     n : int
-        How many bins.
+        Number of bins.
 
     Examples
     --------
@@ -191,8 +190,7 @@ class Edges(_Fixed):
     Parameters
     ----------
     edges : sequence of float
-        Strictly increasing, inside [0, 1]. A score outside of them is an error, not
-        left out.
+        Strictly increasing, inside [0, 1]. A score outside the edges is an error.
 
     Examples
     --------
@@ -211,13 +209,12 @@ class Edges(_Fixed):
                 raise TypeError
             found = given.astype(np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"`bins` as edges must be numbers; got {edges!r}.") from None
+            raise InputError("bins", "as edges must be numbers", f"got {edges!r}") from None
         if found.ndim != 1 or found.size < 2:
-            raise InputError(f"`bins` as edges must be a sequence of at least 2 numbers; got shape {found.shape}.")
+            raise InputError("bins", "as edges must be a sequence of at least 2 numbers", f"got shape {found.shape}")
         if not np.isfinite(found).all() or found[0] < 0 or found[-1] > 1 or (np.diff(found) <= 0).any():
-            raise InputError(
-                f"`bins` as edges must increase strictly inside [0, 1]; got {np.array2string(found, threshold=8)}."
-            )
+            got = f"got {np.array2string(found, threshold=8)}"
+            raise InputError("bins", "as edges must increase strictly inside [0, 1]", got)
         found = found + 0.0  # -0.0 becomes 0.0
         found.flags.writeable = False
         super().__init__(edges=found)
@@ -243,16 +240,14 @@ class Edges(_Fixed):
 class EqualMass(BinRule):
     """Up to `n` bins with the same number of rows each.
 
-    Cut j lies after row ⌊jN/n⌋ in the order of the scores. Equal scores are never
-    split: a group of ties that a cut would split goes whole to the lower bin, and
-    bins left empty vanish. With weights a row counts as often as its weight says:
-    the cut lies after unit ⌊jW/n⌋ for whole-number weights that sum to less
-    than 2³⁵, at jW/n for others.
+    Cut j lies after row ⌊jN/n⌋ in the order of the scores. Equal scores are never split: a group of ties that a cut
+    would split goes whole to the lower bin, and empty bins vanish. With weights, cut j lies after unit ⌊jW/n⌋ of weight
+    if the weights are whole numbers that sum to less than 2³⁵, else at jW/n.
 
     Parameters
     ----------
     n : int
-        How many bins.
+        Number of bins.
 
     Examples
     --------
@@ -273,7 +268,7 @@ class EqualMass(BinRule):
         return self.n
 
     def ranks(self, n_rows: int) -> Ints:
-        """The rows after which the cuts lie, those that cut nothing left out."""
+        """The rows after which the cuts lie; cuts before the first or after the last row are left out."""
         ranks = np.arange(1, self.n, dtype=np.int64) * n_rows // self.n
         ranks = np.unique(ranks)
         return ranks[(ranks > 0) & (ranks < n_rows)]
@@ -283,7 +278,7 @@ class EqualMass(BinRule):
         return _groups_from(cells, self.first_cells(np.cumsum(cells.weight)))
 
     def first_cells(self, reached: NDArray[Any]) -> Ints:
-        """The first cell of each bin, from the weight up to and with each cell."""
+        """The first cell of each bin, from the cumulative weights of the cells."""
         if reached.dtype.kind == "i":
             units = np.arange(1, self.n, dtype=object) * int(reached[-1]) // self.n
             units = np.unique(units.astype(np.int64))
@@ -316,32 +311,28 @@ class Isotonic(BinRule):
 class BlockIsotonic(BinRule):
     """Isotonic blocks whose sizes stay within limits (PAVA-BC, Matsubara et al. 2023).
 
-    Rows enter in the order of their scores, each as a block of its own; the last
-    two blocks merge if together they have at most `n_min` rows, or if they have at
-    most `n_max` and the left rate is not below the right one. The last `n_min`
-    rows are kept back and join the last block if `n_max` allows, else form a block.
-    Bins are the blocks; edges lie midway between neighbouring scores.
+    Rows enter in the order of their scores, each as its own block. The last two blocks merge if together they have
+    at most `n_min` rows, or if they have at most `n_max` and the left rate is not below the right one. The last `n_min`
+    rows are kept back; they join the last block if `n_max` allows, else form a block. Bins are the blocks; edges lie
+    midway between neighbouring scores.
 
     Parameters
     ----------
     n_min : int, optional
         Fewest rows of a bin; by default max(1, ⌊N/20⌋).
     n_max : int, optional
-        Most rows of a bin; by default max(⌊N/5⌋, 2 n_min − 1), which is also the
-        least that is accepted: below it the algorithm cannot keep `n_min`.
+        Most rows of a bin; by default max(⌊N/5⌋, 2 n_min − 1). It must be at least 2 n_min − 1: below that the
+        algorithm cannot keep `n_min`.
     fuse : bool, default False
-        Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by
-        drawing edges only where the fitted value changes. Fused bins may exceed `n_max`.
+        Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by drawing edges only where the
+        fitted value changes. Fused bins may exceed `n_max`.
     ties : {'pool', 'split'}, default 'pool'
-        With 'pool', rows of equal score enter together, so that the bins do not
-        depend on the order of the rows. The size limits then hold up to one group of
-        ties: the rows kept back are the groups that do not lie wholly within the first
-        N − n_min rows; a group larger than `n_max` is a block of its own; and a block that
-        would stay below `n_min`, because the group after it is too large to join,
-        joins its left neighbour if that keeps within `n_max`, else that group.
-        With 'split', rows enter one by one in stable order, as in the paper; the
-        result then depends on the order of rows with equal scores, and a
-        :class:`Tally`, which has no such order, is refused.
+        With 'pool', rows of equal score enter together, so that the bins do not depend on the order of the rows. The
+        size limits then hold up to one group of ties: the rows kept back are the groups that do not lie wholly within
+        the first N − n_min rows; a group larger than `n_max` is a block of its own; and a block that would stay below
+        `n_min`, because the next group is too large to join, joins its left neighbour if `n_max` allows, else that
+        group. With 'split', rows enter one by one in stable order, as in the paper. The result then depends on the
+        order of rows with equal scores, and a :class:`Tally`, which has no such order, is refused.
 
     References
     ----------
@@ -383,7 +374,7 @@ class BlockIsotonic(BinRule):
         )
 
     def limits(self, n_rows: int) -> tuple[int, int]:
-        """The limits for so many rows."""
+        """The limits for a number of rows."""
         n_min = max(1, n_rows // 20) if self.n_min is None else self.n_min
         n_max = max(n_rows // 5, 2 * n_min - 1) if self.n_max is None else self.n_max
         if n_max < 2 * n_min - 1:
@@ -427,15 +418,15 @@ def _groups_from(cells: Cells, first: Any) -> Groups:
 
 
 def midpoints(below: Floats, above: Floats) -> Floats:
-    """Edges that keep `below` on their left and `above` on their right, also when no float lies between."""
+    """Edges between `below` and `above`; `above` itself if no float lies between them."""
     middle = below + (above - below) / 2
     return np.where(middle > below, middle, above)
 
 
 def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
-    """At most about `most` cells of equal mass, each at the mean of its scores; none lies across an edge of `rule`.
+    """At most about `most` cells of equal mass, each at the mean of its scores; none crosses an edge of `rule`.
 
-    Cells that are few enough come back as they are.
+    Up to `most` cells are returned unchanged.
     """
     if cells.size <= most:
         return cells
@@ -444,7 +435,7 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
     score = score_sums(cells, start) / weight
     last = np.append(start[1:], cells.size) - 1
     return Cells(
-        # A mean that rounding pushes beyond its scores could cross an edge.
+        # Rounding could push a mean beyond its scores and across an edge.
         np.clip(score, cells.score[start], cells.score[last]),
         np.asarray(segment_sums(cells.count, start), dtype=np.int64),
         weight,
@@ -462,7 +453,7 @@ def _starts(cells: Cells, most: int, rule: BinRule | None) -> Ints:
 
 
 def _cuts(cells: Cells, most: int) -> Ints:
-    """The cells after those in which the weight reaches the first, second, … of `most` equal shares."""
+    """The cell after each one in which the cumulative weight reaches one of `most` equal shares."""
     if not cells.exact:
         reached = np.cumsum(cells.weight)
         return np.asarray(np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1)
