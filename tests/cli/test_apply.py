@@ -183,3 +183,39 @@ def test_more_that_cannot_be_applied_is_refused(fails, fitted, tmp_path):
     assert "is not a JSON file of a calibrator" in fails("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
     assert fails("apply", "none.csv", "--prob", "p", "--calibrator", fitted[0]) == "none.csv has no rows."
     assert "`--name` is for one column" in fails("apply", "x.csv", *matrix, "--calibrator", "two.json")
+
+
+def test_a_map_remembers_its_column_of_scores(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", {**grouped, "score": grouped["q"]})  # a name that would be guessed, and another
+    assert call("fit", "x.csv", "--prob", "q", "-o", "map.json").exit_code == 0
+    result = call("apply", "x.csv", "--calibrator", "map.json", "-o", "out.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "note:" not in result.stderr
+    assert "fitted on column" not in result.stderr
+    found = read(tmp_path / "out.csv")
+    assert list(found)[-1] == "q_calibrated"
+    fitted = recalibrate.load_calibrator(tmp_path / "map.json")
+    with pytest.warns(tn.OwnRowsWarning):
+        expected = fitted.predict(grouped["q"])
+    np.testing.assert_array_equal(found["q_calibrated"], expected)
+
+
+def test_another_column_than_that_of_the_map_is_remarked_on(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    assert call("fit", "x.csv", "--prob", "q", "-o", "map.json").exit_code == 0
+    result = call("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
+    assert result.exit_code == 0
+    assert "warning: the map was fitted on column 'q', and is applied to column 'p'." in result.stderr
+    write_columns(tmp_path / "y.csv", {"p": grouped["p"]})
+    result = call("apply", "y.csv", "--calibrator", "map.json")
+    assert "note: scores from column 'p'." in result.stderr
+    assert "warning: the map was fitted on column 'q'" in result.stderr
+
+
+def test_a_map_remembers_the_columns_of_a_matrix(call, multiclass, tmp_path):
+    y, P = multiclass
+    write_columns(tmp_path / "x.csv", {"y": y, "p_0": P[:, 0], "p_1": P[:, 1], "p_2": P[:, 2]})
+    given = ["--prob-columns", "p_*", "--calibrator", "temperature-scaling", "-o", "map.json"]
+    assert call("fit", "x.csv", *given).exit_code == 0
+    assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "out.csv").exit_code == 0
+    assert list(read(tmp_path / "out.csv"))[-3:] == ["p_0_calibrated", "p_1_calibrated", "p_2_calibrated"]

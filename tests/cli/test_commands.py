@@ -211,7 +211,7 @@ def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_p
 @pytest.mark.parametrize("name", ["r.pdf", "r.xyz"])
 def test_no_verb_writes_under_a_name_that_says_another_format(fails, tmp_path, verb, name):
     more = {"gate": ["--demo", "--max-ece", "1"], "plan": ["--n", "500", "--bins", "5"]}.get(verb, ["--demo"])
-    ends = {"report": r".html, .htm, .md, .markdown, .json or .txt", "fit": ".json: what is written is JSON"}
+    ends = {"report": r".html, .htm, .md, .markdown, .json or .txt", "fit": ".json: the output is JSON"}
     said = fails(verb, *more, "-o", name)
     assert said.startswith(f"`--output` must end in {ends.get(verb, '.json, .md, .markdown, .csv or .txt')}")
     assert said.endswith(f"got {name!r}.")
@@ -230,7 +230,7 @@ def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_pa
     (tmp_path / "x.csv").write_text("p\n0.25\n")
     given = ["apply", "x.csv", "--calibrator", "map.json", "-o"]
     assert fails(*given, "out.parquet").endswith(
-        "must end in .csv or .tsv or .tab or .txt: what is written is text, as x.csv is; got 'out.parquet'."
+        "must end in .csv or .tsv or .tab or .txt: the output is text, as x.csv is; got 'out.parquet'."
     )
     for name in ("out", "out.dat", "out.CSV"):
         assert call(*given, name).exit_code == 0

@@ -113,7 +113,7 @@ def test_a_warning_about_one_model_names_it(call):
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("m.json", "{\n"), ("m.md", "| measure"), ("m.csv", "measure,p"), ("m.txt", "   ")]
+    ("name", "start"), [("m.json", "{\n"), ("m.md", "| measure"), ("m.csv", "measure,p"), ("m.txt", "measure")]
 )
 def test_the_name_of_the_output_decides_its_form(call, tmp_path, name, start):
     result = call("measure", "-", "-o", name, stdin=SMALL)

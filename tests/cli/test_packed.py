@@ -76,7 +76,7 @@ def test_apply_writes_packed_text_where_the_name_says_so(call, fails, plain, tmp
     ) as (file, _):
         assert file.read().decode() == expected
     message = fails("apply", plain["csv"], *asked, "-o", f"new.jsonl.{suffix}")
-    assert message.startswith("`--output` must end in .csv or .tsv or .tab or .txt: what is written is text")
+    assert message.startswith("`--output` must end in .csv or .tsv or .tab or .txt: the output is text")
 
 
 def test_apply_packs_no_binary_rows(fails, grouped, call, tmp_path):

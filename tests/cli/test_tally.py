@@ -369,7 +369,7 @@ def test_each_file_in_every_form(call, days, tmp_path):
     table = call(*asked).stdout
     assert [line.split()[:2] for line in table.splitlines()[:2]] == [["file", "region"], ["mon.tally", "250"]]
     assert " [0." in table
-    assert "In brackets: the limits of the rows." in table
+    assert "Brackets: range of the exact value" in table
     assert call(*asked, "--format", "markdown").stdout.startswith("| file | region | rows |")
     assert call(*asked, "-o", "x.csv").exit_code == 0
     assert (tmp_path / "x.csv").read_text().startswith("file,group,n,prevalence,prevalence_low,prevalence_high,ece,")

@@ -16,12 +16,11 @@ from trueness.cli._options import (
     output_options,
     seed_option,
 )
-from trueness.cli._writing import check_writable, deliver, form_of
+from trueness.cli._writing import Output, check_writable, deliver, form_of
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from trueness.cli._rows import Group, Rows
-    from trueness.cli._sheet import Sheet
     from trueness.results import Comparison
 
 __all__ = ["command"]
@@ -96,7 +95,7 @@ def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, me
     if rows.weight_type == "importance" and settings["method"] == "influence":
         settings["weight_type"] = rows.weight_type
         note(IMPORTANCE)
-    deliver(_sheet(rows, list(_comparisons(rows, settings))), form, output)
+    deliver(_output(rows, list(_comparisons(rows, settings))), form, output)
 
 
 def _measure(name: str, bins: Any) -> dict[str, Any]:
@@ -132,9 +131,9 @@ def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Grou
         yield group, result
 
 
-def _sheet(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> "Sheet":
-    from trueness.cli._groups import group_columns
-    from trueness.cli._sheet import Column, Sheet, stamped
+def _output(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> Output:
+    from trueness._text.table import Column, Table
+    from trueness.cli._rows import group_columns
 
     first = results[0][1]
     columns = [
@@ -146,8 +145,9 @@ def _sheet(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> "Sh
         Column("difference", "difference", "fraction"),
         Column("low", f"{100 * first.level:g} % from", "fraction"),
         Column("high", "to", "fraction"),
-        Column("pvalue", "p", "pvalue"),
-        Column("adjusted_pvalue", "adjusted p", "pvalue"),
+        Column("pvalue", "p", "p"),
+        Column("adjusted_pvalue", "adjusted p", "p", "all" if len(first.pairs) > 1 else "data"),
+        *(Column(key, key, "fraction", "data") for key in ("standard_error", "simultaneous_low", "simultaneous_high")),
     ]
     lines = [
         {
@@ -159,20 +159,17 @@ def _sheet(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> "Sh
         for group, one in results
         for pair in one.pairs
     ]
-    more = [Column(key, key, "fraction") for key in ("standard_error", "simultaneous_low", "simultaneous_high")]
-    several = len(first.pairs) > 1
-    shown = [column for column in columns if several or column.key != "adjusted_pvalue"]
     number = "" if rows.choice.by else f", {first.n:,} rows"
     bins = f", {first.bins}" if first.bins else ""
     notes = [
         f"Data: {rows.source}, labels {rows.choice.label!r}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
     ]
-    data = stamped(
-        data=rows.choice.about(rows.source),
-        comparisons=[{**group.entry(), **_entry(one)} for group, one in results],
-    )
-    return Sheet([*columns, *more], lines, data, notes, shown)
+    data = {
+        "data": rows.choice.about(rows.source),
+        "comparisons": [{**group.entry(), **_entry(one)} for group, one in results],
+    }
+    return Output(Table(columns, lines, notes), data)
 
 
 def _entry(one: "Comparison") -> dict[str, Any]:

@@ -18,12 +18,11 @@ from trueness.cli._options import (
     seed_option,
     stream_option,
 )
-from trueness.cli._writing import check_writable, deliver, form_of
+from trueness.cli._writing import Output, check_writable, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._columns import Choice, Model
     from trueness.cli._rows import Dataset, Group, Rows
-    from trueness.cli._sheet import Sheet
     from trueness.cli._stream import Sums
     from trueness.results import Interval
 
@@ -124,7 +123,7 @@ def _gate(files: tuple[str, ...], *, form: str | None, output: str | None, strea
             findings = list(_streamed(data, settings, asked=stream is not None))
         else:
             findings = list(_findings(data.rows().checked(), settings))
-    deliver(_sheet(data.choice, data.source.name, findings, rule), form, output)
+    deliver(_output(data.choice, data.source.name, findings, rule), form, output)
     return all(rule.passes(one.interval) for one in findings)
 
 
@@ -205,9 +204,9 @@ def _limits(findings: Sequence[Finding]) -> list[str]:
     return [f"{limits}: {'; '.join(own)}." for limits, own in names.items()] + top
 
 
-def _sheet(choice: "Choice", source: str, findings: Sequence[Finding], rule: Rule) -> "Sheet":
-    from trueness.cli._groups import group_columns
-    from trueness.cli._sheet import Column, Sheet, stamped
+def _output(choice: "Choice", source: str, findings: Sequence[Finding], rule: Rule) -> Output:
+    from trueness._text.table import Column, Table
+    from trueness.cli._rows import group_columns
 
     columns = [
         *group_columns(choice.by),
@@ -216,7 +215,8 @@ def _sheet(choice: "Choice", source: str, findings: Sequence[Finding], rule: Rul
         Column("estimate", "ECE, l2", "fraction"),
         Column("low", f"{100 * findings[0].interval.level:.4g} % from", "fraction"),
         Column("high", "to", "fraction"),
-        Column("verdict", "verdict", "text"),
+        Column("verdict", "verdict"),
+        Column("passed", "passed", forms="data"),
     ]
     lines = [
         {
@@ -238,9 +238,9 @@ def _sheet(choice: "Choice", source: str, findings: Sequence[Finding], rule: Rul
         f"{'Passed' if not failed else f'Failed: {failed} of {len(lines)}'}; "
         f"the {limit} limit must be at most {rule.most:g}.",
     ]
-    data = stamped(
-        data=choice.about(source),
-        gate={"max_ece": rule.most, "require": rule.require, "passed": not failed},
-        findings=lines,
-    )
-    return Sheet([*columns, Column("passed", "passed", "text")], lines, data, notes, columns)
+    data = {
+        "data": choice.about(source),
+        "gate": {"max_ece": rule.most, "require": rule.require, "passed": not failed},
+        "findings": lines,
+    }
+    return Output(Table(columns, lines, notes), data)

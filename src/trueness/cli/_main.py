@@ -28,6 +28,8 @@ _VERBS = {
     "apply": "_apply",
     "reproduce": "_reproduce",
 }
+# The same commands for sums: other options, other code.
+_SUMS = {"measure": "_sums", "report": "_report"}
 _INTERRUPTED = 130
 
 
@@ -51,8 +53,8 @@ class Verbs(click.Group):
         if args[0] not in _VERBS and near and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         name, command, rest = super().resolve_command(ctx, args)
-        if name in ("measure", "report") and _reads_sums(rest):
-            command = getattr(import_module("trueness.cli._tally_files"), name)
+        if name in _SUMS and _reads_sums(rest):
+            command = import_module(f"trueness.cli.{_SUMS[name]}").__dict__[name]
         return name, command, rest
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:

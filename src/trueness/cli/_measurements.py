@@ -1,4 +1,4 @@
-"""What ``trueness measure`` computes: every model's measures, from one tally each."""
+"""The measures that ``trueness measure`` computes: those of each model, from one tally per kind."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,40 +11,30 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
 from trueness.cli._columns import Choice, Model
-from trueness.cli._layout import Form
 from trueness.cli._rows import Group, Rows, dropped_message
 from trueness.cli._stream import Sums
 from trueness.errors import InputError
-from trueness.typing import Kind, RowOptions
+from trueness.typing import Kind
 
-__all__ = [
-    "Measured",
-    "Measurements",
-    "Options",
-    "Quantity",
-    "Sums",
-    "measure_all",
-    "measure_groups",
-    "measured",
-    "measurements",
-    "sums_of",
-]
+__all__ = ["Measured", "Measurements", "Options", "Quantity", "measure_all", "measured", "measurements", "sums_of"]
 
 _ORDINARY_BINS = 10
 
 
 class Quantity(NamedTuple):
-    """One row of the output: its key in JSON and CSV, its name, what it means, how it is written."""
+    """One measure: its key in JSON and CSV, its name, its meaning, how it is written."""
 
     key: str
     name: str
     meaning: str
-    form: Form
+    form: Literal["count", "fraction", "percent", "number"]
+    part: bool = False
+    """Whether it is a part of the measure above it."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked about the bins."""
+    """Bins, kinds and tables to compute."""
 
     bins: BinRule
     level: float = 0.95
@@ -53,12 +43,12 @@ class Options:
 
     @property
     def mass(self) -> tn.EqualMass:
-        """The bins of equal mass that go with the bins: as many, if their number is known."""
+        """Bins of equal mass to go with the bins: as many, if their number is known."""
         return self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(self.bins.asked or _ORDINARY_BINS)
 
     @property
     def of_matrix(self) -> tuple[Kind, ...]:
-        """What is measured of a matrix."""
+        """The kinds to measure of a matrix."""
         return self.kinds or ("classwise", "confidence")
 
 
@@ -74,21 +64,21 @@ class Measured:
     tables: dict[str, tn.BinTable]
     """Bin tables by kind, if asked for."""
     remarks: tuple[str, ...] = ()
-    """What was decided without being asked."""
+    """Choices made by default."""
     warnings: tuple[str, ...] = ()
-    """What the library warned of."""
+    """Warnings of the library."""
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measures of all models, and what they are."""
+    """The measures of all models, and their description."""
 
     quantities: tuple[Quantity, ...]
     models: tuple[Measured, ...]
     label: str
     weight: str | None
     bins: dict[str, str]
-    """The bins in words, by the measure that they serve."""
+    """The bins in words, by measure."""
 
 
 def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
@@ -102,18 +92,13 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     return measurements(rows.choice, results, options)
 
 
-def measure_groups(rows: Rows, options: Options) -> list[tuple[Group, Measurements]]:
-    """The same for each group of each column that `--by` names."""
-    return [(group, measure_all(part, options, group)) for group, part in rows.groups()]
-
-
-def measurements(choice: Choice, found: Sequence[Measured], options: Options, *, binned: bool = False) -> Measurements:
-    """Gather the measures of all models with what they are."""
+def measurements(choice: Choice, models: Sequence[Measured], options: Options, *, binned: bool = False) -> Measurements:
+    """The measures of all models with their description."""
     weighted = choice.weight is not None
-    matrices = found[0].classes is not None
+    matrices = models[0].classes is not None
     quantities = _matrix_quantities(options.of_matrix, weighted) if matrices else _vector_quantities(weighted)
     squared = any(quantity.key.startswith("squared_ece") for quantity in quantities)
-    return Measurements(quantities, tuple(found), choice.label, choice.weight, _bins(options, squared, binned))
+    return Measurements(quantities, tuple(models), choice.label, choice.weight, _bins(options, squared, binned))
 
 
 def sums_of(rows: Rows, model: Model, options: Options) -> Sums:
@@ -125,36 +110,51 @@ def sums_of(rows: Rows, model: Model, options: Options) -> Sums:
             raise InputError("--kind", demand, "these are one column of scores")
         return Sums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
     kinds: tuple[Kind, ...] = ("classwise", "confidence", *options.of_matrix)
-    settings: dict[Kind, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in kinds}
-    return Sums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
+    tallies = {kind: tn.tally(one.y_true, one.y_prob, **{**one.rows, "kind": kind}) for kind in dict.fromkeys(kinds)}
+    return Sums(tallies, one.remark)
 
 
 def measured(model: Model, sums: Sums, options: Options) -> Measured:
     """Every measure of one model."""
     if "binary" in sums.parts:
-        t = sums.parts["binary"]
+        t, kinds = sums.parts["binary"], ("binary",)
         values = _vector_values(t, options)
     else:
-        t = sums.parts["classwise"]
+        t, kinds = sums.parts["classwise"], options.of_matrix
         values = _matrix_values(sums.parts, options)
-    kinds: tuple[str, ...] = ("binary",) if "binary" in sums.parts else options.of_matrix
     tabled = kinds if options.tables else ()
     tables = {kind: tn.bin_table(sums.parts[kind], bins=options.bins, level=options.level) for kind in tabled}
     remarks = ((sums.remark,) if sums.remark else ()) + _remarks(t)
     return Measured(model.name, model.columns, t.classes, values, tables, remarks)
 
 
+_ERRORS = (
+    Quantity("ece", "ECE", "mean gap between score and rate", "fraction"),
+    Quantity("ece_l2", "ECE, l2", "root mean squared gap", "fraction"),
+    Quantity("ace", "ACE", "mean gap in bins of equal mass", "fraction"),
+    Quantity("mce", "MCE", "largest gap of a bin", "fraction"),
+    Quantity("tce", "TCE", "scores rejected by a test", "percent"),
+    Quantity("smooth_ece", "smooth ECE", "mean gap, smoothed, no bins", "fraction"),
+)
+_SQUARED = Quantity("squared_ece", "squared ECE", "mean squared gap, debiased", "fraction")
+_LOG_LOSS = Quantity("log_loss", "log loss", "negative log-likelihood per row", "fraction")
+_NEED_SCORES = (
+    *("brier_miscalibration", "brier_discrimination", "brier_uncertainty"),
+    *("log_loss", "slope", "intercept"),
+)
+
+
 def _vector_quantities(weighted: bool) -> tuple[Quantity, ...]:
     return (
-        *_rows(weighted),
+        *_counts(weighted),
         Quantity("prevalence", "prevalence", "share of events", "fraction"),
         *_ERRORS,
         _SQUARED,
         Quantity("brier", "Brier score", "mean squared error", "fraction"),
-        Quantity("brier_miscalibration", "miscalibration", "what recalibration would gain", "part"),
-        Quantity("brier_discrimination", "discrimination", "gain over prevalence (subtracted)", "part"),
-        Quantity("brier_uncertainty", "uncertainty", "Brier score of the prevalence", "part"),
-        Quantity("log_loss", "log loss", "mean surprise, in nats", "fraction"),
+        Quantity("brier_miscalibration", "miscalibration", "gain from recalibration", "fraction", part=True),
+        Quantity("brier_discrimination", "discrimination", "gain over prevalence (subtracted)", "fraction", part=True),
+        Quantity("brier_uncertainty", "uncertainty", "Brier score of the prevalence", "fraction", part=True),
+        _LOG_LOSS,
         Quantity("slope", "slope", "1 if calibrated; < 1, too extreme", "number"),
         Quantity("intercept", "intercept", "0 if right on average", "number"),
         Quantity("observed_expected", "observed/expected", "1 if right on average", "number"),
@@ -163,33 +163,22 @@ def _vector_quantities(weighted: bool) -> tuple[Quantity, ...]:
 
 def _matrix_quantities(kinds: Sequence[Kind], weighted: bool) -> tuple[Quantity, ...]:
     by_kind = [
-        Quantity(_key(q.key, kind), f"{q.name}, {kind}", q.meaning, q.form)
+        q._replace(key=_key(q.key, kind), name=f"{q.name}, {kind}")
         for kind in kinds
         for q in (*_ERRORS, *((_SQUARED,) if kind == "confidence" else ()))
         if q.key != "ece_l2"
     ]
     return (
-        *_rows(weighted),
+        *_counts(weighted),
         Quantity("classes", "classes", "", "count"),
-        Quantity("accuracy", "accuracy", "share of top labels that came", "fraction"),
+        Quantity("accuracy", "accuracy", "share of correct top labels", "fraction"),
         *by_kind,
         Quantity("brier", "Brier score", "squared errors of all classes", "fraction"),
-        Quantity("log_loss", "log loss", "mean surprise, in nats", "fraction"),
+        _LOG_LOSS,
     )
 
 
-_ERRORS = (
-    Quantity("ece", "ECE", "mean gap between score and rate", "fraction"),
-    Quantity("ece_l2", "ECE, l2", "root mean squared gap", "fraction"),
-    Quantity("ace", "ACE", "mean gap in bins of equal mass", "fraction"),
-    Quantity("mce", "MCE", "largest gap of a bin", "fraction"),
-    Quantity("tce", "TCE", "scores that a test refutes", "percent"),
-    Quantity("smooth_ece", "smooth ECE", "mean gap, smoothed, no bins", "fraction"),
-)
-_SQUARED = Quantity("squared_ece", "squared ECE", "mean squared gap, debiased", "fraction")
-
-
-def _rows(weighted: bool) -> tuple[Quantity, ...]:
+def _counts(weighted: bool) -> tuple[Quantity, ...]:
     rows = Quantity("n", "rows", "of positive weight" if weighted else "", "count")
     return (rows, Quantity("weight", "weight", "in total", "number")) if weighted else (rows,)
 
@@ -200,7 +189,7 @@ def _key(key: str, kind: str) -> str:
 
 def _vector_values(t: tn.Tally | Binned, options: Options) -> dict[str, float]:
     total = t.parts[0].totals
-    values = _sums(t) | {"prevalence": total.events / total.weight} | _errors(t, options)
+    values = {"n": t.n, "weight": t.weight, "prevalence": total.events / total.weight} | _errors(t, options)
     values |= {"brier": tn.brier(t), "observed_expected": tn.observed_expected(t)}
     if isinstance(t, Binned):
         return values | dict.fromkeys(_NEED_SCORES, math.nan)
@@ -218,7 +207,7 @@ def _vector_values(t: tn.Tally | Binned, options: Options) -> dict[str, float]:
 def _matrix_values(parts: Mapping[str, tn.Tally | Binned], options: Options) -> dict[str, float]:
     whole, top = parts["classwise"], parts["confidence"]
     assert whole.classes is not None
-    values = _sums(whole) | {"classes": len(whole.classes)}
+    values = {"n": whole.n, "weight": whole.weight, "classes": len(whole.classes)}
     values |= {"accuracy": top.parts[0].totals.events / top.weight}
     for kind in options.of_matrix:
         values |= {_key(key, kind): value for key, value in _errors(parts[kind], options).items()}
@@ -226,20 +215,6 @@ def _matrix_values(parts: Mapping[str, tn.Tally | Binned], options: Options) -> 
         "brier": tn.brier(whole),
         "log_loss": math.nan if isinstance(whole, Binned) else tn.log_loss(whole),
     }
-
-
-def _sums(t: tn.Tally | Binned) -> dict[str, float]:
-    return {"n": t.n, "weight": t.weight}
-
-
-_NEED_SCORES = (
-    "brier_miscalibration",
-    "brier_discrimination",
-    "brier_uncertainty",
-    "log_loss",
-    "slope",
-    "intercept",
-)
 
 
 def _errors(t: tn.Tally | Binned, options: Options) -> dict[str, float]:

@@ -1,16 +1,13 @@
 """``trueness plan``."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trueness.cli._messages import errors_as_messages, reworded, wording
 from trueness.cli._options import output_options
-from trueness.cli._writing import check_writable, deliver, form_of
+from trueness.cli._writing import Output, check_writable, deliver, form_of
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness.cli._sheet import Sheet
 
 __all__ = ["command"]
 
@@ -90,11 +87,11 @@ def _plan(
         raise InputError(
             "", f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows", f"one bin needs {least:,}"
         )
-    deliver(_sheet({**arguments, wanted: planned}, wanted, how), form, output)
+    deliver(_output({**arguments, wanted: planned}, wanted, how), form, output)
 
 
-def _sheet(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> "Sheet":
-    from trueness.cli._sheet import Column, Sheet, stamped
+def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:
+    from trueness._text.table import Column, Table
 
     names = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     line = {"n": numbers["n"], "n_bins": numbers["n_bins"], "epsilon": numbers["epsilon"], **how, "planned": wanted}
@@ -102,11 +99,12 @@ def _sheet(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> "Sheet"
         Column("n", "rows", "count"),
         Column("n_bins", "bins", "count"),
         Column("epsilon", "epsilon", "fraction"),
-        Column("alpha", "alpha", "text"),
-        Column("kind", "guarantee", "text"),
-        Column("scheme", "scheme", "text"),
-        Column("bound", "bound", "text"),
+        Column("alpha", "alpha"),
+        Column("kind", "guarantee"),
+        Column("scheme", "scheme"),
+        Column("bound", "bound"),
+        Column("planned", "planned", forms="data"),
     ]
     often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
     notes = [f"Planned: {names[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
-    return Sheet([*columns, Column("planned", "planned", "text")], [line], stamped(plan=line), notes, columns)
+    return Output(Table(columns, [line], notes), {"plan": line})

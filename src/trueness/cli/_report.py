@@ -14,14 +14,19 @@ from trueness.cli._options import (
     level_option,
     plain_output_options,
     seed_option,
+    stacked,
 )
+from trueness.cli._sums import OWN_BINS, each_option, file_lines, file_names, own_bins, read_total
 from trueness.cli._writing import check_writable, form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
+    from trueness import Accumulator
+    from trueness._report.report import Report
     from trueness.cli._rows import Rows
+    from trueness.cli._sums import Sums
 
-__all__ = ["command"]
+__all__ = ["command", "report"]
 
 _USUAL = "trueness-report.html"
 _SUFFIXES = {
@@ -32,22 +37,26 @@ _SUFFIXES = {
     ".json": "json",
     ".txt": "text",
 }
+_LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
+_page_options = stacked(
+    click.option("--title", metavar="TEXT", help="Heading of the page."),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["html", "markdown", "json", "text"]),
+        help="Format of the report.  [default: by the name of the output file, else html]",
+    ),
+    plain_output_options,
+)
 
 
 @click.command("report", no_args_is_help=True)
 @data_options()
 @cluster_option
 @bins_option("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
-@level_option(0.95, "Confidence level of all intervals, bands and decisions; above 1/2.", least=0.5)
-@click.option("--title", metavar="TEXT", help="Heading of the page.")
+@level_option(0.95, _LEVEL, least=0.5)
 @seed_option()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["html", "markdown", "json", "text"]),
-    help="Format of the report.  [default: by the name of the output file, else html]",
-)
-@plain_output_options
+@_page_options
 @click.pass_context
 def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
     """Write a page about the calibration of the probabilities.
@@ -70,19 +79,39 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
         _report(files, **options)
 
 
-def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **options: Any) -> None:
-    from trueness.cli._rows import Request, open_dataset
+@click.command("report")
+@click.argument("files", nargs=-1, required=True, metavar="TALLY...")
+@bins_option(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
+@level_option(0.95, _LEVEL, least=0.5)
+@each_option
+@_page_options
+def report(files: tuple[str, ...], form: str | None, output: str | None, debug: bool, **options: Any) -> None:
+    """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
+    with errors_as_messages(debug):
+        form, output = _form(form, output)
+        rule = bin_rule(options["bins"])  # before the files are read
+        sums, total = read_total(files, output)
+        _write(_of_sums(sums, total, rule, options), form, output)
 
+
+def _of_sums(sums: "list[Sums]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
+    """The report of all sums, with a table of the files if asked for."""
+    from trueness._report.report import report_sums
+
+    lines = file_lines(sums, total, rule or own_bins(total)) if options["each"] else None
+    names = file_names([name for name, _ in sums])
+    source = f"{names}: labels {total.about.get('label')!r}, scores {total.about.get('score')!r}."
+    return report_sums(total, bins=rule, level=options["level"], title=options["title"], files=lines, notes=[source])
+
+
+def _form(form: str | None, output: str | None) -> tuple[str, str | None]:
+    """The format, and the file: a page goes into one by default."""
     form = form_of(form, output, _SUFFIXES, "html")
-    if form == "html" and output is None:
-        output = _USUAL
-    check_writable(output, *files)
-    settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": bin_rule(options["bins"])}
-    with open_dataset(Request.pop_from(options, files=files)) as data:
-        rows = data.rows()
-    report = _make(rows, settings)
-    write_as = {"html": report.page, "markdown": report.to_markdown, "json": report.to_json, "text": report.to_text}
-    text = write_as[form]()
+    return form, _USUAL if form == "html" and output is None else output
+
+
+def _write(report: "Report", form: str, output: str | None) -> None:
+    text = report.page() if form == "html" else getattr(report, f"to_{form}")()
     if output is None or output == "-":
         click.echo(text, nl=not text.endswith("\n"))
         return
@@ -91,18 +120,29 @@ def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **o
     note(f"the report is in {output}.")
 
 
-def _make(rows: "Rows", settings: dict[str, Any]) -> Any:
+def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **options: Any) -> None:
+    from trueness.cli._rows import Request, open_dataset
+
+    form, output = _form(form, output)
+    check_writable(output, *files)
+    settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": bin_rule(options["bins"])}
+    with open_dataset(Request.pop_from(options, files=files)) as data:
+        rows = data.rows()
+    _write(_of_rows(rows, settings), form, output)
+
+
+def _of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":
     import trueness as tn
     from trueness._progress import progress_bar
     from trueness.cli._rows import dropped_message, same_classes
 
     if len(rows) == 0:
         raise InputError("", f"{rows.source} has no rows")
-    make: Any = tn.report
+    report: Any = tn.report
     rows.check_shapes()
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
         scores, one = same_classes(rows)
-        report = make(
+        result: Report = report(
             one.y_true,
             scores,
             by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
@@ -111,9 +151,9 @@ def _make(rows: "Rows", settings: dict[str, Any]) -> Any:
             **settings,
             **one.rows,
         )
-    counts = report.to_dict()["rows"]
+    counts = result.to_dict()["rows"]
     for message in dropped_message(counts["dropped"], counts["given"]):
         warning(message)
     for message in (*filter(None, [one.remark]), *warned):
         note(message)
-    return report
+    return result

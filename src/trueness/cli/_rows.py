@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._text.table import Column
 from trueness.cli._columns import Choice, Model, choose
 from trueness.cli._messages import note, reworded, warning, wording
 from trueness.errors import InputError, Place, Wording
@@ -23,6 +24,7 @@ __all__ = [
     "Request",
     "Rows",
     "dropped_message",
+    "group_columns",
     "open_dataset",
     "open_source",
     "print_guesses",
@@ -285,6 +287,11 @@ class Rows:
             return where if place.column is None else f"{where}, column {place.column}"
 
         return wording(arguments, place, **words)
+
+
+def group_columns(by: Sequence[str]) -> list[Column]:
+    """The columns that name the group of a row of a table; none without ``--by``."""
+    return [Column("by", "by", "name"), Column("group", "group", "name")] if by else []
 
 
 def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:

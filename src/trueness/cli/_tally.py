@@ -90,9 +90,9 @@ def _refuse_row_options(context: click.Context) -> None:
 
 
 def _add_sums(files: tuple[str, ...], output: str) -> None:
-    from trueness.cli._tally_sums import added, read_sums
+    from trueness.cli._sums import add, read_sums
 
-    total = added(read_sums(files))
+    total = add(read_sums(files))
     total.position = None
     total.save(output)
     note(f"the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")

@@ -15,11 +15,10 @@ from trueness.cli._options import (
     output_options,
     seed_option,
 )
-from trueness.cli._writing import check_writable, deliver, form_of
+from trueness.cli._writing import Output, check_writable, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
-    from trueness.cli._sheet import Sheet
 
 __all__ = ["command"]
 
@@ -91,7 +90,7 @@ def _test(
     rows = read_rows(Request.pop_from(options, files=files))
     results = list(_results(rows, settings))
     _adjust(results)
-    deliver(_sheet(rows, results), form, output)
+    deliver(_output(rows, results), form, output)
 
 
 def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dict[str, Any]:
@@ -131,18 +130,18 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
 
 
-def _sheet(rows: "Rows", results: Sequence[dict[str, Any]]) -> "Sheet":
-    from trueness.cli._groups import group_columns
-    from trueness.cli._sheet import Column, Sheet, stamped
+def _output(rows: "Rows", results: Sequence[dict[str, Any]]) -> Output:
+    from trueness._text.table import Column, Table
+    from trueness.cli._rows import group_columns
 
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
-        Column("method", "method", "text"),
+        Column("method", "method"),
         Column("n", "rows", "count"),
         Column("statistic", "statistic", "fraction"),
-        Column("pvalue", "p", "pvalue"),
-        Column("adjusted_pvalue", "adjusted p", "pvalue"),
+        Column("pvalue", "p", "p"),
+        Column("adjusted_pvalue", "adjusted p", "p"),
     ]
     notes = [f"Data: {rows.source}, labels {rows.choice.label!r}."]
     for method in dict.fromkeys(entry["method"] for entry in results):
@@ -153,5 +152,4 @@ def _sheet(rows: "Rows", results: Sequence[dict[str, Any]]) -> "Sheet":
         notes.append("For several classes: the largest score as the probability that its class is right.")
     if any(entry["adjusted_pvalue"] is not None for entry in results):
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")
-    data = stamped(data=rows.choice.about(rows.source), tests=list(results))
-    return Sheet(columns, results, data, notes)
+    return Output(Table(columns, results, notes), {"data": rows.choice.about(rows.source), "tests": list(results)})

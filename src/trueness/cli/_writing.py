@@ -1,66 +1,82 @@
-"""Output: to a file that is either the new one or, if anything fails, the old one; or to standard output."""
+"""Output: one table in any form, to standard output or to a file that is replaced in one step."""
 
 import errno
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from trueness._version import __version__
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
-    from trueness.cli._sheet import Sheet
+    from trueness._text.table import Table
 
-__all__ = ["check_suffix", "check_writable", "deliver", "form_of", "write", "write_with"]
+__all__ = ["Output", "check_suffix", "check_writable", "deliver", "form_of", "render", "write", "write_with"]
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".txt": "table"}
 
 
+@dataclass(frozen=True)
+class Output:
+    """The result of a command: a table, and the same as a JSON object."""
+
+    table: "Table"
+    data: Mapping[str, Any]
+    """The JSON object, without its schema and version."""
+    details: Sequence[tuple[str, "Table"]] = ()
+    """Further tables with their titles, in all forms but CSV and JSON."""
+    csv: "Table | None" = None
+    """The table that CSV has, if it is another one."""
+
+
 def form_of(form: str | None, output: str | None, suffixes: Mapping[str, str] = _SUFFIXES, usual: str = "table") -> str:
-    """The form asked for, or that of the name of the output, or the usual one for a name that says none."""
+    """The format asked for, or that of the name of the output, or the usual one for a name without a suffix."""
     if form is not None or output is None or output == "-":
         return form or usual
     suffix = Path(output).suffix.lower()
     if suffix and suffix not in suffixes:
-        known = ", ".join([*suffixes][:-1])
-        raise InputError(
-            f"`--output` must end in {known} or {[*suffixes][-1]}, or `--format` say which; got {output!r}."
-        )
+        *others, last = suffixes
+        demand = f"must end in {', '.join(others)} or {last}, or `--format` must be given"
+        raise InputError("--output", demand, f"got {output!r}")
     return suffixes.get(suffix, usual)
 
 
 def check_suffix(path: str | None, what: str, suffixes: Sequence[str], suffix: str | None = None) -> None:
-    """Refuse a name that says another format than the one that is written."""
+    """Refuse a name of another format than the one that is written."""
     if suffix is None:
         suffix = "" if path is None or path == "-" else Path(path).suffix.lower()
     if suffix and suffix not in suffixes:
-        raise InputError(f"`--output` must end in {' or '.join(suffixes)}: what is written is {what}; got {path!r}.")
+        raise InputError("--output", f"must end in {' or '.join(suffixes)}: the output is {what}", f"got {path!r}")
 
 
 def check_writable(path: str | None, *read: str | None) -> None:
-    """Refuse, before any work is done, a place where no file can be, or where one lies that is read."""
+    """Refuse, before any work is done, an output that cannot be written, or that is one of the inputs."""
     if path is None or path == "-":
         return
     target = Path(path)
     if target.is_dir():
-        raise InputError(f"`--output` must be a file; {path!r} is a folder.")
+        raise InputError("--output", "must be a file", f"{path!r} is a folder")
     if not target.parent.is_dir():
-        raise InputError(f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}.")
+        raise InputError("", f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}")
     for name in read:
         if name is not None and _same_file(target, name):
-            raise InputError(f"`--output` {path!r} is the file that is read, and would be lost; name another.")
+            demand = f"`--output` {path!r} is the file that is read, and would be lost"
+            raise InputError("", demand, "name another")
 
 
 def _same_file(target: Path, name: str) -> bool:
-    """Whether both are one file, by whatever name; a terminal is no file."""
+    """Whether both names, or the name and standard input, lead to the same file."""
     try:
         there = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
         return target.is_file() and os.path.samestat(target.stat(), there)
-    except (OSError, ValueError):  # there is none, or standard input is no file; reading says more
+    except (OSError, ValueError):  # no such file, or standard input is not a file; reading will tell
         return False
 
 
@@ -84,17 +100,54 @@ def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
             replace_file(target.resolve(), fill)
     except OSError as reason:
         if reason.errno == errno.EPIPE:
-            raise  # a reader that has seen enough
-        raise InputError(f"`--output` {path!r} cannot be written: {reason.strerror or reason}.") from reason
+            raise  # the reader has closed the pipe
+        raise InputError("", f"`--output` {path!r} cannot be written: {reason.strerror or reason}") from reason
 
 
-def deliver(sheet: "Sheet", form: str | None, output: str | None) -> None:
-    """Print the sheet, or write it to a file."""
-    from trueness.cli._sheet import rendered
-
-    chosen = form_of(form, output)
-    if output is not None and output != "-":
-        write(output, rendered(sheet, chosen))
+def deliver(output: Output, form: str, path: str | None) -> None:
+    """Print the output, or write it to a file."""
+    if path is not None and path != "-":
+        write(path, render(output, form))
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
-    click.echo(rendered(sheet, chosen, width=width), nl=False)
+    if not (form == "table" and sys.stdout.isatty() and _draw(output, width)):
+        click.echo(render(output, form, width), nl=False)
+
+
+def render(output: Output, form: str, width: int = 80) -> str:
+    """The text in one of four formats, with a line break at its end."""
+    from trueness._text.strings import json_ready, markdown_text, visible, wrap
+
+    if form == "json":
+        data = {"schema": 1, "version": __version__, **output.data}
+        return json.dumps(json_ready(data), indent=2, allow_nan=False) + "\n"
+    if form == "csv":
+        return (output.csv or output.table).to_csv()
+    table, notes = replace(output.table, notes=()), output.table.notes
+    if form == "markdown":
+        blocks = [table.to_markdown()]
+        blocks += [f"{markdown_text(title)}:\n\n{one.to_markdown()}" for title, one in output.details]
+        return "\n".join(blocks + [f"{markdown_text(note)}\n" for note in notes])
+    blocks = [table.to_text(width)]
+    blocks += [f"{visible(title)}\n\n{one.to_text(width)}" for title, one in output.details]
+    blocks += ["".join(f"{wrap(note, width)}\n" for note in notes)] if notes else []
+    return "\n".join(blocks)
+
+
+def _draw(output: Output, width: int, console: Any = None) -> bool:
+    """Draw the tables with rich; False if rich is not installed, or a table is too wide."""
+    tables = [output.table.to_rich(width), *(one.to_rich(width) for _, one in output.details)]
+    if any(table is None for table in tables):
+        return False
+    from rich.console import Console
+    from rich.text import Text
+
+    from trueness._text.strings import visible, wrap
+
+    console = console or Console(highlight=False, emoji=False)
+    console.print(tables[0])
+    for (title, _), table in zip(output.details, tables[1:], strict=True):
+        console.print(Text(visible(title), style="bold"), table, sep="\n")
+    for note in output.table.notes:
+        console.print(Text(wrap(note, width), style="dim"))
+    return True

@@ -8,35 +8,38 @@ import re
 import numpy as np
 import pytest
 
+from trueness.cli._measure import _by_model
 from trueness.cli._measurements import Measured, Measurements, Quantity
-from trueness.cli._tables import rendered, show
+from trueness.cli._rows import Group
+from trueness.cli._writing import _draw, render
 
 HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "宽", "=1+1"]
 
 
-def found(names=("p",), values=(0.25,), key="ece", form="fraction"):
+def output(names=("p",), values=(0.25,), key="ece", form="fraction", source="x.csv"):
     models = tuple(Measured(n, (n,), None, {key: v, "n": 4}, {}) for n, v in zip(names, values, strict=True))
     quantities = (Quantity("n", "rows", "", "count"), Quantity(key, "ECE", "mean gap", form))
-    return Measurements(quantities, models, "y", None, {"ece": "10 of equal width", "mce": "10 of equal width"})
+    bins = {"ece": "10 bins of equal width", "mce": "10 bins of equal width"}
+    return _by_model([(Group(), Measurements(quantities, models, "y", None, bins))], source)
 
 
-def hostile(form, **options):
-    return rendered(found(HOSTILE, [0.5] * len(HOSTILE)), form, source="\x1b]0;title\x07", **options)
+def hostile(form):
+    return render(output(HOSTILE, [0.5] * len(HOSTILE), source="\x1b]0;title\x07"), form)
 
 
 def test_a_table_says_what_was_measured_and_with_which_bins():
-    assert rendered(found(), "table", source="x.csv").splitlines() == [
-        "           p",
-        "rows       4",
-        "ECE   0.2500  mean gap",
+    assert render(output(), "table").splitlines() == [
+        "measure       p  meaning",
+        "rows          4",
+        "ECE      0.2500  mean gap",
         "",
         "Data: x.csv, labels 'y'.",
-        "Bins: ECE, MCE: 10 of equal width.",
+        "Bins: ECE, MCE: 10 bins of equal width.",
     ]
 
 
 def test_meanings_are_left_out_where_they_do_not_fit():
-    assert "mean gap" not in rendered(found(), "table", source="x.csv", width=15)
+    assert "mean gap" not in render(output(), "table", width=15)
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
@@ -54,9 +57,9 @@ def test_hostile_names_are_text_in_a_table():
 
 
 def test_wide_letters_keep_the_columns_straight():
-    lines = rendered(found(["宽", "b"], [0.5, 0.25]), "table", source="x").splitlines()
-    assert lines[0] == "          宽       b"
-    assert lines[2].startswith("ECE   0.5000  0.2500")
+    lines = render(output(["宽", "b"], [0.5, 0.25]), "table").splitlines()
+    assert lines[0] == "measure      宽       b  meaning"
+    assert lines[2].startswith("ECE      0.5000  0.2500")
 
 
 def test_hostile_names_are_text_in_markdown():
@@ -74,44 +77,40 @@ def test_json_keeps_the_names_as_they_are():
 
 def test_rich_draws_hostile_names_as_text():
     console = pytest.importorskip("rich.console").Console(file=io.StringIO(), force_terminal=True, width=200)
-    assert show(found(HOSTILE, [0.5] * len(HOSTILE)), source="\x1b]0;title\x07", width=200, console=console)
+    assert _draw(output(HOSTILE, [0.5] * len(HOSTILE), source="\x1b]0;title\x07"), 200, console)
     text = console.file.getvalue()
     assert "[bold]x[/bold]" in text
     assert "\x1b[31m" not in text
     assert "\x1b]0" not in text
 
 
-def test_rich_shows_the_bin_tables_too(call, tmp_path):
+def test_rich_shows_the_bin_tables_too(call, monkeypatch):
     console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=100)
-    from trueness.cli import _measure, _tables
-
-    kept = {}
-
-    def deliver(result, source, form, output):
-        kept["drawn"] = _tables.show(result, source=source, width=100, console=console)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_measure, "_deliver", deliver)
-        call("measure", "--demo", "--rows", "200", "--table")
-    assert kept["drawn"]
+    monkeypatch.setattr("trueness.cli._measure.deliver", lambda output, *_: drawn.append(_draw(output, 100, console)))
+    drawn = []
+    call("measure", "--demo", "--rows", "200", "--table")
+    assert drawn == [True]
     assert "95 % interval" in console.file.getvalue()
     assert "[0.1, 0.2)" in console.file.getvalue()
 
 
 def test_without_rich_or_without_room_the_plain_table_serves(without):
     pytest.importorskip("rich")
-    assert not show(found(), source="x", width=5)
+    assert not _draw(output(), 5)
     without("rich")
-    assert not show(found(), source="x", width=100)
+    assert not _draw(output(), 100)
+
+
+def test_a_model_may_be_called_like_a_column_of_the_table():
+    text = render(output(["measure", "meaning"], [0.5, 0.25]), "csv")
+    assert text == "measure_,measure,meaning\nn,4,4\nece,0.5,0.25\n"
 
 
 def test_long_names_lose_their_middle():
-    head = rendered(
-        found(["model/with/a/very/long/path/a", "model/with/a/very/long/path/b"], [0, 0]), "table", source="x"
-    )
+    head = render(output(["model/with/a/very/long/path/a", "model/with/a/very/long/path/b"], [0, 0]), "table")
     assert "ong/path/a" in head
     assert "ong/path/b" in head
-    assert "..." in head
+    assert "…" in head
 
 
 @pytest.mark.parametrize(
@@ -121,15 +120,15 @@ def test_long_names_lose_their_middle():
         ([0.00123, 0.5], "fraction", ["0.00123", "0.50000"]),
         ([0.0, 0.5], "fraction", ["0.0000", "0.5000"]),
         ([-2e-5, 0.5], "fraction", ["-0.000020", "0.500000"]),
-        ([1e-9, 0.5], "fraction", ["1.00e-09", "0.500000"]),
+        ([1e-9, 0.5], "fraction", ["0.0000000010", "0.500000"]),
         ([12.345, 100.0], "percent", ["12.3 %", "100.0 %"]),
         ([float("nan"), float("inf")], "fraction", ["-", "inf"]),
         ([1234567, 2], "count", ["1,234,567", "2"]),
-        ([0.000251, -0.5], "number", ["0.0003", "-0.5000"]),
+        ([0.000251, -0.5], "number", ["0.00025", "-0.5000"]),
     ],
 )
 def test_numbers_are_written_so_that_models_compare(values, form, cells):
-    line = rendered(found(["a", "b"], values, form=form), "table", source="x").splitlines()[2]
+    line = render(output(["a", "b"], values, form=form), "table").splitlines()[2]
     assert re.split(r"\s{2,}", line)[1:3] == cells
 
 
@@ -182,7 +181,7 @@ def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
 def test_markdown_of_bins_is_a_table(call):
     result = call("measure", "--demo", "--prob", "p", "--table", "--format", "markdown")
     assert "Bins of p:" in result.stdout
-    assert "| low\\_edge | high\\_edge | n |" in result.stdout
+    assert "| bin | rows | score | rate | 95 % interval | gap |" in result.stdout
 
 
 def test_class_names_are_text_in_bin_tables(call, tmp_path):
