@@ -177,8 +177,8 @@ class _Points(NamedTuple):
     side: Ints  # the bin, plus the number of bins if the score lies above the bin's rate
     q: Floats
     near: Floats
-    surely: Ints  # the far tail reaches at least this count
-    possibly: Ints  # and at most this one
+    far_least: Ints  # the far tail reaches at least this count
+    far_most: Ints  # and at most this one
 
     def append(self, more: _Points) -> _Points:
         """Both tables, the second below the first."""
@@ -204,7 +204,7 @@ class _Search:
         self.begin, self.end = starts, np.append(starts[1:], scores.size)
         # The tails are less precise than log-likelihoods: they take a rounded 1 - p.
         margin = alpha * 100 * _rounding(n)
-        self.surely_above, self.surely_below = alpha + margin, alpha - margin
+        self.accept_above, self.reject_below = alpha + margin, alpha - margin
         # +1 where a stretch of rejected scores begins, -1 where it ends.
         self.steps = np.zeros(scores.size + 1, np.int8)
 
@@ -212,7 +212,7 @@ class _Search:
         """Decide every score."""
         points, ranges = self._initial_ranges()
         while ranges.outer.size:
-            ranges = self._undecided(points, ranges)
+            ranges = self._undecided_ranges(points, ranges)
             points, ranges = self._cut(points, ranges)
         return np.cumsum(self.steps[:-1], dtype=np.int8).view(np.bool_)
 
@@ -259,14 +259,14 @@ class _Search:
         near = at.near()
         points = _Points(index, side, at.q, near, np.full(index.size, -1, np.int64), at.centre)
         # Where the near tail alone exceeds alpha, no bound will ask for the far one.
-        open_ = np.flatnonzero(near <= self.surely_above[bin_])
+        open_ = np.flatnonzero(near <= self.accept_above[bin_])
         bin_, at = bin_[open_], at.take(open_)
         end, doubtful = at.far_end()
-        points.surely[open_] = np.where(doubtful, -1, end)
-        points.possibly[open_] = np.where(doubtful, at.centre, end)
+        points.far_least[open_] = np.where(doubtful, -1, end)
+        points.far_most[open_] = np.where(doubtful, at.centre, end)
         value = near[open_] + _at_most(end, at.n, at.q)
-        reject = value < self.surely_below[bin_]
-        unsure = doubtful | (~reject & (value <= self.surely_above[bin_]))
+        reject = value < self.reject_below[bin_]
+        unsure = doubtful | (~reject & (value <= self.accept_above[bin_]))
         reject[unsure] = self._decide_by_scipy(index[open_[unsure]], bin_[unsure])
         self._reject(index[open_[reject]], index[open_[reject]] + 1)
         return points
@@ -286,16 +286,16 @@ class _Search:
         self.steps[begin] += 1
         self.steps[end] -= 1
 
-    def _undecided(self, points: _Points, ranges: _Ranges) -> _Ranges:
+    def _undecided_ranges(self, points: _Points, ranges: _Ranges) -> _Ranges:
         """Decide the ranges whose bounds clear alpha; return the others."""
         outer, inner = ranges
         bin_ = points.side[outer] % self.n.size
-        n, above, below = self.n[bin_], self.surely_above[bin_], self.surely_below[bin_]
+        n, above, below = self.n[bin_], self.accept_above[bin_], self.reject_below[bin_]
         lower, upper = points.near[outer], points.near[inner]
         some = np.flatnonzero(lower <= above)
-        lower[some] += _at_most(points.surely[outer[some]], n[some], points.q[inner[some]])
+        lower[some] += _at_most(points.far_least[outer[some]], n[some], points.q[inner[some]])
         some = np.flatnonzero(upper < below)
-        upper[some] += _at_most(points.possibly[inner[some]], n[some], points.q[outer[some]])
+        upper[some] += _at_most(points.far_most[inner[some]], n[some], points.q[outer[some]])
         reject = upper < below
         ends = np.sort([points.score[outer[reject]], points.score[inner[reject]]], axis=0)
         self._reject(ends[0] + 1, ends[1])
@@ -359,7 +359,7 @@ def _log_poisson(x: Ints, mean: Floats) -> Floats:
 
 
 def _stirling_rest(x: Ints) -> Floats:
-    """What is left of ``log x!`` after ``x log x - x``."""
+    """``log x!`` minus ``x log x - x``."""
     large = np.maximum(x, _SMALL.size).astype(np.float64)
     u = 1 / (large * large)
     series = (1 / 12 - u * (1 / 360 - u * (1 / 1260 - u / 1680))) / large

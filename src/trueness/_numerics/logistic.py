@@ -13,7 +13,7 @@ __all__ = ["bounded_logistic", "recalibration_line", "recalibration_shift"]
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
 _MAX_STEPS, _MAX_HALVINGS = 200, 60
-# Every so many steps the bracket of a root is halved, whatever Newton's method says.
+# Every eighth step halves the bracket of a root, whatever Newton's method says.
 _PATIENCE = 8
 # If expected events leave a smaller share of the weight than this, whole events are summed without rounding.
 _SATURATED = 1e-3
@@ -117,8 +117,8 @@ def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> tup
     in the shift where shares are small.
     """
     cut = int(np.searchsorted(eta, 0.0, side="right"))
-    less, fewer = _expected(eta[:cut], weight[:cut])
-    more, further = _expected(-eta[cut:], weight[cut:])
+    less, fewer = _expected_events(eta[:cut], weight[:cut])
+    more, further = _expected_events(-eta[cut:], weight[cut:])
     below, above = float(np.sum(events[:cut])), float(np.sum(others[cut:]))
     whole = below - above
     if more + less < _SATURATED * (below + above):
@@ -129,7 +129,7 @@ def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> tup
     return math.log(more) - math.log(less), -further / more - fewer / less
 
 
-def _expected(eta: Floats, weight: Floats) -> tuple[float, float]:
+def _expected_events(eta: Floats, weight: Floats) -> tuple[float, float]:
     """Expected number of events at log-odds below 0, and its derivative."""
     share = expit(eta)
     weighted = weight * share

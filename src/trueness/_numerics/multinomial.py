@@ -55,10 +55,10 @@ class FullMap:
 
     def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         if ridge.size <= _MOST_EXACT:
-            return self._exact(P, w, ridge)
-        return self._blocks(P, w, ridge) if ridge.shape[0] <= _MOST_BLOCKS else self._shared(P, w, ridge)
+            return self._by_full_hessian(P, w, ridge)
+        return self._by_blocks(P, w, ridge) if ridge.shape[0] <= _MOST_BLOCKS else self._by_mean_curvature(P, w, ridge)
 
-    def _exact(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+    def _by_full_hessian(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         """All second derivatives."""
         n_classes, m = ridge.shape
         hessian = np.diag(ridge.ravel())
@@ -71,13 +71,13 @@ class FullMap:
         solve = _solver(hessian)
         return lambda G: np.asarray(solve(G.ravel()).reshape(G.shape))
 
-    def _blocks(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+    def _by_blocks(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         """The second derivatives of each class alone."""
         grams = self._grams(P * (1 - P) * w[:, None])
         solvers = [_solver(gram + np.diag(own)) for gram, own in zip(grams, ridge, strict=True)]
         return lambda G: np.array([solve(row) for solve, row in zip(solvers, G, strict=True)])
 
-    def _shared(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+    def _by_mean_curvature(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         """Second derivatives as if the curvature were the same in all rows."""
         if self._eigen is None:
             self._eigen = np.linalg.eigh(self._X.T @ (self._X * w[:, None]))

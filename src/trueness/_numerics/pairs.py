@@ -276,11 +276,11 @@ def log_null_variance(classes: int | None, k: int = 1, support: Support = "publi
     if k == classes:
         return math.log(4 * (k - 1) / ((k + 1) * (k + 3))) - math.lgamma(k)
     if support == "published" or k == 1:
-        return math.log(2 * _published(k, k / classes)) - math.lgamma(k + 1) - math.lgamma(k)
+        return math.log(2 * _published_integral(k, k / classes)) - math.lgamma(k + 1) - math.lgamma(k)
     return math.log(2 * _reachable_mean(classes, k)) + math.log1p(-k / classes) - 2 * math.lgamma(k + 1)
 
 
-def _published(k: int, c: float) -> float:
+def _published_integral(k: int, c: float) -> float:
     """k!(k−1)! times the integral: that of the moments of the shares, over the sum of the scores from c to 1."""
     second, third, fourth = (-math.expm1((k + power) * math.log(c)) for power in (2, 3, 4))
     divisor = (k + 1) * (k + 2)

@@ -88,7 +88,7 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
         limits = _LIMITS[measure](sketch, options) if measure in _LIMITS else None
     if limits is None:
         return Bounded(value, math.nan, math.nan, math.nan, name, sketch.n, _note(measure))
-    low, high = _widened(limits, sketch, value)
+    low, high = _with_rounding(limits, sketch, value)
     if math.isnan(value):
         return Bounded(value, low, high, math.nan if math.isnan(low) else math.inf, name, sketch.n)
     value = min(max(value, low), high)
@@ -96,7 +96,7 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     return Bounded(value, low, high, error, name, sketch.n)
 
 
-def _widened(limits: Limits, sketch: Sketch, value: float) -> Limits:
+def _with_rounding(limits: Limits, sketch: Sketch, value: float) -> Limits:
     """The limits with room for rounding."""
     exact = all(part.exact for part in sketch.parts)
     off = _ROUNDING if exact else max(_limits.rounding(part, _ROUNDING_OF_FLOATS) for part in sketch.parts)
@@ -159,7 +159,7 @@ def _squared_ece(sketch: Sketch, options: Options) -> Limits | None:
         return None
     bins = options.get("bins")
     rule = BySize(default_width).rule(sketch.weight) if bins is None else as_rule(bins)
-    return _over_parts(sketch, lambda part: _limits.debiased(part, rule))
+    return _over_parts(sketch, lambda part: _limits.squared_error(part, rule))
 
 
 def _brier(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001  # all limits have one signature

@@ -14,7 +14,7 @@ from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.measure._binned import checked_norm
-from trueness.measure._tce import Test, checked_alpha, checked_test, rejections
+from trueness.measure._tce import Test, check_weights, checked_alpha, checked_test, rejections
 from trueness.results import Bin
 from trueness.typing import ArrayLike, Floats, Norm, RowOptions
 
@@ -111,12 +111,7 @@ def _over_cells(
 
 
 def _rejection_losses(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
-    if test == "binomial" and not cells.exact:
-        raise InputError(
-            "sample_weight",
-            "must be whole numbers that sum to less than 2³⁵ for the binomial test",
-            remedy="`test='t'` takes others.",
-        )
+    check_weights(cells, test)
     rejected = rejections(cells, first, alpha, test)
     return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
 

@@ -17,7 +17,7 @@ from trueness._tally.rules import BinRule, EqualMass, Isotonic
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Limits", "brier", "corp", "debiased", "log_loss", "norm", "ratio", "rounding", "walk"]
+__all__ = ["Limits", "brier", "corp", "log_loss", "norm", "ratio", "rounding", "squared_error", "walk"]
 
 # Scores are truncated to multiples of this before they are added.
 _UNIT = 2.0**-53
@@ -55,18 +55,18 @@ class _Layout(NamedTuple):
         """Limits of the sums of each bin, from the sums of whole cells and the limits of any part of a cell."""
         alone = self.first == self.last
         exact = self._sum(self.first[alone], whole[alone])
-        cell, bin_ = self._shared()
+        cell, bin_ = self._shared_pairs()
         return _Range(*(exact + self._sum(bin_, part[cell]) for part in (low, high)))
 
     def below_edges(self, whole: Numbers, low: Numbers, high: Numbers) -> _Range:
         """Limits of the sums over all rows below each edge, beginning with 0 and ending with the total."""
         exact = np.cumsum(self._sum(self.last, whole))
-        cell, bin_ = self._shared()
+        cell, bin_ = self._shared_pairs()
         cut = bin_ < self.last[cell]
         ends = (exact + self._sum(bin_[cut], part[cell[cut]]) for part in (low, high))
         return _Range(*(np.concatenate([[0.0], end]) for end in ends))
 
-    def _shared(self) -> tuple[Ints, Ints]:
+    def _shared_pairs(self) -> tuple[Ints, Ints]:
         """All pairs of a cell that several bins may share and one of these bins."""
         cells = np.flatnonzero(self.last > self.first)
         number = (self.last - self.first + 1)[cells]
@@ -191,7 +191,7 @@ def _root_mean(gap: Floats, weight: Floats, total: float, degree: float) -> floa
     return float(largest * mean ** (1 / degree))
 
 
-def debiased(part: GridCells, rule: BinRule) -> Limits:
+def squared_error(part: GridCells, rule: BinRule) -> Limits:
     """Limits of Σ((Σu)² − Σu²)/(n_b − 1)/n over bins with two rows or more, u = y − p."""
     layout, nothing = _layout(part, rule), np.zeros(part.size)
     weight, gaps = _bin_windows(part, layout)

@@ -12,7 +12,7 @@ from trueness.errors import InputError
 from trueness.results import TestedBins
 from trueness.typing import ArrayLike, Bools, Floats, Numbers, RowOptions
 
-__all__ = ["Test", "bins_with_rejections", "checked_alpha", "checked_test", "rejections", "tce"]
+__all__ = ["Test", "bins_with_rejections", "check_weights", "checked_alpha", "checked_test", "rejections", "tce"]
 
 Test: TypeAlias = Literal["binomial", "t", "t-variance-for-deviation"]
 _TESTS = ("binomial", "t", "t-variance-for-deviation")
@@ -89,16 +89,21 @@ def tce(
 
 
 def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
-    if test == "binomial" and not cells.exact:
-        raise InputError(
-            "sample_weight",
-            "must be whole numbers that sum to less than 2³⁵ for the binomial test",
-            remedy="Others need `test='t'` and, for example, `bins=EqualMass(10)`.",
-        )
+    check_weights(cells, test)
     start = rule.group(cells).start
     rejected = rejections(cells, start[:-1][start[1:] > start[:-1]], alpha, test)
     # One division, so that simple shares give the exact percentage.
     return float(100 * cells.weight[rejected].sum() / cells.weight.sum())
+
+
+def check_weights(cells: Cells, test: Test) -> None:
+    """Refuse weights that are not whole numbers for the binomial test."""
+    if test == "binomial" and not cells.exact:
+        raise InputError(
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵ for the binomial test",
+            remedy="Others need `test='t'` and bins that do not count rows, such as `EqualMass(10)`.",
+        )
 
 
 def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], alpha: float, test: Test) -> Bools:
