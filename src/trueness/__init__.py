@@ -1,343 +1,161 @@
-"""trueness: whether predicted probabilities mean what they say, how sure we are of it, and maps that make them so.
+"""trueness: tells whether predicted probabilities mean what they say, and makes them mean it.
 
-The everyday names live here and are loaded when first used, so that ``import trueness`` costs little
-more than ``import numpy``.
+The everyday names live here and are loaded when first used, so that ``import trueness`` costs little more than
+``import numpy``. Type checkers read the first list, Python the second; a test compares them.
 """
 
 from typing import TYPE_CHECKING
 
 from trueness._lazy import lazily
-from trueness._version import __version__
-
-__all__ = [
-    "Accumulator",
-    "Bands",
-    "BayesianBinning",
-    "BetaCalibration",
-    "Bin",
-    "BinTable",
-    "Binned",
-    "BlockIsotonic",
-    "Bounded",
-    "CalibratedClassifier",
-    "Comparison",
-    "Curve",
-    "CurveBand",
-    "Decomposition",
-    "Difference",
-    "DirichletCalibration",
-    "Distinct",
-    "DroppedRowsWarning",
-    "Edges",
-    "EqualMass",
-    "EqualWidth",
-    "EstimationError",
-    "FewClustersWarning",
-    "FewRowsWarning",
-    "Guarantee",
-    "GuaranteePlan",
-    "Histogram",
-    "HistogramBinning",
-    "InputError",
-    "Interval",
-    "Isotonic",
-    "IsotonicCalibration",
-    "MatrixScaling",
-    "MissingLibraryError",
-    "MovedScoresWarning",
-    "NoEstimateWarning",
-    "NoiseFloor",
-    "NotConvergedWarning",
-    "OneClassWarning",
-    "OneVsRest",
-    "OwnRowsWarning",
-    "PlattScaling",
-    "Reliability",
-    "Report",
-    "ScalingBinning",
-    "SeparableWarning",
-    "Significance",
-    "Sketch",
-    "Tally",
-    "TemperatureScaling",
-    "TestedBins",
-    "TiedScoresWarning",
-    "TopLabel",
-    "TruenessError",
-    "TruenessWarning",
-    "ValidityBand",
-    "ValidityCurve",
-    "ValidityRuns",
-    "VectorScaling",
-    "VennAbers",
-    "Walk",
-    "__version__",
-    "ace",
-    "bin_table",
-    "binned",
-    "bounded",
-    "brier",
-    "calibration_intercept",
-    "calibration_slope",
-    "calibration_test",
-    "compare",
-    "corp",
-    "cumulative_walk",
-    "ece",
-    "ece_interval",
-    "epsilon",
-    "estimation_error",
-    "gce",
-    "infer",
-    "load_calibrator",
-    "log_loss",
-    "max_bins",
-    "mce",
-    "mean_validity",
-    "measure",
-    "noise_floor",
-    "observed_expected",
-    "plot",
-    "recalibrate",
-    "reliability_bands",
-    "reliability_curve",
-    "report",
-    "results",
-    "sample_size",
-    "scan",
-    "scan_groups",
-    "show_versions",
-    "simulate",
-    "sketch",
-    "smooth_ece",
-    "sources",
-    "squared_ece",
-    "tally",
-    "tce",
-    "validity_band",
-    "validity_curve",
-    "validity_runs",
-]
+from trueness._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from trueness import infer, measure, plot, recalibrate, results, simulate, sources
-    from trueness._report.report import Report, report
-    from trueness._tally.accumulator import Accumulator
-    from trueness._tally.rows_or_sums import binned, sketch, tally
-    from trueness._tally.rules import BlockIsotonic, Distinct, Edges, EqualMass, EqualWidth, Isotonic
-    from trueness._tally.sketch import Sketch
-    from trueness._tally.tally import Binned, Tally
-    from trueness._version import show_versions
-    from trueness.errors import (
-        DroppedRowsWarning,
-        FewClustersWarning,
-        FewRowsWarning,
-        InputError,
-        MissingLibraryError,
-        MovedScoresWarning,
-        NoEstimateWarning,
-        NotConvergedWarning,
-        OneClassWarning,
-        OwnRowsWarning,
-        SeparableWarning,
-        TiedScoresWarning,
-        TruenessError,
-        TruenessWarning,
-    )
-    from trueness.infer import calibration_test, compare, cumulative_walk, ece_interval, noise_floor, reliability_bands
-    from trueness.measure import (
-        ace,
-        bin_table,
-        bounded,
-        brier,
-        calibration_intercept,
-        calibration_slope,
-        corp,
-        ece,
-        estimation_error,
-        gce,
-        log_loss,
-        mce,
-        observed_expected,
-        reliability_curve,
-        smooth_ece,
-        squared_ece,
-        tce,
-    )
-    from trueness.recalibrate import (
-        BayesianBinning,
-        BetaCalibration,
-        CalibratedClassifier,
-        DirichletCalibration,
-        HistogramBinning,
-        IsotonicCalibration,
-        MatrixScaling,
-        OneVsRest,
-        PlattScaling,
-        ScalingBinning,
-        TemperatureScaling,
-        TopLabel,
-        VectorScaling,
-        VennAbers,
-        epsilon,
-        load_calibrator,
-        max_bins,
-        mean_validity,
-        sample_size,
-        validity_band,
-        validity_curve,
-        validity_runs,
-    )
-    from trueness.results import (
-        Bands,
-        Bin,
-        BinTable,
-        Bounded,
-        Comparison,
-        Curve,
-        CurveBand,
-        Decomposition,
-        Difference,
-        EstimationError,
-        Guarantee,
-        GuaranteePlan,
-        Histogram,
-        Interval,
-        NoiseFloor,
-        Reliability,
-        Significance,
-        TestedBins,
-        ValidityBand,
-        ValidityCurve,
-        ValidityRuns,
-        Walk,
-    )
-    from trueness.sources import scan, scan_groups
+    from trueness import infer as infer
+    from trueness import measure as measure
+    from trueness import plot as plot
+    from trueness import recalibrate as recalibrate
+    from trueness import results as results
+    from trueness import simulate as simulate
+    from trueness import sources as sources
+    from trueness._report.report import Report as Report
+    from trueness._report.report import report as report
+    from trueness._tally.accumulator import Accumulator as Accumulator
+    from trueness._tally.rows_or_sums import binned as binned
+    from trueness._tally.rows_or_sums import sketch as sketch
+    from trueness._tally.rows_or_sums import tally as tally
+    from trueness._tally.rules import BlockIsotonic as BlockIsotonic
+    from trueness._tally.rules import Distinct as Distinct
+    from trueness._tally.rules import Edges as Edges
+    from trueness._tally.rules import EqualMass as EqualMass
+    from trueness._tally.rules import EqualWidth as EqualWidth
+    from trueness._tally.rules import Isotonic as Isotonic
+    from trueness._tally.sketch import Sketch as Sketch
+    from trueness._tally.tally import Binned as Binned
+    from trueness._tally.tally import Tally as Tally
+    from trueness._version import show_versions as show_versions
+    from trueness.errors import DroppedRowsWarning as DroppedRowsWarning
+    from trueness.errors import FewClustersWarning as FewClustersWarning
+    from trueness.errors import FewRowsWarning as FewRowsWarning
+    from trueness.errors import InputError as InputError
+    from trueness.errors import MissingLibraryError as MissingLibraryError
+    from trueness.errors import MovedScoresWarning as MovedScoresWarning
+    from trueness.errors import NoEstimateWarning as NoEstimateWarning
+    from trueness.errors import NotConvergedWarning as NotConvergedWarning
+    from trueness.errors import OneClassWarning as OneClassWarning
+    from trueness.errors import OwnRowsWarning as OwnRowsWarning
+    from trueness.errors import SeparableWarning as SeparableWarning
+    from trueness.errors import TiedScoresWarning as TiedScoresWarning
+    from trueness.errors import TruenessError as TruenessError
+    from trueness.errors import TruenessWarning as TruenessWarning
+    from trueness.infer import calibration_test as calibration_test
+    from trueness.infer import compare as compare
+    from trueness.infer import cumulative_walk as cumulative_walk
+    from trueness.infer import ece_interval as ece_interval
+    from trueness.infer import noise_floor as noise_floor
+    from trueness.infer import reliability_bands as reliability_bands
+    from trueness.measure import ace as ace
+    from trueness.measure import bin_table as bin_table
+    from trueness.measure import bounded as bounded
+    from trueness.measure import brier as brier
+    from trueness.measure import calibration_intercept as calibration_intercept
+    from trueness.measure import calibration_slope as calibration_slope
+    from trueness.measure import corp as corp
+    from trueness.measure import ece as ece
+    from trueness.measure import estimation_error as estimation_error
+    from trueness.measure import gce as gce
+    from trueness.measure import log_loss as log_loss
+    from trueness.measure import mce as mce
+    from trueness.measure import observed_expected as observed_expected
+    from trueness.measure import reliability_curve as reliability_curve
+    from trueness.measure import smooth_ece as smooth_ece
+    from trueness.measure import squared_ece as squared_ece
+    from trueness.measure import tce as tce
+    from trueness.recalibrate import BayesianBinning as BayesianBinning
+    from trueness.recalibrate import BetaCalibration as BetaCalibration
+    from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
+    from trueness.recalibrate import DirichletCalibration as DirichletCalibration
+    from trueness.recalibrate import HistogramBinning as HistogramBinning
+    from trueness.recalibrate import IsotonicCalibration as IsotonicCalibration
+    from trueness.recalibrate import MatrixScaling as MatrixScaling
+    from trueness.recalibrate import OneVsRest as OneVsRest
+    from trueness.recalibrate import PlattScaling as PlattScaling
+    from trueness.recalibrate import ScalingBinning as ScalingBinning
+    from trueness.recalibrate import TemperatureScaling as TemperatureScaling
+    from trueness.recalibrate import TopLabel as TopLabel
+    from trueness.recalibrate import VectorScaling as VectorScaling
+    from trueness.recalibrate import VennAbers as VennAbers
+    from trueness.recalibrate import epsilon as epsilon
+    from trueness.recalibrate import load_calibrator as load_calibrator
+    from trueness.recalibrate import max_bins as max_bins
+    from trueness.recalibrate import mean_validity as mean_validity
+    from trueness.recalibrate import sample_size as sample_size
+    from trueness.recalibrate import validity_band as validity_band
+    from trueness.recalibrate import validity_curve as validity_curve
+    from trueness.recalibrate import validity_runs as validity_runs
+    from trueness.results import Bands as Bands
+    from trueness.results import Bin as Bin
+    from trueness.results import BinTable as BinTable
+    from trueness.results import Bounded as Bounded
+    from trueness.results import Comparison as Comparison
+    from trueness.results import Curve as Curve
+    from trueness.results import CurveBand as CurveBand
+    from trueness.results import Decomposition as Decomposition
+    from trueness.results import Difference as Difference
+    from trueness.results import EstimationError as EstimationError
+    from trueness.results import Guarantee as Guarantee
+    from trueness.results import GuaranteePlan as GuaranteePlan
+    from trueness.results import Histogram as Histogram
+    from trueness.results import Interval as Interval
+    from trueness.results import NoiseFloor as NoiseFloor
+    from trueness.results import Reliability as Reliability
+    from trueness.results import Significance as Significance
+    from trueness.results import TestedBins as TestedBins
+    from trueness.results import ValidityBand as ValidityBand
+    from trueness.results import ValidityCurve as ValidityCurve
+    from trueness.results import ValidityRuns as ValidityRuns
+    from trueness.results import Walk as Walk
+    from trueness.sources import scan as scan
+    from trueness.sources import scan_groups as scan_groups
 
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "measure._binned": (
-            "ace",
-            "ece",
-            "mce",
-        ),
-        "measure._bounded": ("bounded",),
-        "measure._corp": ("corp",),
-        "measure._curve": ("reliability_curve",),
-        "measure._gce": ("gce",),
-        "measure._slope": (
-            "calibration_intercept",
-            "calibration_slope",
-            "observed_expected",
-        ),
-        "measure._proper_scores": (
-            "brier",
-            "log_loss",
-        ),
-        "measure._smooth": ("smooth_ece",),
-        "measure._squared": ("squared_ece",),
-        "measure._bin_table": (
-            "bin_table",
-            "estimation_error",
-        ),
-        "measure._tce": ("tce",),
-        "_tally.rows_or_sums": (
-            "binned",
-            "sketch",
-            "tally",
-        ),
-        "_tally.accumulator": ("Accumulator",),
-        "_tally.sketch": ("Sketch",),
-        "_tally.tally": (
-            "Binned",
-            "Tally",
-        ),
-        "_tally.rules": (
-            "BlockIsotonic",
-            "Distinct",
-            "Edges",
-            "EqualMass",
-            "EqualWidth",
-            "Isotonic",
-        ),
-        "sources": ("scan", "scan_groups"),
-        "infer": ("calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"),
-        "recalibrate": (
-            "BayesianBinning",
-            "BetaCalibration",
-            "CalibratedClassifier",
-            "DirichletCalibration",
-            "HistogramBinning",
-            "IsotonicCalibration",
-            "MatrixScaling",
-            "OneVsRest",
-            "PlattScaling",
-            "ScalingBinning",
-            "TemperatureScaling",
-            "TopLabel",
-            "VectorScaling",
-            "VennAbers",
-            "epsilon",
-            "load_calibrator",
-            "max_bins",
-            "mean_validity",
-            "sample_size",
-            "validity_band",
-            "validity_curve",
-            "validity_runs",
-        ),
-        "results": (
-            "Bands",
-            "Bin",
-            "BinTable",
-            "Bounded",
-            "Comparison",
-            "Decomposition",
-            "Difference",
-            "EstimationError",
-            "Walk",
-            "TestedBins",
-            "Reliability",
-            "Histogram",
-            "GuaranteePlan",
-            "CurveBand",
-            "Curve",
-            "ValidityRuns",
-            "ValidityCurve",
-            "ValidityBand",
-            "Guarantee",
-            "Interval",
-            "NoiseFloor",
-            "Significance",
-        ),
-        "errors": (
-            "DroppedRowsWarning",
-            "FewClustersWarning",
-            "FewRowsWarning",
-            "InputError",
-            "MissingLibraryError",
-            "MovedScoresWarning",
-            "NoEstimateWarning",
-            "NotConvergedWarning",
-            "OneClassWarning",
-            "OwnRowsWarning",
-            "SeparableWarning",
-            "TiedScoresWarning",
-            "TruenessError",
-            "TruenessWarning",
-        ),
-        "_report.report": ("Report", "report"),
-        "_version": ("show_versions",),
-        "": (
-            "infer",
-            "measure",
-            "plot",
-            "recalibrate",
-            "results",
-            "simulate",
-            "sources",
-            "torch",  # not in __all__: a star import must not hide the library of that name
-        ),
-    },
-)
+_HOMES = {
+    "_report.report": "Report report",
+    "_tally.accumulator": "Accumulator",
+    "_tally.rows_or_sums": "binned sketch tally",
+    "_tally.rules": "BlockIsotonic Distinct Edges EqualMass EqualWidth Isotonic",
+    "_tally.sketch": "Sketch",
+    "_tally.tally": "Binned Tally",
+    "_version": "show_versions",
+    "errors": (
+        "DroppedRowsWarning FewClustersWarning FewRowsWarning InputError MissingLibraryError MovedScoresWarning "
+        "NoEstimateWarning NotConvergedWarning OneClassWarning OwnRowsWarning SeparableWarning TiedScoresWarning "
+        "TruenessError TruenessWarning"
+    ),
+    "infer": "calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands",
+    "measure._bin_table": "bin_table estimation_error",
+    "measure._binned": "ace ece mce",
+    "measure._bounded": "bounded",
+    "measure._corp": "corp",
+    "measure._curve": "reliability_curve",
+    "measure._gce": "gce",
+    "measure._proper_scores": "brier log_loss",
+    "measure._slope": "calibration_intercept calibration_slope observed_expected",
+    "measure._smooth": "smooth_ece",
+    "measure._squared": "squared_ece",
+    "measure._tce": "tce",
+    "recalibrate": (
+        "BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration HistogramBinning "
+        "IsotonicCalibration MatrixScaling OneVsRest PlattScaling ScalingBinning TemperatureScaling TopLabel "
+        "VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity sample_size validity_band "
+        "validity_curve validity_runs"
+    ),
+    "results": (
+        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference EstimationError Guarantee "
+        "GuaranteePlan Histogram Interval NoiseFloor Reliability Significance TestedBins ValidityBand ValidityCurve "
+        "ValidityRuns Walk"
+    ),
+    "sources": "scan scan_groups",
+    "": "infer measure plot recalibrate results simulate sources",
+}
+__all__ = ["__version__", *sorted(" ".join(_HOMES.values()).split())]
+# Not in __all__: a star import must not hide the library of that name.
+__getattr__, __dir__ = lazily(__name__, {**_HOMES, "": f"{_HOMES['']} torch"})

@@ -8,11 +8,18 @@ from typing import Any
 __all__ = ["lazily"]
 
 
-def lazily(package: str, homes: Mapping[str, tuple[str, ...]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose names live in the modules `homes`; "" means modules themselves."""
-    module_of = {name: module for module, names in homes.items() for name in names}
+def lazily(
+    package: str, homes: Mapping[str, tuple[str, ...] | str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose names live in other modules.
 
-    def get(name: str) -> Any:
+    `homes` has the names of each module, as a tuple or in one string; those of "" are modules of the package.
+    """
+    module_of = {
+        name: module for module, names in homes.items() for name in (names.split() if isinstance(names, str) else names)
+    }
+
+    def load(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = module_of[name]
@@ -25,4 +32,4 @@ def lazily(package: str, homes: Mapping[str, tuple[str, ...]]) -> tuple[Callable
     def names() -> list[str]:
         return sorted(sys.modules[package].__all__)
 
-    return get, names
+    return load, names
