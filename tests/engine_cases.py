@@ -297,7 +297,10 @@ sketched("classes, weights", {**matrix(), "w": rng.random(200)}, score=SCORES, w
 def ask(source: Any, **options: Any) -> Any:
     """The sums of all rows or, with `by`, of each group; columns y and p unless others are named."""
     options = {"label": "y", "score": "p"} | options
-    return tn.scan_groups(source, **options) if "by" in options else tn.scan(source, **options)
+    if options.get("by") is None:
+        options.pop("by", None)
+        return tn.scan(source, **options)
+    return tn.scan_groups(source, **options)
 
 
 def run(one: Case, source: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tables_on_disk import write_columns
 
 from trueness.sources import _parquet
-from trueness.sources._open import open_table
+from trueness.sources._files import open_table
 
 
 def csv_measures(result):

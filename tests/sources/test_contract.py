@@ -30,8 +30,7 @@ def test_there_are_enough_cases():
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_group_by_gives_what_memory_gives(monkeypatch, engine, one):
-    monkeypatch.setattr(_scan, "streamed", lambda *_: None)
-    monkeypatch.setattr(_scan, "batched", lambda *_: None)
+    monkeypatch.setattr(_scan, "sums_of_batches", lambda *_: None)
     monkeypatch.setattr(_scan, "_in_memory", lambda *_: None)
     run(one, ENGINES[engine](one.table))
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.sources import _gather, _paths, _scan
+from trueness.sources import _frames, _gather, _scan
 
 ROWS = pl.DataFrame(
     {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"], "w": [1.0, 2.0, 0.5, 1.0]}
@@ -184,7 +184,7 @@ def test_paths_that_lead_nowhere_say_so(tmp_path):
 
 def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path):
     ROWS.write_parquet(tmp_path / "rows.parquet")
-    monkeypatch.setattr(_paths, "find_spec", lambda name: None)
+    monkeypatch.setattr(_frames, "find_spec", lambda name: None)
     with pytest.raises(tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[cli\]'"):
         ask(tmp_path / "rows.parquet")
     with pytest.raises(tn.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"):
@@ -252,7 +252,7 @@ def test_equal_weights_lose_no_digit_in_long_runs(monkeypatch):
     rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1)})
     # The pass for arrays adds short runs of rows plainly; the group-by adds whole numbers.
     assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-13)
-    monkeypatch.setattr(_scan, "batched", lambda *_: None)
+    monkeypatch.setattr(_scan, "sums_of_batches", lambda *_: None)
     assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-15)
 
 

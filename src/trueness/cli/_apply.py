@@ -82,7 +82,7 @@ def _apply(
 def _check_name(source: "Table", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; text may have any name."""
     from trueness.sources._compression import compression_named, inner_suffix
-    from trueness.sources._open import SUFFIXES
+    from trueness.sources._files import SUFFIXES
 
     if output is None or output == "-":
         return

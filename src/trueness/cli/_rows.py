@@ -377,8 +377,7 @@ def open_dataset(request: Request) -> Iterator[Dataset]:
 @contextmanager
 def open_source(request: Request) -> Iterator[Table]:
     """Open the file, or several as one."""
-    from trueness.sources._concatenated import expand_paths
-    from trueness.sources._open import open_tables
+    from trueness.sources._files import expand_paths, open_tables
 
     with open_tables(expand_paths(request.files), _separator(request.separator), request.input_format) as table:
         yield table

@@ -86,7 +86,7 @@ def read_total(files: Sequence[str], output: str | None) -> "tuple[list[Sums], A
 
 def read_sums(files: Sequence[str]) -> list[Sums]:
     """The sums of each file, or of the files that a pattern matches."""
-    from trueness.sources._concatenated import expand_paths
+    from trueness.sources._files import expand_paths
 
     names = expand_paths(files)
     for name in names:

@@ -68,7 +68,7 @@ def command(context: click.Context, /, files: tuple[str, ...], output: str | Non
     if sums:
         _refuse_row_options(context)
     with errors_as_messages(debug):
-        from trueness.sources._concatenated import expand_paths
+        from trueness.sources._files import expand_paths
 
         if output is None or output == "-":
             raise InputError("--output", "must name the file to write, such as day.tally")
@@ -184,7 +184,7 @@ class _Work:
                 report(read, data.source.size)
 
     def _add(self, rows: "Rows", end: int) -> None:
-        from trueness.sources._concatenated import as_text
+        from trueness.sources._files import as_text
 
         (model,) = rows.choice.models
         self.rows = end

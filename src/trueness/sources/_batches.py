@@ -1,116 +1,334 @@
-"""Rows of an engine on this machine, batch by batch through the library's own pass.
+"""Rows of an engine on this machine, batch by batch through the library's own passes.
 
-A group-by that keeps exact sums takes several times as long as reading the rows; the compiled pass adds little to
-it. So where the engine can hand over batches, and nothing about the rows needs explaining, that is the way.
+A group-by that keeps exact sums takes several times as long as reading the rows; the compiled passes add little. So
+where Polars or DuckDB can hand over batches, they only read, cast and compare labels. Whatever needs explaining is
+left to the group-by, which counts the bad rows.
 """
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Any, Literal
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.columns import is_missing
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.grid import GridSums
-from trueness._tally.row_sums import bins_of_rows
-from trueness._tally.rules import BinRule
+from trueness._tally.row_sums import tables_of_groups
+from trueness._tally.rows_or_sums import binned_of, sketch_of, tally_of
+from trueness._tally.rules import Distinct, EqualMass
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned
-from trueness.errors import InputError
-from trueness.sources._gather import refuse_overflow
-from trueness.sources._named import plain_names, plainly_named
-from trueness.sources._question import Question
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.sources._gather import Group, group_order, refuse_overflow
+from trueness.sources._question import Question, Rule
+from trueness.sources._rows import MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
 
-__all__ = ["streamed"]
+__all__ = ["sums_of_batches"]
 
-_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 20
 _FLOATS = ("Float32", "Float64")
+_INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
+_KEYS = (*_INTEGERS, "UInt64", "String", "Boolean", "Date")
 
-Batch = tuple[NDArray[Any], NDArray[Any]]
+# Groups of fewer rows than this are summed faster by the engine.
+_FEW_ROWS = 1000
+
+# Integers within such a range serve as their own codes.
+_CLOSE = 1 << 9
+
+# The largest number of groups times bins that is summed in one pass, in tables of 80 bytes each.
+_MOST_CELLS = 1 << 16
+
+# The squares of weights are summed and must not vanish.
+_LEAST_WEIGHT = 2.0**-331
 
 
-class _UntoldError(Exception):
-    """A batch holds something that only the general way can tell apart."""
+class _NeedsGroupByError(Exception):
+    """A batch holds something that only a group-by can explain, or does better."""
 
 
-def streamed(frame: Any, question: Question, schema: Any, rule: BinRule | Literal["sketch"]) -> Binned | Sketch | None:
-    """The sums of each bin or cell, or None where this way cannot go or a value is bad: the general way says which."""
+class _Batch(NamedTuple):
+    """Rows without missing values."""
+
+    y: NDArray[Any]
+    p: NDArray[Any]
+    w: NDArray[Any] | None
+    keys: list[Group]
+    codes: NDArray[Any] | None
+    """The position of each row's group among the keys."""
+    dropped: int
+
+
+def sums_of_batches(frame: Any, question: Question, schema: Any, rule: Rule) -> dict[Group, Any] | None:
+    """The sums of each group; None if batches cannot serve or a value is bad, which the group-by then explains."""
+    if not _can_serve(frame, question, schema, rule):
+        return None
+    selected, order = _select(frame, question, schema)
+    sums = _Sums(question, rule, None if question.binary else tuple(order))
+    try:
+        _add_all(sums, (_complete(batch, question) for batch in _batches(selected)))
+        return sums.total()
+    except (InputError, _NeedsGroupByError):
+        return None
+
+
+def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
+    label = schema[question.label]
+    if not (label.is_numeric() or str(label) in ("Boolean", "String")):
+        return False
+    if isinstance(rule, EqualMass) and question.weight is None:  # two group-bys without a sort are faster
+        return False
+    if any(str(schema[name]) not in _KEYS for name in question.by):
+        return False
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        # Groups are encoded by pyarrow; older versions of Polars have no batches.
+        return hasattr(pl.LazyFrame, "collect_batches") and not (question.by and find_spec("pyarrow") is None)
+    return bool(frame.implementation.is_duckdb()) and find_spec("pyarrow") is not None
+
+
+def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The columns y, x0, x1, …, w, by0, … as the passes read them; and the labels in order of their codes."""
     import narwhals.stable.v2 as nw
 
-    told = question.labels is not None or question.pos_label is not None or question.weight is not None
-    label = schema[question.label]
-    if not question.binary or told or question.by:
-        return None
-    if not isinstance(rule, str) and rule.fixed_edges is None:
-        return None
-    if not (label.is_numeric() or str(label) == "Boolean"):
-        return None
-    ways = {nw.Implementation.POLARS: _of_polars, nw.Implementation.DUCKDB: _of_duckdb}
-    if frame.implementation not in ways:
-        return None
-    named, names = plainly_named(frame, question, schema, opaque=False), plain_names(frame)
-    plain = question._replace(label=names[question.label], scores=(names[question.scores[0]],))
-    batches = ways[frame.implementation](nw.to_native(named), plain, named.collect_schema())
-    sums = GridSums() if isinstance(rule, str) else _BinSums(rule)
-    try:
-        for y, p in batches:
-            sums.add(Sample(y, p))
-    except (InputError, _UntoldError):
-        return None
-    return Sketch("binary", (sums.cells,)) if isinstance(sums, GridSums) else Binned("binary", (sums.bins,))
+    label = str(schema[question.label])
+    order: tuple[Any, ...] = (0, 1)
+    if not question.binary or question.labels is not None or question.pos_label is not None or label == "String":
+        order = raw_rows(frame, question)[1]
+    plain = (question.binary and order == (0, 1)) or label in (*_INTEGERS, "Boolean")
+    coded = not plain or order != tuple(range(len(order))) or label == "String"
+    names = plain_names(frame)
+    # DuckDB must not decide comparisons of labels beforehand; scores and weights are compared here.
+    named = select_plainly(frame, question, schema, opaque=coded and label in _FLOATS)
+    columns = [_as_float(nw.col(names[x]), schema[x], nw).alias(f"x{i}") for i, x in enumerate(question.scores)]
+    if question.weight is not None:
+        columns.append(nw.col(names[question.weight]).cast(nw.Float64).alias("w"))
+    columns += [nw.col(names[name]).alias(f"by{i}") for i, name in enumerate(question.by)]
+    t = nw.col(names[question.label])
+    if not coded:
+        return named.select(_as_label(t, label, question, nw).alias("y"), *columns), order
+    text = label == "String"
+    with_label = named.with_columns((t if text else t.cast(nw.Float64)).alias("t"))
+    code = nw.when(~nw.col("t").is_null()).then(label_code(order, text)).cast(nw.Int64)
+    return with_label.select(code.alias("y"), *columns), order
 
 
-class _BinSums:
-    """Sums of bins that grow by pieces of rows."""
-
-    def __init__(self, rule: BinRule) -> None:
-        assert rule.fixed_edges is not None
-        self._rule, self._found = rule, Bins.empty(rule.fixed_edges)
-
-    def add(self, sample: Sample) -> None:
-        self._found = self._found + bins_of_rows(sample, self._rule, moments=True)
-
-    @property
-    def bins(self) -> Bins:
-        assert self._found.table is not None
-        refuse_overflow(self._found.table[:, :, 0])
-        return Bins(self._found.edges, self._found.table, moments=True)
+def _as_float(column: Any, dtype: Any, nw: Any) -> Any:
+    return column if str(dtype) in _FLOATS else column.cast(nw.Float64)
 
 
-def _of_polars(native: Any, question: Question, schema: Any) -> Iterator[Batch]:
-    import polars as pl
-
-    if not hasattr(pl.LazyFrame, "collect_batches"):
-        raise _UntoldError
-    score, label = pl.col(question.scores[0]).alias("p"), pl.col(question.label).alias("y")
-    score = score if str(schema[question.scores[0]]) in _FLOATS else score.cast(pl.Float64)
-    label = _narrow(label, schema[question.label], pl.UInt8, pl.Float64)
-    batches = native.lazy().select(label, score).collect_batches(maintain_order=False, engine="streaming")
-    for batch in batches:
-        yield _checked(*((batch[name].null_count(), batch[name].to_numpy()) for name in ("y", "p")))
+def _as_label(column: Any, dtype: str, question: Question, nw: Any) -> Any:
+    """Labels of a type that the passes read without a copy."""
+    if not question.binary:
+        return (column.cast(nw.UInt8) if dtype == "Boolean" else column).cast(nw.Int64)
+    if dtype == "Boolean":
+        return column.cast(nw.UInt8)
+    return column if dtype in ("Int8", "UInt8", "Int32", "Int64", *_FLOATS) else column.cast(nw.Float64)
 
 
-def _narrow(label: Any, dtype: Any, small: Any, wide: Any) -> Any:
-    """Labels as a type that the pass reads without a copy."""
-    if str(dtype) == "Boolean":
-        return label.cast(small)
-    return label if str(dtype) in ("Int8", "UInt8", "Int32", "Int64", *_FLOATS) else label.cast(wide)
+def _batches(selected: Any) -> Iterator[Any]:
+    import narwhals.stable.v2 as nw
+
+    native = selected.to_native()
+    if selected.implementation.is_polars():
+        options = {"chunk_size": _BATCH_ROWS, "maintain_order": False, "engine": "streaming"}
+        yield from map(nw.from_native, native.lazy().collect_batches(**options))
+        return
+    import pyarrow as pa
+
+    reader = native.to_arrow_reader if hasattr(native, "to_arrow_reader") else native.fetch_arrow_reader
+    # DuckDB's threads work in parallel on small batches, and one after the other on large ones.
+    yield from (nw.from_native(pa.Table.from_batches([batch])) for batch in reader(_BATCH_ROWS >> 3))
 
 
-def _of_duckdb(native: Any, question: Question, schema: Any) -> Iterator[Batch]:
-    import duckdb
+def _complete(batch: Any, question: Question) -> _Batch:
+    """The rows without missing values, which are nan in arrays of numbers."""
+    scores = [f"x{i}" for i in range(len(question.scores))]
+    names = ["y", *scores, *([] if question.weight is None else ["w"])]
+    arrays = {name: batch.get_column(name).to_numpy() for name in names}
+    groups = [batch.get_column(f"by{i}").to_arrow() for i in range(len(question.by))]
+    n = arrays["y"].size
+    if question.missing == "drop":
+        gaps = [np.isnan(values) for values in arrays.values() if values.dtype.kind == "f"]
+        kept = ~np.logical_or.reduce([np.zeros(n, dtype=bool), *gaps])
+        if not kept.all():
+            arrays = {name: values[kept] for name, values in arrays.items()}
+            groups = [column.filter(kept) for column in groups]
+    keys, codes = _encode_groups(groups)
+    p = arrays["x0"] if question.binary else _matrix([arrays[x] for x in scores], question)
+    return _Batch(arrays["y"], p, arrays.get("w"), keys, codes, n - arrays["y"].size)
 
-    score = duckdb.ColumnExpression(question.scores[0])
-    score = score if str(schema[question.scores[0]]) in _FLOATS else score.cast("DOUBLE")
-    label = _narrow(duckdb.ColumnExpression(question.label), schema[question.label], "UTINYINT", "DOUBLE")
-    chosen = native.select(label.alias("y"), score.alias("p"))
-    reader = (chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_arrow_reader)(_ROWS)
-    for batch in reader:
-        yield _checked(*((c.null_count, c.to_numpy(zero_copy_only=False)) for c in batch.columns))
+
+def _matrix(scores: list[NDArray[Any]], question: Question) -> NDArray[Any]:
+    """Scores by row and class, in the memory order in which the passes read them."""
+    order: Any = "F" if question.view == "classwise" else "C"
+    matrix = np.empty((scores[0].size, len(scores)), np.result_type(*scores), order=order)
+    for k, score in enumerate(scores):
+        matrix[:, k] = score
+    return matrix
 
 
-def _checked(y: tuple[int, Any], p: tuple[int, Any]) -> Batch:
-    if y[0] or p[0]:
-        raise _UntoldError
-    return np.asarray(y[1]), np.asarray(p[1])
+def _encode_groups(columns: list[Any]) -> tuple[list[Group], NDArray[Any] | None]:
+    """The groups of a batch, and the position of each row's group among them."""
+    keys: list[Group] = [()]
+    codes: NDArray[Any] | None = None
+    for column in columns:
+        values, mine = _encode(column)
+        if len(keys) * len(values) * _FEW_ROWS > max(_BATCH_ROWS, mine.size):
+            raise _NeedsGroupByError
+        codes = mine if codes is None else codes.astype(np.int64) * len(values) + mine
+        keys = [(*key, value) for key in keys for value in values]
+    return keys, codes
+
+
+def _encode(column: Any) -> tuple[list[Any], NDArray[Any]]:
+    """The values of a column, and the position of each row's value among them."""
+    numbers = None if column.null_count else column.to_numpy(zero_copy_only=False)
+    if numbers is not None and numbers.size and numbers.dtype.kind in "iu":
+        numbers = numbers.astype(np.int16) if numbers.dtype == np.int8 else numbers  # differences would overflow
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < _CLOSE:  # no hash table is needed; some values in between may have no rows
+            return list(range(low, high + 1)), (numbers - low).astype(np.uint16)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    values = [None if is_missing(v) else v for v in encoded.dictionary.to_pylist()]
+    return values, encoded.indices.to_numpy(zero_copy_only=False)
+
+
+class _Sums:
+    """The running sums of each group."""
+
+    def __init__(self, question: Question, rule: Rule, classes: tuple[Any, ...] | None) -> None:
+        self.question, self.rule, self.classes = question, rule, classes
+        self.edges = None if isinstance(rule, str) else rule.fixed_edges
+        self.by_group: dict[Group, list[Tally | Binned | Sketch]] = {}
+        self.tables: dict[Group, Any] = {}
+        self.keys: list[Group] = []
+        self.stack: Any = ()
+        self.rows = self.dropped = 0
+        self.heaviest: dict[Group, float] = {}
+
+    def add(self, batch: _Batch) -> None:
+        """Add a batch; a bad value raises."""
+        self.rows += batch.y.size + batch.dropped
+        self.dropped += batch.dropped
+        if batch.y.size == 0:
+            return
+        if self.classes is not None:
+            if not (batch.y.min() >= 0 and batch.y.max() < len(self.classes)):
+                raise _NeedsGroupByError
+            batch = batch._replace(y=batch.y.astype(np.int64, copy=False))
+        if batch.w is not None and not (float(batch.w.max()) <= MOST_WEIGHT and batch.w.min() >= 0):
+            raise _NeedsGroupByError
+        if self._fits_in_tables(batch):
+            self._add_tables(batch)
+            return
+        for key, rows in _split_by_group(batch):
+            self._add_to(key, rows)
+
+    def _fits_in_tables(self, batch: _Batch) -> bool:
+        """Whether one pass can sum all groups: without weights, sums are integers in small tables."""
+        if self.edges is None or batch.w is not None or not self.question.binary:
+            return False
+        return len(batch.keys) * self.edges.size <= _MOST_CELLS
+
+    def _add_tables(self, batch: _Batch) -> None:
+        assert not isinstance(self.rule, str)
+        sample = Sample(batch.y, batch.p)
+        if batch.codes is None:
+            tables = binned_of(sample, "classwise", self.rule).parts[0].table
+            assert tables is not None
+            tables = tables[None]
+        else:
+            tables = tables_of_groups(sample, batch.codes.astype(np.uint16, copy=False), len(batch.keys), self.rule)
+        if batch.keys == self.keys:
+            self.stack += tables
+            return
+        self._unstack()
+        self.keys, self.stack = batch.keys, tables
+
+    def _unstack(self) -> None:
+        """Add the stacked tables to those of their groups."""
+        for key, table in zip(self.keys, self.stack, strict=True):
+            if table[:, :, 0].any():
+                self.tables[key] = self.tables[key] + table if key in self.tables else table
+
+    def _add_to(self, key: Group, rows: Sample) -> None:
+        sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
+        if sample.w is not None and not sample.w.any():
+            self._sum(Sample(sample.y, sample.p, None, self.classes, sample.tolerance))  # only to check the values
+            return
+        if sample.w is not None:
+            self.heaviest[key] = max(self.heaviest.get(key, 0.0), float(sample.w.max()))
+        pile = self.by_group.setdefault(key, [])
+        pile.append(self._sum(sample))
+        # Sums of like size are added first: otherwise many distinct scores take quadratic time, and floats lose digits.
+        while len(pile) > 1 and _size(pile[-2]) <= 2 * _size(pile[-1]):
+            last = pile.pop()
+            pile[-1] = pile[-1] + last
+
+    def _sum(self, sample: Sample) -> Tally | Binned | Sketch:
+        kind: Any = "classwise" if self.question.binary else self.question.view
+        if isinstance(self.rule, str):
+            return sketch_of(sample, kind, piece=True)
+        return binned_of(sample, kind, self.rule) if self.edges is not None else tally_of(sample, kind, piece=True)
+
+    def total(self) -> dict[Group, Any]:
+        """The sums of each group, in the order of their keys."""
+        if any(heaviest < _LEAST_WEIGHT for heaviest in self.heaviest.values()):
+            raise _NeedsGroupByError
+        self._unstack()
+        for key, table in self.tables.items():
+            assert self.edges is not None
+            self.by_group.setdefault(key, []).append(Binned("binary", (Bins(self.edges, table, moments=True),)))
+        if not self.by_group:
+            raise _NeedsGroupByError
+        totals = {}
+        for key in sorted(self.by_group, key=group_order):
+            total: Any = sum(reversed(self.by_group[key]))
+            if isinstance(total, Binned):
+                for part in total.parts:
+                    refuse_overflow(part.count)
+            elif isinstance(total, Tally) and not isinstance(self.rule, str | Distinct):
+                total = total.coarsen(self.rule)
+            totals[key] = total
+        if self.dropped:
+            warn(f"{self.dropped:,} of {self.rows:,} rows miss a value and were dropped.", DroppedRowsWarning)
+        return totals
+
+
+def _add_all(sums: _Sums, batches: Iterator[_Batch]) -> None:
+    """Add every batch, while the engine makes the next one."""
+    with ThreadPoolExecutor(1) as adder:
+        waiting: deque[Future[None]] = deque()
+        for batch in batches:
+            waiting.append(adder.submit(sums.add, batch))
+            if len(waiting) > 1:  # no more than two batches at a time
+                waiting.popleft().result()
+        for last in waiting:
+            last.result()
+
+
+def _size(sums: Any) -> int:
+    return sums.n if isinstance(sums, Binned) else sum(part.size for part in sums.parts)
+
+
+def _split_by_group(batch: _Batch) -> Iterator[tuple[Group, Sample]]:
+    """The rows of each group of a batch."""
+    if batch.codes is None:
+        yield (), Sample(batch.y, batch.p, batch.w)
+        return
+    # Sorting short integers is a count of digits, several times as fast as sorting long ones.
+    n_keys = len(batch.keys)
+    codes = batch.codes.astype(np.uint8 if n_keys <= 2**8 else np.uint16 if n_keys <= 2**16 else np.int64)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=n_keys))
+    p = batch.p[order] if batch.p.ndim == 1 else np.ascontiguousarray(batch.p.T[:, order]).T
+    y, w = batch.y[order], None if batch.w is None else batch.w[order]
+    for key, start, end in zip(batch.keys, [0, *ends[:-1]], ends, strict=True):
+        if end > start:
+            yield key, Sample(y[start:end], p[start:end], None if w is None else w[start:end])

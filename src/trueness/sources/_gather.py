@@ -1,4 +1,4 @@
-"""What a group-by brought back → `Bins` and `Cells`, one per group and part."""
+"""The answer of a group-by as `Bins`, `Cells` and `GridCells`, one per group and part."""
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeAlias, TypeVar
@@ -9,24 +9,32 @@ from numpy.typing import NDArray
 from trueness._input.columns import is_missing
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells
-from trueness._tally.rules import BinRule, EqualWidth, refuse_uncovered
+from trueness._tally.grid import LAST_CELL, GridCells, refuse_full_cells
+from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth, Groups, midpoints, refuse_uncovered
 from trueness.errors import InputError
-from trueness.sources._cells import BAD, UNWEIGHED
+from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
 from trueness.sources._rows import Rows
 from trueness.typing import Floats, Ints
 
 __all__ = [
-    "MOST_WHOLE",
+    "FINE_GRID",
     "Columns",
+    "FineCells",
     "Group",
+    "bins_from_pieces",
     "bins_of",
     "cells_of",
-    "collected",
-    "good_of",
-    "of_groups",
-    "of_parts",
-    "rank_of",
-    "value_of",
+    "cells_with_cuts",
+    "collect",
+    "each_group",
+    "each_part",
+    "fit_in_integers",
+    "good_rows",
+    "grid_of",
+    "group_order",
+    "have_whole_weights",
+    "refuse_outside",
+    "refuse_overflow",
 ]
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
@@ -34,10 +42,10 @@ Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
 
 
-def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
-    """The rows of the answer: numbers as arrays, and the group of each."""
+def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
+    """The rows of the answer: numbers as arrays, and the group of each row."""
     lazy = query.lazy()
-    answer = lazy.collect(**_how(lazy))
+    answer = lazy.collect(**({"engine": "streaming"} if lazy.implementation.is_polars() else {}))
     by = [f"by{i}" for i in range(rows.n_by)]
     columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in by}
     numbers = {
@@ -47,34 +55,25 @@ def collected(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     return numbers, list(zip(*keys, strict=True)) if by else [()] * len(answer)
 
 
-def _how(lazy: Any) -> dict[str, Any]:
-    if not lazy.implementation.is_polars():
-        return {}
-    import polars as pl
-
-    streams = tuple(int(part) for part in pl.__version__.split(".")[:2]) >= (1, 23)
-    return {"engine": "streaming"} if streams else {}
-
-
-def of_groups(numbers: Columns, groups: list[Group]) -> Iterator[tuple[Group, Columns]]:
-    """The rows of each group, groups in the order of their keys where they have one."""
+def each_group(numbers: Columns, groups: list[Group]) -> Iterator[tuple[Group, Columns]]:
+    """The rows of each group, in the order of the keys."""
     places: dict[Group, int] = {}
     which = np.array([places.setdefault(key, len(places)) for key in groups], dtype=np.int64)
     order = np.argsort(which, kind="stable")
     ends = np.searchsorted(which[order], np.arange(len(places) + 1))
-    for key in sorted(places, key=rank_of):
+    for key in sorted(places, key=group_order):
         rows = order[ends[places[key]] : ends[places[key] + 1]]
         yield key, {name: values[rows] for name, values in numbers.items()}
 
 
-def rank_of(key: Group) -> tuple[Any, ...]:
-    """Numbers by size, the rest as text, missing values last."""
+def group_order(key: Group) -> tuple[Any, ...]:
+    """A sort key of groups: numbers by size, the rest as text, missing values last."""
     numeric = (bool, int, float)
     return tuple((v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v)) for v in key)
 
 
-def of_parts(numbers: Columns, n_parts: int, make: Callable[[Columns], Part]) -> tuple[Part, ...]:
-    """Make something of the rows of each part."""
+def each_part(numbers: Columns, n_parts: int, make: Callable[[Columns], Part]) -> tuple[Part, ...]:
+    """Apply a function to the rows of each part."""
     if "part" not in numbers:
         return (make(numbers),)
     order = np.argsort(numbers["part"], kind="stable")
@@ -88,21 +87,21 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     """The sums of each bin."""
     edges = rule.fixed_edges
     assert edges is not None
-    good = good_of(numbers, numbers["cell"])
+    good = good_rows(numbers, numbers["cell"])
     place, label = good["cell"] >> 1, good["cell"] & 1
     if isinstance(rule, EqualWidth):
         place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
-    return summed_bins(good, place, label, edges)
+    return _sum_bins(good, place, label, edges)
 
 
-def good_of(numbers: Columns, marked: NDArray[Any]) -> Columns:
-    """The rows of the answer that stand for good rows of positive weight."""
+def good_rows(numbers: Columns, marked: NDArray[Any]) -> Columns:
+    """The rows of the answer that describe good rows of positive weight."""
     keep = (marked != BAD) & (marked != UNWEIGHED)
     return {name: values[keep] for name, values in numbers.items()}
 
 
-def summed_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
-    """Add up rows of an answer, whose bins and labels are known."""
+def _sum_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
+    """Add up rows of the answer by bin and label."""
     size = edges.size - 1
     if "m0" in good:
         return _weighted_bins(good, place, label, edges)
@@ -114,28 +113,31 @@ def summed_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
 
 
 def refuse_overflow(n: Ints) -> None:
-    """Raise if a sum may have passed 64 bits: engines do not say so."""
+    """Raise if a sum may have exceeded 64 bits, which engines do not report."""
     if n.size and n.max() > MOST_WHOLE:
         raise InputError(
-            f"A bin must have at most 2**35 rows to be summed exactly; one has {int(n.max()):,}. Ask for more bins."
+            "",
+            "A bin must have at most 2**35 rows to be summed exactly",
+            f"one has {int(n.max()):,}",
+            remedy="Ask for more bins.",
         )
 
 
 def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
-    # Engines answer in any order; floats are added in one.
+    # Engines answer in any order; floats must be added in one.
     order = np.lexsort((good["e"], label, place))
     good = {name: values[order] for name, values in good.items()}
     place, label = place[order], label[order]
     refuse_overflow(good["n"])
     floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
-    w, ww, wp, wpp = (value_of(good, term) for term in ("m", "mm", "mp", "mpp"))
+    w, ww, wp, wpp = (_weighted_sum(good, term) for term in ("m", "mm", "mp", "mpp"))
     np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
     np.add.at(count, place, good["n"])
     whole = not good["broken"].any()
     return Bins(edges, None, floats, count, moments=True, whole=whole)
 
 
-def value_of(good: Columns, term: str) -> Floats:
+def _weighted_sum(good: Columns, term: str) -> Floats:
     """The sum of a term of weighted rows, from the sums of its parts."""
     exponent = good["e"] * (2 if term == "mm" else 1)
     parts = [(name, 26 + 27 * i) for i in (2, 1, 0) if (name := f"{term}{i}") in good]
@@ -144,7 +146,7 @@ def value_of(good: Columns, term: str) -> Floats:
 
 def cells_of(numbers: Columns) -> Cells:
     """The sums of each distinct score."""
-    good = good_of(numbers, numbers["p"])
+    good = good_rows(numbers, numbers["p"])
     if good["p"].size == 0:
         return Cells.empty()
     weighted = "m0" in good
@@ -163,7 +165,7 @@ def cells_of(numbers: Columns) -> Cells:
 def _cell_columns(good: Columns, weighted: bool) -> list[NDArray[Any]]:
     if not weighted:
         return [good["n"], good["n"], good["y"]]
-    w, ww = value_of(good, "m"), value_of(good, "mm")
+    w, ww = _weighted_sum(good, "m"), _weighted_sum(good, "mm")
     return [good["n"], w, w * good["y"], ww, ww * good["y"]]
 
 
@@ -172,7 +174,124 @@ def refuse_outside(numbers: Columns, rule: BinRule, extremes: Callable[[], tuple
     edges = rule.fixed_edges
     if edges is None or isinstance(rule, EqualWidth):
         return
-    place = good_of(numbers, numbers["cell"])["cell"] >> 1
+    place = good_rows(numbers, numbers["cell"])["cell"] >> 1
     if place.size and (place.min() < 0 or place.max() > edges.size - 2):
         low, high = extremes()
         refuse_uncovered(edges, low if low < edges[0] else high)
+
+
+def have_whole_weights(numbers: Columns) -> bool:
+    """Whether all weights are whole numbers, and small enough for integer sums."""
+    good = good_rows(numbers, numbers["cell"])
+    return good["n"].size > 0 and not good["broken"].any() and _weighted_sum(good, "m").sum() < MOST_WHOLE
+
+
+def fit_in_integers(numbers: Columns) -> bool:
+    """Whether no sum of parts times weights can exceed 64 bits; larger weights count as 0 in them."""
+    good = good_rows(numbers, numbers["cell"])
+    counted = good["e"] <= MOST_WHOLE.bit_length()
+    return bool((_weighted_sum(good, "m")[counted] <= MOST_WHOLE).all())
+
+
+def grid_of(numbers: Columns) -> GridCells:
+    """The sums of each cell."""
+    good = good_rows(numbers, numbers["cell"])
+    if good["cell"].size == 0:
+        return GridCells.empty()
+    # Engines answer in any order; floats must be added in one.
+    order = np.lexsort((good["e"], good["cell"])) if "e" in good else np.argsort(good["cell"])
+    good = {name: values[order] for name, values in good.items()}
+    refuse_full_cells(good["n"])
+    cell, at = np.unique(good["cell"] >> 1, return_inverse=True)
+    first = np.flatnonzero(np.diff(at, prepend=-1))
+    ends = [np.minimum.reduceat(good["least"], first), np.maximum.reduceat(good["greatest"], first)]
+    # -0.0 and 0.0 are one score.
+    found = (cell, np.add.reduceat(good["n"], first), np.column_stack(ends) + 0.0)
+    if "m0" not in good:
+        return GridCells(*found, _by_label(good, at, [good[name] for name in ("n", *PARTS)]))
+    return GridCells(*found, *_weighted(good, at))
+
+
+def _weighted(good: Columns, at: Ints) -> tuple[Ints | None, Floats | None, Floats]:
+    """Exact sums if all weights are whole, else floats; and the sums of squares of weights."""
+    w = _weighted_sum(good, "m")
+    squares = _by_label(good, at, [_weighted_sum(good, "mm")])[:, :, 0]
+    if "hi" in good and have_whole_weights(good):
+        return _by_label(good, at, [np.rint(w).astype(np.int64), *(good[name] for name in PARTS)]), None, squares
+    shift = _shift(good["cell"] >> 1)
+    wp, wpp = (np.ldexp(_weighted_sum(good, term), -shift * times) for term, times in (("mp", 1), ("mpp", 2)))
+    return None, _by_label(good, at, [w, wp, wpp]), squares
+
+
+def _shift(cell: Ints) -> Ints:
+    """The s of x = p · 2^s."""
+    return np.where(cell <= LAST_CELL // 2, TOP - (cell - 2) // OCTAVE, 0)
+
+
+def _by_label(good: Columns, at: Ints, columns: list[NDArray[Any]]) -> NDArray[Any]:
+    sums = np.column_stack(columns)
+    found = np.zeros((at.max() + 1, 2, sums.shape[1]), dtype=sums.dtype)
+    np.add.at(found, (at, good["cell"] & 1), sums)
+    return found
+
+
+FINE_GRID = EqualWidth(1 << 14)
+"""A grid of 2¹⁴ cells: the cell of a score is exactly the floor of a product.
+
+Bins whose edges depend on the scores, or are too many to compare with, take two group-bys and no sort. The first sums
+the cells of this grid; the second returns the distinct scores of the cells that a cut falls into. Cells and scores in
+order are the pieces that bins are assembled from.
+"""
+
+
+class FineCells:
+    """The sums of the filled cells of the grid, and the smallest score of each."""
+
+    def __init__(self, numbers: Columns) -> None:
+        found = bins_of(numbers, FINE_GRID)
+        assert found.table is not None
+        self.cell = np.flatnonzero(found.count)
+        self.table = found.table[self.cell]
+        self.count = found.count[self.cell]
+        least = np.full(FINE_GRID.n, np.inf)
+        good = numbers["cell"] > UNWEIGHED // 2
+        np.minimum.at(least, np.minimum(numbers["cell"][good] >> 1, FINE_GRID.n - 1), numbers["least"][good])
+        self.least = least[self.cell] + 0.0
+
+
+def cells_with_cuts(fine: FineCells, rule: EqualMass | Edges) -> Ints:
+    """The cells of the grid that a cut may fall into, whose distinct scores are needed."""
+    if isinstance(rule, EqualMass):
+        ranks = rule.ranks(int(fine.count.sum()))
+        return np.asarray(fine.cell[np.unique(np.searchsorted(np.cumsum(fine.count), ranks, side="left"))])
+    scaled = rule.edges * FINE_GRID.n
+    # An edge on the border of two cells cuts neither; but the last one is closed.
+    inside = (scaled != np.floor(scaled)) | ((np.arange(scaled.size) == scaled.size - 1) & (scaled < FINE_GRID.n))
+    return np.intersect1d(np.floor(scaled[inside]).astype(np.int64), fine.cell)
+
+
+def bins_from_pieces(fine: FineCells, cells: Cells, rule: EqualMass | Edges) -> Bins:
+    """Assemble the bins; `cells` holds at least the distinct scores of the cells with cuts."""
+    cut = cells_with_cuts(fine, rule)
+    whole = ~np.isin(fine.cell, cut)
+    separate = np.isin(np.minimum(np.floor(cells.score * FINE_GRID.n).astype(np.int64), FINE_GRID.n - 1), cut)
+    each = Bins.from_cells(cells, Groups(np.zeros(cells.size + 1), np.arange(cells.size + 1))).table
+    assert each is not None
+    first = np.concatenate([fine.least[whole], cells.score[separate]])
+    order = np.argsort(first)
+    first, table = first[order], np.concatenate([fine.table[whole], each[separate]])[order]
+    if isinstance(rule, EqualMass):
+        start = rule.first_cells(np.cumsum(table[:, :, 0].sum(axis=1)))
+        edges = np.concatenate([[0.0], midpoints(first[start[1:] - 1], first[start[1:]]), [1.0]])
+        return Bins(edges, np.add.reduceat(table, start, axis=0), moments=True)
+    return _between(rule.edges, first, table)
+
+
+def _between(edges: Floats, first: Floats, table: Ints) -> Bins:
+    for score in first[:1][first[:1] < edges[0]], first[-1:][first[-1:] > edges[-1]]:
+        if score.size:
+            refuse_uncovered(edges, float(score[0]))
+    place = np.minimum(np.searchsorted(edges, first, side="right") - 1, edges.size - 2)
+    found = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
+    np.add.at(found, place, table)
+    return Bins(edges, found, moments=True)

@@ -1,21 +1,21 @@
-"""What is asked of a source: which columns, which view of them, what to do with missing values."""
+"""The arguments of a scan: which columns, which view of them, and what to do with missing values."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._input.scores import row_sum_tolerance
 from trueness._tally.multiclass import View, check_kind
-from trueness._tally.rules import BinRule
+from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
 from trueness.errors import InputError
 from trueness.typing import Kind, Missing
 
-__all__ = ["Asked", "Question", "read_question"]
+__all__ = ["Question", "Rule", "check_bins", "check_question", "column_error"]
 
-Asked: TypeAlias = BinRule | Literal["sketch"]
+Rule: TypeAlias = BinRule | Literal["sketch"]
 
 
 class Question(NamedTuple):
-    """The arguments of a scan, checked as far as they can be without the source."""
+    """The arguments of a scan, checked as far as possible without the source."""
 
     label: str
     scores: tuple[str, ...]
@@ -37,8 +37,14 @@ class Question(NamedTuple):
         """Whether there is a part per class."""
         return self.view in ("classwise", "top-label")
 
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The names of columns by argument."""
+        weight = () if self.weight is None else (self.weight,)
+        return {"label": (self.label,), "score": self.scores, "by": self.by, "weight": weight}
 
-def read_question(
+
+def check_question(
     label: Any,
     score: Any,
     weight: Any,
@@ -56,7 +62,7 @@ def read_question(
     scores = (score,) if binary else _several(score)
     view: View = "binary" if binary else check_kind(kind or "classwise")
     if binary and kind not in (None, "classwise"):
-        raise InputError(f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column.")
+        raise InputError("", f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column")
     if binary and sum_tolerance is not None:
         raise InputError("sum_tolerance", "is for several score columns", "`score` is one column")
     if not binary and pos_label is not None:
@@ -67,39 +73,50 @@ def read_question(
         None if weight is None else _name(weight, "weight"),
         () if by is None else (by,) if isinstance(by, str) else _names(by, "by"),
         view,
-        _order(labels, len(scores), pos_label),
+        _check_labels(labels, len(scores), pos_label),
         pos_label,
         missing,
         row_sum_tolerance(_NO_FLOAT16, sum_tolerance),
     )
 
 
-# Engines have no 16-bit floats, for which rows may be further from one.
+# Engines have no 16-bit floats, whose rows may sum further from one.
 _NO_FLOAT16: Any = None
 
 
-def _name(given: Any, argument: str) -> str:
-    if not isinstance(given, str):
-        raise InputError(argument, "must be the name of a column", f"got {given!r}")
-    return given
+def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:
+    """The rule that `bins` means."""
+    if not isinstance(bins, str):
+        return Distinct() if bins is None else as_rule(bins)
+    if bins != "sketch":
+        raise InputError(
+            "bins", "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None", f"got {bins!r}"
+        )
+    return "sketch"
 
 
-def _names(given: Any, argument: str) -> tuple[str, ...]:
-    if isinstance(given, Sequence) and given and all(isinstance(name, str) for name in given):
-        if len(set(given)) == len(given):
-            return tuple(given)
-        raise InputError(argument, "must name each column once", f"got {list(given)!r}")
-    raise InputError(argument, "must be the name of a column or a list of names", f"got {given!r}")
+def _name(value: Any, argument: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(argument, "must be the name of a column", f"got {value!r}")
+    return value
+
+
+def _names(value: Any, argument: str) -> tuple[str, ...]:
+    if isinstance(value, Sequence) and value and all(isinstance(name, str) for name in value):
+        if len(set(value)) == len(value):
+            return tuple(value)
+        raise InputError(argument, "must name each column once", f"got {list(value)!r}")
+    raise InputError(argument, "must be the name of a column or a list of names", f"got {value!r}")
 
 
 def _several(score: Any) -> tuple[str, ...]:
     names = _names(score, "score")
     if len(names) < 2:
-        raise InputError(f"`score` as a list needs a column per class, at least 2; got {list(names)!r}.")
+        raise InputError("score", "as a list needs a column per class, at least 2", f"got {list(names)!r}")
     return names
 
 
-def _order(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
+def _check_labels(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
     if labels is None:
         return None
     if isinstance(labels, str | bytes) or not isinstance(labels, Sequence):
@@ -115,3 +132,8 @@ def _order(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple
             remedy="One of the two is enough.",
         )
     return tuple(labels)
+
+
+def column_error(argument: str, column: str, demand: str, got: str, remedy: str = "") -> InputError:
+    """An error about the column that an argument names."""
+    return InputError("", f"`{argument}` column {column!r} {demand}", got, remedy=remedy)

@@ -1,49 +1,64 @@
 """The rows of a frame in the form that is summed: a score, a label 0/1, a weight, and whether all three are good.
 
-Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and once: Spark cannot sum
-booleans and rounds products of float32; `floor` comes before every cast to integers, because some engines round. A bad
-row keeps its place with harmless values, so that no engine meets a cast or a logarithm it cannot do.
+Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and once: Spark cannot
+sum booleans and rounds products of float32; `floor` comes before every cast to integers, because some engines round.
+A bad row keeps its place with harmless values, so that no engine meets a cast or a logarithm it cannot compute.
+
+Columns are renamed c0, c1, …, because engines do not take all names literally: Polars reads `*` and `^p$` as patterns,
+DuckDB reads `*` so, Spark looks into `a.b`; DuckDB and Spark take `p` and `P` for one name.
 """
 
 from typing import Any, NamedTuple
 
 from trueness.errors import InputError
-from trueness.sources._named import asked_columns, plain_names, plainly_named, refuse_same_names
-from trueness.sources._question import Question
+from trueness.sources._question import Question, column_error
 
-__all__ = ["MOST_WEIGHT", "Rows", "chosen", "raw_rows", "rows_of"]
+__all__ = [
+    "MOST_WEIGHT",
+    "Rows",
+    "check_columns",
+    "label_code",
+    "plain_names",
+    "raw_rows",
+    "rows_of",
+    "score_sum",
+    "select_plainly",
+]
 
-MOST_WEIGHT = 1e100  # squares of weights are summed, which must neither overflow nor vanish
+MOST_WEIGHT = 1e100  # the squares of weights are summed, which must neither overflow nor vanish
+_FLOATS = ("Float32", "Float64")
 
 
 class Rows(NamedTuple):
-    """A frame with the columns p, y and ok; where asked for also w, part, by0, by1 and so on."""
+    """A frame with the columns p, y and ok and, where they are needed, w, part, by0, by1 and so on."""
 
     frame: Any
     keys: tuple[str, ...]
-    """The columns whose values tell one object from another: those of `by`, then the part."""
+    """The columns that separate the sums: those of `by`, then the part."""
     n_by: int
     weighted: bool
     classes: tuple[Any, ...] | None
 
 
-def chosen(frame: Any, question: Question) -> Any:
-    """The schema, after a look whether every column is there and of a kind that can be read."""
-    schema = frame.collect_schema()
-    asked = asked_columns(question)
-    for argument, names in asked.items():
-        for name in names:
+def check_columns(frame: Any, question: Question) -> Any:
+    """The schema, once every column is known to exist, once, and to be of a type that can be read."""
+    schema, names = frame.collect_schema(), _column_names(frame)
+    for argument, wanted in question.columns.items():
+        for name in wanted:
             if name not in schema:
-                there = ", ".join(map(repr, list(schema)[:8])) + (", …" if len(schema) > 8 else "")
-                raise InputError(f"`{argument}` names no column {name!r}; the columns are {there}.")
-    refuse_same_names(frame, question)
+                columns = ", ".join(map(repr, list(schema)[:8])) + (", …" if len(schema) > 8 else "")
+                raise InputError(argument, f"names no column {name!r}", f"the columns are {columns}")
+            if names.count(name) > 1:  # DuckDB allows it
+                raise InputError(
+                    argument, "must name one column", f"`source` has {names.count(name)} columns named {name!r}"
+                )
     for argument in ("score", "weight"):
-        for name in asked[argument]:
+        for name in question.columns[argument]:
             if not _is_number(schema[name]):
-                raise InputError(f"`{argument}` column {name!r} must hold numbers; its type is {schema[name]}.")
+                raise column_error(argument, name, "must hold numbers", f"its type is {schema[name]}")
     for name in question.by:
         if str(schema[name]).startswith(("List", "Array", "Struct")):
-            raise InputError(f"`by` column {name!r} must hold single values; its type is {schema[name]}.")
+            raise column_error("by", name, "must hold single values", f"its type is {schema[name]}")
     return schema
 
 
@@ -51,11 +66,52 @@ def _is_number(dtype: Any) -> bool:
     return dtype.is_numeric() or str(dtype) in ("Boolean", "Unknown")
 
 
-def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
-    """The columns asked for as x0, x1, …, t (the label), w and by0, by1, …; and the labels in order of their codes."""
+def _column_names(frame: Any) -> list[Any]:
+    """The names of all columns in order, as the engine has them."""
+    native = frame.to_native()
+    return list(native.columns) if frame.implementation.is_duckdb() else list(frame.collect_schema())
+
+
+def plain_names(frame: Any) -> dict[Any, str]:
+    """The name of each column in :func:`select_plainly`."""
+    return {name: f"c{i}" for i, name in enumerate(_column_names(frame))}
+
+
+def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool = True) -> Any:
+    """The columns of the question, each called c and its position.
+
+    DuckDB decides comparisons by the least and greatest value that a Parquet file states for a column, even though
+    these leave nan out, and looks through most functions. `opaque` hides the column behind a random number, which
+    cannot be decided beforehand.
+    """
     import narwhals.stable.v2 as nw
 
-    schema = chosen(frame, question)
+    wanted = {name for names in question.columns.values() for name in names}
+    places = [(i, name) for i, name in enumerate(_column_names(frame)) if name in wanted]
+    floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in _FLOATS}
+    native = frame.to_native()
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        return nw.from_native(native.select(*[pl.nth(i).alias(f"c{i}") for i, _ in places]))
+    if frame.implementation.is_duckdb():
+        hidden = [f"#{i + 1}{' + 0 * random()' if name in floats else ''} AS c{i}" for i, name in places]
+        return nw.from_native(native.project(", ".join(hidden)))
+    if frame.implementation.is_spark_like():
+        frame = nw.from_native(native.toDF(*[f"c{i}" for i in range(len(native.columns))]))
+        return frame.select(*[f"c{i}" for i, _ in places])
+    if frame.implementation.is_ibis() and floats and native.get_backend().name == "duckdb":
+        import ibis
+
+        frame = nw.from_native(native.mutate([(native[x] + ibis.random() * 0).name(x) for x in sorted(floats)]))
+    return frame.select(*[nw.col(name).alias(f"c{i}") for i, name in places])
+
+
+def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
+    """The columns as x0, x1, …, t (the label), w and by0, by1, …; and the labels in order of their codes."""
+    import narwhals.stable.v2 as nw
+
+    schema = check_columns(frame, question)
     named = {name: nw.col(plain) for name, plain in plain_names(frame).items()}
     columns = [named[name].cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
     label = _as_label(named[question.label], schema[question.label], question.label, nw)
@@ -63,7 +119,7 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     if question.weight is not None:
         columns.append(named[question.weight].cast(nw.Float64).alias("w"))
     columns += [named[name].alias(f"by{i}") for i, name in enumerate(question.by)]
-    raw = plainly_named(frame, question, schema).select(*columns)
+    raw = select_plainly(frame, question, schema).select(*columns)
     return raw, _label_order(raw, question, str(schema[question.label]))
 
 
@@ -74,7 +130,7 @@ def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:
         return column.cast(nw.String)
     if str(dtype) == "Object":  # pandas' booleans with gaps, and mixtures: compared as they are
         return column
-    raise InputError(f"`label` column {name!r} must hold 0/1, bool, integers or strings; its type is {dtype}.")
+    raise column_error("label", name, "must hold 0/1, bool, integers or strings", f"its type is {dtype}")
 
 
 def _is_category(dtype: Any) -> bool:
@@ -96,19 +152,21 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
             )
         large = [v for v in named if isinstance(v, int) and abs(v) > 2**53]
         if large:
-            raise InputError(
-                f"`label` column {question.label!r} has numbers beyond 2^53 ({large[0]}), which engines compare as "
-                "floats; cast it to strings."
+            raise column_error(
+                "label",
+                question.label,
+                f"has numbers beyond 2^53 ({large[0]})",
+                "cast it to strings, since engines compare numbers as floats",
             )
     if question.labels is not None:
         _refuse_contradiction(question.labels, question.scores)
         return question.labels
     if question.binary:
-        return _two(raw, question, text)
+        return _two_labels(raw, question, text)
     if not text:
         _refuse_permuted_codes(question.scores)
         return tuple(range(len(question.scores)))
-    return _named(raw, question)
+    return _class_names(raw, question)
 
 
 def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
@@ -122,7 +180,7 @@ def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> N
 
 
 def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
-    """Columns named 2, 0, 1 beside labels 0, 1, 2 may be meant by name or by place."""
+    """Refuse columns named 2, 0, 1 beside labels 0, 1, 2: they may be meant by name or by position."""
     codes = [str(i) for i in range(len(scores))]
     if list(scores) != codes and sorted(scores) == sorted(codes):
         raise InputError(
@@ -133,24 +191,29 @@ def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
         )
 
 
-def _two(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
+def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
     if question.pos_label is None:
         if not text:
             return (0, 1)
         found = _distinct(raw, 4)
         if not found:
             return ("0", "1")
-        raise InputError(
-            f"`label` column {question.label!r} must be 0 or 1; it holds strings ({_listed(found)}). Say which of them "
-            f"the scores are about: `pos_label={found[-1]!r}`."
+        raise column_error(
+            "label",
+            question.label,
+            "must be 0 or 1",
+            f"it holds strings ({_listed(found)})",
+            f"Say which of them the scores refer to: `pos_label={found[-1]!r}`.",
         )
     import narwhals.stable.v2 as nw
 
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
     if len(others) > 1:
-        raise InputError(
-            f"`label` column {question.label!r} must hold two values when there is one score column; beside "
-            f"{question.pos_label!r} it holds {_listed(others)}."
+        raise column_error(
+            "label",
+            question.label,
+            "must hold two values when there is one score column",
+            f"beside {question.pos_label!r} it holds {_listed(others)}",
         )
     if others:
         return (others[0], question.pos_label)
@@ -159,17 +222,20 @@ def _two(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
     return (question.pos_label - 1, question.pos_label)
 
 
-def _named(raw: Any, question: Question) -> tuple[Any, ...]:
-    """Strings for classes: the names of the score columns if labels are among them, else in alphabetical order."""
+def _class_names(raw: Any, question: Question) -> tuple[Any, ...]:
+    """The classes of string labels: the names of the score columns, or the labels in alphabetical order."""
     n_classes = len(question.scores)
     found = _distinct(raw, n_classes + 1)
     if set(found) & set(question.scores) or not found:
         return question.scores
     if len(found) != n_classes:
         more = "more" if len(found) > n_classes else len(found)
-        raise InputError(
-            f"`label` column {question.label!r} must have one distinct value per score column; got {more} "
-            f"({_listed(found)}) for {n_classes} columns. `labels=` names the columns in order."
+        raise column_error(
+            "label",
+            question.label,
+            "must have one distinct value per score column",
+            f"got {more} ({_listed(found)}) for {n_classes} columns",
+            "`labels=` names the columns in order.",
         )
     return tuple(found)
 
@@ -186,8 +252,8 @@ def _listed(found: Any) -> str:
     return head + (", …" if len(found) > 4 else "")
 
 
-def code_of(order: tuple[Any, ...], text: bool) -> Any:
-    """The place of the label t in the order as Float64, −1 for any other value."""
+def label_code(order: tuple[Any, ...], text: bool) -> Any:
+    """The position of the label t in the order as Float64; −1 for any other value."""
     import narwhals.stable.v2 as nw
 
     t = nw.col("t")
@@ -200,7 +266,7 @@ def code_of(order: tuple[Any, ...], text: bool) -> Any:
 
 
 def rows_of(frame: Any, question: Question) -> Rows:
-    """The rows as they are summed."""
+    """The rows as they will be summed."""
     import narwhals.stable.v2 as nw
 
     raw, order = raw_rows(frame, question)
@@ -208,8 +274,8 @@ def rows_of(frame: Any, question: Question) -> Rows:
     scores = [f"x{i}" for i in range(len(question.scores))]
     by = [f"by{i}" for i in range(len(question.by))]
     weight = [] if question.weight is None else ["w"]
-    coded = raw.with_columns(code_of(order, text).alias("code"))
-    flagged = coded.with_columns(_good(scores, question, nw).alias("ok"))
+    coded = raw.with_columns(label_code(order, text).alias("code"))
+    flagged = coded.with_columns(_is_good(scores, question, nw).alias("ok"))
     ok = nw.col("ok")
     safe = flagged.select(
         *[nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)).alias(x) for x in scores],
@@ -218,25 +284,25 @@ def rows_of(frame: Any, question: Question) -> Rows:
         *[nw.when(ok).then(nw.col(w)).otherwise(nw.lit(0.0)).alias(w) for w in weight],
         *by,
     )
-    viewed = _viewed(safe, question, scores, [*weight, *by], nw)
+    viewed = _view_rows(safe, question, scores, [*weight, *by], nw)
     keys = (*by, *(["part"] if question.split else []))
     classes = None if question.binary else tuple(order)
     return Rows(viewed, keys, len(by), bool(weight), classes)
 
 
-def _good(scores: list[str], question: Question, nw: Any) -> Any:
+def _is_good(scores: list[str], question: Question, nw: Any) -> Any:
     good = nw.col("code") >= 0
     for x in scores:
         good = good & (nw.col(x) >= 0) & (nw.col(x) <= 1)
     if not question.binary:
-        gap = sum_of(scores, nw) - 1.0
+        gap = score_sum(scores, nw) - 1.0
         good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
     if question.weight is not None:
         good = good & (nw.col("w") >= 0) & (nw.col("w") <= MOST_WEIGHT)
     return good
 
 
-def sum_of(scores: list[str], nw: Any) -> Any:
+def score_sum(scores: list[str], nw: Any) -> Any:
     """The sum over score columns."""
     total = nw.col(scores[0])
     for x in scores[1:]:
@@ -244,12 +310,12 @@ def sum_of(scores: list[str], nw: Any) -> Any:
     return total
 
 
-def _viewed(safe: Any, question: Question, scores: list[str], kept: list[str], nw: Any) -> Any:
-    """Score and label of the binary problems that the view makes of a row."""
+def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str], nw: Any) -> Any:
+    """The scores and labels of the binary problems that the view derives from a row."""
     if question.view == "binary":
         return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
     if question.view == "classwise":
-        long = _unpivoted(safe, scores, ["code", "ok", *kept], nw)
+        long = _unpivot(safe, scores, ["code", "ok", *kept], nw)
         hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
         return long.select("p", hit.alias("y"), "ok", "part", *kept)
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
@@ -265,8 +331,8 @@ def _viewed(safe: Any, question: Question, scores: list[str], kept: list[str], n
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
 
 
-def _unpivoted(safe: Any, scores: list[str], index: list[str], nw: Any) -> Any:
-    """A row per class, with its place and score as part and p."""
+def _unpivot(safe: Any, scores: list[str], index: list[str], nw: Any) -> Any:
+    """A row per class, with its position and score as part and p."""
     if safe.implementation is nw.Implementation.DUCKDB:
         # narwhals unpivots on DuckDB's default connection, where the tables of another one are not known.
         parts = f"unnest(range({len(scores)})) AS part, unnest([{', '.join(scores)}]) AS p"

@@ -1,6 +1,8 @@
 """`scan` and `scan_groups`: the sums of rows in frames, files, databases and clusters."""
 
-from collections.abc import Hashable, Sequence
+import os
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
@@ -9,32 +11,42 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.rows_or_sums import binned, sketch, tally
-from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass, as_rule
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.sources._bad import extreme_scores, settle_bad_rows
-from trueness.sources._batches import streamed
-from trueness.sources._cells import BAD, UNWEIGHED, binned_query, distinct_query, place_in, place_of
-from trueness.sources._foreign import readable
+from trueness.sources._bad_rows import explain_bad_rows, score_range
+from trueness.sources._batches import sums_of_batches
+from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import (
+    FINE_GRID,
     Columns,
+    FineCells,
     Group,
+    bins_from_pieces,
     bins_of,
     cells_of,
-    collected,
-    good_of,
-    of_groups,
-    of_parts,
+    cells_with_cuts,
+    collect,
+    each_group,
+    each_part,
+    fit_in_integers,
+    good_rows,
+    grid_of,
+    have_whole_weights,
     refuse_outside,
 )
-from trueness.sources._grid import are_whole, fit_in_integers, grid_of, grid_query
-from trueness.sources._mass import GRID, Fine, bins_of_pieces, cells_with_cuts
-from trueness.sources._objects import without_objects
-from trueness.sources._paths import PathEngine, opened
-from trueness.sources._question import Asked, Question, read_question
-from trueness.sources._rows import Rows, chosen, rows_of
-from trueness.sources._wide_batches import batched
+from trueness.sources._group_by import (
+    BAD,
+    UNWEIGHED,
+    bin_of_score,
+    binned_query,
+    cell_of_width,
+    distinct_query,
+    grid_query,
+)
+from trueness.sources._question import Question, Rule, check_bins, check_question, column_error
+from trueness.sources._rows import Rows, check_columns, rows_of
 from trueness.typing import Ints, Kind, Missing
 
 __all__ = ["scan", "scan_groups"]
@@ -42,11 +54,16 @@ __all__ = ["scan", "scan_groups"]
 Sums: TypeAlias = Tally | Binned | Sketch
 """What every measure takes in place of rows."""
 
-# Beyond so many edges, comparing with each costs more than a second group-by.
+# With more edges than this, comparing with each costs more than a second group-by.
 _FEW_EDGES = 64
 
-# Squares of weights are summed, which must not vanish.
+# The squares of weights are summed and must not vanish.
 _LEAST_EXPONENT = -332
+
+_ENGINES = frozenset(
+    ("polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc", "dask", "distributed", "ibis")
+)
+_ERROR_LINES, _ERROR_LETTERS = 3, 300
 
 
 def scan(
@@ -131,8 +148,9 @@ def scan(
     >>> tn.scan(rows, label="y", score="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
     True
     """
-    question = read_question(label, score, weight, None, kind, labels, pos_label, missing, sum_tolerance)
-    return _sums_by_group(source, question, bins, engine)[()]
+    question = check_question(label, score, weight, None, kind, labels, pos_label, missing, sum_tolerance)
+    sums: Sums = _sums_by_group(source, question, bins, engine)[()]
+    return sums
 
 
 def scan_groups(
@@ -179,56 +197,72 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    question = read_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
+    question = check_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
     groups = _sums_by_group(source, question, bins, engine)
     return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
 
 
-def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Sums]:
-    rule = _rule(bins)
-    with readable(source):
-        return _scanned(without_objects(opened(source, question, engine), question), question, rule)
+def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:
+    rule = check_bins(bins)
+    with _engine_errors(source):
+        frame = open_frame(source, question, engine)
+        schema = check_columns(frame, question)
+        in_memory = _in_memory(frame, question, rule)
+        if in_memory is not None:
+            return {(): in_memory}
+        sums = sums_of_batches(frame, question, schema, rule)
+        return _group_by(frame, question, rule) if sums is None else sums
 
 
-def _rule(bins: BinsLike | Literal["sketch"] | None) -> Asked:
-    if not isinstance(bins, str):
-        return Distinct() if bins is None else as_rule(bins)
-    if bins != "sketch":
-        raise InputError(
-            "bins", "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None", f"got {bins!r}"
-        )
-    return "sketch"
+@contextmanager
+def _engine_errors(source: Any) -> Iterator[None]:
+    """Turn the errors of engines into an InputError that says what could not be read, and why."""
+    try:
+        yield
+    except Exception as reason:  # engines have no error class in common
+        homes = {base.__module__.partition(".")[0] for base in type(reason).__mro__}
+        if not isinstance(reason, OSError | NotImplementedError) and homes.isdisjoint(_ENGINES):
+            raise
+        raise InputError("", f"`source` {_described(source)} cannot be read: {_first_lines(reason)}") from reason
 
 
-def _scanned(frame: Any, question: Question, rule: Asked) -> dict[Group, Any]:
-    schema = chosen(frame, question)
-    quick = _in_memory(frame, question, rule) or streamed(frame, question, schema, rule)
-    if quick is not None:
-        return {(): quick}
-    found = batched(frame, question, schema, rule)
-    if found is not None:
-        return found
-    # Polars fuses what it is asked lazily; eagerly, each step would be a copy of every row.
+def _described(source: Any) -> str:
+    several = source if isinstance(source, list | tuple) and source else [source]
+    if not isinstance(several[0], str | os.PathLike):
+        return f"({type(source).__name__})"
+    more = f" (or one of the {len(several) - 1} other files)" if len(several) > 1 else ""
+    return repr(os.fspath(several[0])) + more
+
+
+def _first_lines(reason: Exception) -> str:
+    """The first lines of an error: later ones repeat a reader's options, or are the trace of another machine."""
+    lines = [line.strip() for line in str(reason).splitlines() if line.strip()][:_ERROR_LINES]
+    while len(lines) > 1 and lines[-1].endswith(":"):  # what it announces was cut off
+        lines.pop()
+    text = ("; ".join(lines) or type(reason).__name__).removesuffix(".")
+    return text if len(text) <= _ERROR_LETTERS else text[:_ERROR_LETTERS] + "…"
+
+
+def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
+    """The sums of each group by queries that the engine answers."""
+    # Polars fuses lazy steps; eagerly, each would copy every row.
     frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
     if isinstance(rule, str):
         return _sketched(frame, question, rows)
-    if rule.fixed_edges is not None and (rows.weighted or not _is_long(rule)):
+    is_long = isinstance(rule, Edges) and rule.asked > _FEW_EDGES
+    if rule.fixed_edges is not None and (rows.weighted or not is_long):
         return _with_fixed_edges(frame, question, rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
         return _in_two_passes(frame, question, rows, rule)
-    found = _tallied(frame, question, rows)
-    if isinstance(rule, EqualMass) and not question.by and found[()].n == 0:
+    sums = _tallied(frame, question, rows)
+    if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
         _refuse_none()
-    return found if isinstance(rule, Distinct) else {key: sums.coarsen(rule) for key, sums in found.items()}
+    return sums if isinstance(rule, Distinct) else {key: one.coarsen(rule) for key, one in sums.items()}
 
 
-def _is_long(rule: BinRule) -> bool:
-    return isinstance(rule, Edges) and rule.asked > _FEW_EDGES
-
-
-def _in_memory(frame: Any, question: Question, rule: Asked) -> Tally | Binned | Sketch | None:
-    """The sums of a frame in memory, or None if something is wrong with it: the general way then counts what."""
+def _in_memory(frame: Any, question: Question, rule: Rule) -> Tally | Binned | Sketch | None:
+    """The sums of a frame in memory; None if a value is bad, which the group-by then explains."""
     import narwhals.stable.v2 as nw
 
     if not isinstance(frame, nw.DataFrame) or question.by:
@@ -253,66 +287,69 @@ def _in_memory(frame: Any, question: Question, rule: Asked) -> Tally | Binned | 
 
 
 def _with_fixed_edges(frame: Any, question: Question, rows: Rows, rule: BinRule) -> dict[Group, Any]:
-    numbers, groups = collected(binned_query(rows, place_of(rule))[0], rows)
-    _settle(frame, question, numbers, numbers.get("cell"))
-    refuse_outside(numbers, rule, lambda: extreme_scores(rows))
+    numbers, groups = collect(binned_query(rows, bin_of_score(rule))[0], rows)
+    _check_answer(frame, question, numbers, numbers.get("cell"))
+    refuse_outside(numbers, rule, lambda: score_range(rows))
     return _each(numbers, groups, question, rows, lambda part: bins_of(part, rule))
 
 
 def _sketched(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
-    numbers, groups = collected(grid_query(rows), rows)
-    _settle(frame, question, numbers, numbers["cell"])
+    numbers, groups = collect(grid_query(rows), rows)
+    _check_answer(frame, question, numbers, numbers["cell"])
     if rows.weighted and fit_in_integers(numbers):
-        # Of weights one cannot know beforehand that they are whole numbers; then their sums are, too.
-        whole = [of_parts(mine, _n_parts(rows), are_whole) for _, mine in of_groups(numbers, groups)]
+        # Whether weights are whole numbers, so that their sums are exact, is known only now.
+        whole = [each_part(mine, _n_parts(rows), have_whole_weights) for _, mine in each_group(numbers, groups)]
         if any(part for parts in whole for part in parts):
-            numbers, groups = collected(grid_query(rows, whole=True), rows)
+            numbers, groups = collect(grid_query(rows, whole=True), rows)
     return _each(numbers, groups, question, rows, grid_of)
 
 
 def _tallied(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
-    numbers, groups = collected(distinct_query(rows)[0], rows)
-    _settle(frame, question, numbers, numbers.get("p"))
+    numbers, groups = collect(distinct_query(rows)[0], rows)
+    _check_answer(frame, question, numbers, numbers.get("p"))
     return _each(numbers, groups, question, rows, cells_of)
 
 
-def _settle(frame: Any, question: Question, numbers: Columns, marked: Any) -> None:
-    """Explain or drop bad rows; refuse weights of which none is above 0."""
+def _check_answer(frame: Any, question: Question, numbers: Columns, marked: Any) -> None:
+    """Explain or drop bad rows; refuse weights that are all 0."""
     if (marked == BAD).any():
-        settle_bad_rows(frame, question)
+        explain_bad_rows(frame, question)
     if question.weight is None:
         return
     unweighed = marked == UNWEIGHED
     good = ~unweighed & (marked != BAD)
     if unweighed.any() and not good.any():
         n = int(numbers["n"][unweighed].sum())
-        raise InputError(f"`weight` column {question.weight!r} must have a weight above 0; all {n:,} are 0.")
+        raise column_error("weight", str(question.weight), "must have a weight above 0", f"all {n:,} are 0")
 
 
 def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
-    """Raise if the squares of all weights of a group vanish."""
-    good = good_of(mine, mine["cell" if "cell" in mine else "p"])
+    """Refuse a group whose weights are so small that their squares vanish."""
+    good = good_rows(mine, mine["cell" if "cell" in mine else "p"])
     largest = good["e"].max(initial=-1100)
     if good["e"].size and largest < _LEAST_EXPONENT:
         where = f" in group {', '.join(map(repr, key))}" if key else ""
-        raise InputError(
-            f"`weight` column {question.weight!r} must have its largest weight above 2**{_LEAST_EXPONENT}; it is about "
-            f"2**{largest}{where}. Multiply all weights by one number: calibration errors do not change."
+        raise column_error(
+            "weight",
+            str(question.weight),
+            f"must have its largest weight above 2**{_LEAST_EXPONENT}",
+            f"it is about 2**{largest}{where}",
+            "Multiply all weights by one number: calibration errors do not change.",
         )
 
 
 def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any) -> dict[Group, Any]:
-    """An object per group; without `by` there is one, also of no rows at all."""
+    """The sums of each group; without `by`, those of all rows, even if there are none."""
     found = {}
     n_parts = _n_parts(rows)
-    for key, mine in of_groups(numbers, groups):
+    for key, mine in each_group(numbers, groups):
         if question.weight is not None:
             _refuse_light(mine, question, key)
-        made = _object(of_parts(mine, n_parts, make), question, rows)
+        made = _sums_of(each_part(mine, n_parts, make), question, rows)
         if made.n or not question.by:
             found[key] = made
     if not question.by and not found:
-        found[()] = _object(of_parts(numbers, n_parts, make), question, rows)
+        found[()] = _sums_of(each_part(numbers, n_parts, make), question, rows)
     return found
 
 
@@ -320,27 +357,27 @@ def _n_parts(rows: Rows) -> int:
     return 1 if rows.classes is None else len(rows.classes)
 
 
-def _object(parts: tuple[Any, ...], question: Question, rows: Rows) -> Tally | Binned | Sketch:
+def _sums_of(parts: tuple[Any, ...], question: Question, rows: Rows) -> Tally | Binned | Sketch:
     whole: type[Any] = {Cells: Tally, GridCells: Sketch}.get(type(parts[0]), Binned)
     made: Tally | Binned | Sketch = whole(question.view, parts, rows.classes)
     return made
 
 
 def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = collected(binned_query(rows, place_in(GRID.n), ends=("least",))[0], rows)
-    _settle(frame, question, numbers, numbers["cell"])
+    numbers, groups = collect(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",))[0], rows)
+    _check_answer(frame, question, numbers, numbers["cell"])
     if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
         _refuse_none()
-    fine = _each_fine(numbers, groups, rows)
+    fine = _fine_cells(numbers, groups, rows)
     cut = [cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
-    cells = _told_apart(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
+    cells = _distinct_scores(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
     found = {}
     for key, parts in fine.items():
         if not any(part.cell.size for part in parts) and question.by:
             continue
         scores = cells.get(key, (Cells.empty(),) * len(parts))
-        made = tuple(_pieced(part, score, rule) for part, score in zip(parts, scores, strict=True))
-        found[key] = _object(made, question, rows)
+        made = tuple(_bins(part, score, rule) for part, score in zip(parts, scores, strict=True))
+        found[key] = _sums_of(made, question, rows)
     return found
 
 
@@ -348,23 +385,23 @@ def _refuse_none() -> NoReturn:
     raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")
 
 
-def _each_fine(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[Fine, ...]]:
+def _fine_cells(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[FineCells, ...]]:
     n_parts = _n_parts(rows)
-    found = {key: of_parts(mine, n_parts, Fine) for key, mine in of_groups(numbers, groups)}
-    return found or ({} if rows.n_by else {(): of_parts(numbers, n_parts, Fine)})
+    found = {key: each_part(mine, n_parts, FineCells) for key, mine in each_group(numbers, groups)}
+    return found or ({} if rows.n_by else {(): each_part(numbers, n_parts, FineCells)})
 
 
-def _told_apart(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
+def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
     if cut.size == 0:
         return {}
     # A score of 1 lies one past the grid.
-    only = np.append(cut, GRID.n) if cut[-1] == GRID.n - 1 else cut
-    numbers, groups = collected(distinct_query(rows, only, GRID.n)[0], rows)
+    only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
+    numbers, groups = collect(distinct_query(rows, only, FINE_GRID.n)[0], rows)
     n_parts = _n_parts(rows)
-    return {key: of_parts(mine, n_parts, cells_of) for key, mine in of_groups(numbers, groups)}
+    return {key: each_part(mine, n_parts, cells_of) for key, mine in each_group(numbers, groups)}
 
 
-def _pieced(part: Fine, scores: Cells, rule: EqualMass | Edges) -> Bins:
+def _bins(part: FineCells, scores: Cells, rule: EqualMass | Edges) -> Bins:
     if part.cell.size:
-        return bins_of_pieces(part, scores, rule)
+        return bins_from_pieces(part, scores, rule)
     return Bins.empty(np.array([0.0, 1.0]) if isinstance(rule, EqualMass) else rule.edges)

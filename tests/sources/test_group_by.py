@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import trueness as tn
 from trueness._kernels.grid import cell_of, grid_edges
 from trueness.sources import _scan
-from trueness.sources._grid import with_place
+from trueness.sources._group_by import with_grid_cell
 
 OPTIONS = {"label": "y", "score": "p", "bins": "sketch"}
 SCORES = st.one_of(
@@ -23,7 +23,7 @@ SCORES = st.one_of(
 
 
 def placed(frame):
-    found = with_place(nw.from_native(frame)).select("p", "place", "x").lazy().collect()
+    found = with_grid_cell(nw.from_native(frame)).select("p", "place", "x").lazy().collect()
     return tuple(found.get_column(name).to_numpy() for name in ("p", "place", "x"))
 
 
@@ -95,7 +95,7 @@ def test_groups_of_whole_and_of_broken_weights_are_as_in_memory():
 @pytest.mark.parametrize("batches", [True, False])
 def test_weights_whose_products_pass_64_bits_are_summed_as_floats(monkeypatch, engine, many, batches):
     if not batches:
-        monkeypatch.setattr(_scan, "batched", lambda *_: None)
+        monkeypatch.setattr(_scan, "sums_of_batches", lambda *_: None)
     rows = pl.DataFrame({"y": [0, 1] * 40, "p": [0.9] * 80, "g": ["a", "b"] * 40, "w": [3.0, many] * 40})
     source = duckdb.sql("from rows") if engine == "duckdb" else rows.lazy()
     found = tn.scan_groups(source, by="g", weight="w", **OPTIONS)

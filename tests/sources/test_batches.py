@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.sources import _scan, _wide_batches
+from trueness.sources import _batches, _scan
 
 N = 9000
 rng = np.random.default_rng(7)
@@ -68,8 +68,8 @@ def only_batches(monkeypatch):
         raise AssertionError("the general way was taken")
 
     monkeypatch.setattr(_scan, "rows_of", refuse)
-    monkeypatch.setattr(_wide_batches, "_ROWS", 3000)
-    monkeypatch.setattr(_wide_batches, "_FEW_ROWS", 10)
+    monkeypatch.setattr(_batches, "_BATCH_ROWS", 3000)
+    monkeypatch.setattr(_batches, "_FEW_ROWS", 10)
 
 
 def ask(source, **options):
@@ -102,7 +102,7 @@ def test_batches_give_what_the_group_by_gives(monkeypatch, only_batches, engine,
     rows = ENGINES[engine](ROWS.with_columns(f=pl.col("c").cast(pl.Float64)))
     found = ask(rows, **question)
     monkeypatch.undo()
-    monkeypatch.setattr(_scan, "batched", lambda *_: None)
+    monkeypatch.setattr(_scan, "sums_of_batches", lambda *_: None)
     same(found, ask(rows, **question), "weight" in question)
 
 
@@ -165,24 +165,24 @@ def test_a_bad_score_of_no_weight_is_bad(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_many_small_groups_are_left_to_the_engine(monkeypatch, engine):
     rows = ROWS.with_columns(k=pl.int_range(pl.len()) // 3)
-    assert _wide_batches.batched(*asked(ENGINES[engine](rows), by="k")) is None
+    assert _batches.sums_of_batches(*asked(ENGINES[engine](rows), by="k")) is None
     assert sum(ask(ENGINES[engine](rows), by="k").values()) == ask(ROWS)
 
 
 def asked(source, **options):
     import narwhals.stable.v2 as nw
 
-    from trueness.sources._question import read_question
+    from trueness.sources._question import check_question
 
     frame = nw.from_native(source)
-    question = read_question("y", "p", None, options["by"], None, None, None, "raise", None)
+    question = check_question("y", "p", None, options["by"], None, None, None, "raise", None)
     return frame, question, frame.collect_schema(), tn.EqualWidth(10)
 
 
 def test_without_pyarrow_the_general_way_is_taken(monkeypatch):
     wanted = ask(ROWS.lazy(), by="g")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr(_wide_batches, "_batches", None)
+    monkeypatch.setattr(_batches, "_batches", None)
     assert ask(ROWS.lazy(), by="g") == wanted
 
 
@@ -197,7 +197,7 @@ def test_a_nan_among_labels_of_a_parquet_file_is_seen(tmp_path):
 @pytest.mark.parametrize("options", [{}, {"weight": "w"}, {"bins": None}])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_short_integers_far_apart_are_groups(monkeypatch, only_batches, engine, options):
-    monkeypatch.setattr(_wide_batches, "_FEW_ROWS", 1)
+    monkeypatch.setattr(_batches, "_FEW_ROWS", 1)
     g = np.repeat(np.array([-128, -100, 0, 5, 127], np.int8), 300)
     rows = ROWS.head(1500).with_columns(g=pl.Series(g), h=pl.Series(g % 2))
     found = ask(ENGINES[engine](rows), by=["h", "g"], **options)
@@ -207,9 +207,9 @@ def test_short_integers_far_apart_are_groups(monkeypatch, only_batches, engine, 
 
 
 def test_many_pairs_of_groups_are_counted_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(_wide_batches, "_encoded", lambda column: (range(10**12), np.zeros(3, np.int64)))
-    with pytest.raises(_wide_batches._UntoldError):
-        _wide_batches._groups([None, None])
+    monkeypatch.setattr(_batches, "_encode", lambda column: (range(10**12), np.zeros(3, np.int64)))
+    with pytest.raises(_batches._NeedsGroupByError):
+        _batches._encode_groups([None, None])
 
 
 def test_scans_in_threads_leave_the_filters_of_warnings_alone():

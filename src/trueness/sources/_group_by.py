@@ -1,27 +1,31 @@
-"""The cell of a row, as an expression, and the sums of each cell, as one group-by."""
+"""The cell of a row as an expression, and the sums of each cell as one group-by."""
 
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from trueness._tally.cells import MOST_WHOLE
+from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
 from trueness.sources._rows import Rows
 from trueness.typing import Floats
 
 __all__ = [
     "BAD",
+    "OCTAVE",
+    "PARTS",
+    "TOP",
     "UNWEIGHED",
-    "Ends",
+    "bin_of_score",
     "binned_query",
+    "cell_of_width",
     "distinct_query",
-    "place_in",
-    "place_of",
-    "weighted_query",
-    "whole_parts",
+    "grid_query",
+    "with_grid_cell",
 ]
 
 Ends: TypeAlias = tuple[Literal["least", "greatest"], ...]
-"""Which scores of a cell come back beside its sums."""
+"""The scores of a cell that are returned beside its sums."""
 
 BAD = -10
 """The cell of rows with a bad value."""
@@ -29,22 +33,29 @@ BAD = -10
 UNWEIGHED = -20
 """The cell of good rows of weight 0."""
 
+PARTS = ("hi", "lo", "hi2", "lo2")
+"""The upper and lower bits of a score and of its square, as integers."""
+
+OCTAVE, TOP = 128, 30
+"""The cells of an octave of a sketch's grid, and the octave that begins at 1/2 if 0 is that from 2⁻³¹ on."""
+
 _UP, _DOWN = 2.0**26, 2.0**27
+_ENDS: "Ends" = ("least", "greatest")
 
 
-def place_of(rule: BinRule) -> Any:
-    """The bin of the score p as Float64: what binary search on the edges finds.
+def bin_of_score(rule: BinRule) -> Any:
+    """The bin of the score p as Float64, as binary search on the edges would find it.
 
     A score of exactly 1 may be placed one past the last of bins of equal width; a score outside the edges is placed
     at −1 or one past the last.
     """
     edges = rule.fixed_edges
     assert edges is not None
-    return place_in(rule.n) if isinstance(rule, EqualWidth) else _place_among(edges)
+    return cell_of_width(rule.n) if isinstance(rule, EqualWidth) else _bin_among(edges)
 
 
-def place_in(n: int) -> Any:
-    """The bin among n of equal width.
+def cell_of_width(n: int) -> Any:
+    """The bin of the score p among n of equal width.
 
     ⌊p·n⌋ alone is wrong on either side of an edge, because the product is rounded. The nearest edge is known with
     certainty, and comparing with that one float decides.
@@ -60,7 +71,7 @@ def place_in(n: int) -> Any:
     return nearest - (p < edge).cast(nw.Int64).cast(nw.Float64)
 
 
-def _place_among(edges: Floats) -> Any:
+def _bin_among(edges: Floats) -> Any:
     import narwhals.stable.v2 as nw
 
     p = nw.col("p")
@@ -76,19 +87,19 @@ def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> tuple[Any, list[
     Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
     square likewise. `ends` adds the smallest and the greatest score of each cell.
     """
-    return weighted_query(rows, place, ends) if rows.weighted else _plain_query(rows, place, ends)
+    return _weighted_query(rows, place, ends) if rows.weighted else _plain_query(rows, place, ends)
 
 
 def _plain_query(rows: Rows, place: Any, ends: Ends) -> tuple[Any, list[str]]:
     import narwhals.stable.v2 as nw
 
     keep = [*rows.keys, *(["p"] if ends else [])]
-    whole = whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place"), nw), *keep])
+    whole = _whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place"), nw), *keep])
     keys = [*rows.keys, "cell"]
-    return _summed(whole, keys, ["hi", "lo", "hi2", "lo2"], ends, nw), keys
+    return _aggregate(whole, keys, list(PARTS), ends, nw), keys
 
 
-def whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
+def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     """The upper and lower bits of score and square as integers, beside the columns kept of those taken."""
     import narwhals.stable.v2 as nw
 
@@ -98,9 +109,9 @@ def whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     split = scaled.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
     return split.select(
         *kept,
-        *_integers(["hi", "hi2"], nw),
-        _rest("s", "hi", nw).alias("lo"),
-        _rest("q", "hi2", nw).alias("lo2"),
+        *_as_integers(["hi", "hi2"], nw),
+        _lower_bits("s", "hi", nw).alias("lo"),
+        _lower_bits("q", "hi2", nw).alias("lo2"),
     )
 
 
@@ -109,15 +120,15 @@ def _cell(place: Any, nw: Any) -> Any:
     return nw.when(nw.col("ok") == 1).then(good).otherwise(nw.lit(BAD)).cast(nw.Int64).alias("cell")
 
 
-def _integers(names: list[str], nw: Any) -> list[Any]:
+def _as_integers(names: list[str], nw: Any) -> list[Any]:
     return [nw.col(name).cast(nw.Int64).alias(name) for name in names]
 
 
-def _rest(scaled: str, high: str, nw: Any) -> Any:
+def _lower_bits(scaled: str, high: str, nw: Any) -> Any:
     return ((nw.col(scaled) - nw.col(high)) * _DOWN).floor().cast(nw.Int64)
 
 
-def _summed(frame: Any, keys: list[str], sums: list[str], ends: Ends, nw: Any) -> Any:
+def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: Ends, nw: Any) -> Any:
     wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
     p = nw.col("p")
     wanted += [(p.min() if end == "least" else p.max()).alias(end) for end in ends]
@@ -133,12 +144,12 @@ Products with a small score need the third part to keep twelve digits.
 """
 
 
-def weighted_columns(terms: tuple[str, ...]) -> list[str]:
+def _part_names(terms: tuple[str, ...]) -> list[str]:
     """The names of the sums of parts."""
     return [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
 
 
-def weighted_query(
+def _weighted_query(
     rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()
 ) -> tuple[Any, list[str]]:
     """The group-by of weighted rows; `score` is the column that weights multiply, `more` are integers to add up."""
@@ -184,9 +195,9 @@ def _weighted_sums(
         frame = frame.with_columns(*[(nw.col(term) * scale).alias(term) for term in deep])
         frame = frame.with_columns(*[nw.col(term).floor().alias(f"{term}{level}") for term in deep])
         frame = frame.with_columns(*[(nw.col(term) - nw.col(f"{term}{level}")).alias(term) for term in deep])
-    sums = weighted_columns(terms)
-    frame = frame.with_columns(*_integers(sums, nw))
-    return _summed(frame, keys, ["broken", *sums, *more], ends, nw)
+    sums = _part_names(terms)
+    frame = frame.with_columns(*_as_integers(sums, nw))
+    return _aggregate(frame, keys, ["broken", *sums, *more], ends, nw)
 
 
 def distinct_query(
@@ -197,14 +208,65 @@ def distinct_query(
 
     frame = rows.frame
     if only is not None:
-        frame = frame.with_columns(place_in(grid).cast(nw.Int64).alias("place"))
+        frame = frame.with_columns(cell_of_width(grid).cast(nw.Int64).alias("place"))
         frame = frame.filter(nw.col("place").is_in(only.tolist()) & (nw.col("ok") == 1))
     score = nw.when(nw.col("ok") == 1).then(nw.col("p")).otherwise(nw.lit(float(BAD))).alias("p")
     frame = frame.with_columns(score)
     if not rows.weighted:
         keys = [*rows.keys, "p"]
-        return _summed(frame, keys, ["y"], (), nw), keys
+        return _aggregate(frame, keys, ["y"], (), nw), keys
     frame = _with_exponent(frame, nw).with_columns(_unless_unweighed("p", float(UNWEIGHED), nw))
     frame = frame.with_columns((nw.col("m") * nw.col("m")).alias("mm"))
     keys = [*rows.keys, "p", "y", "e"]
     return _weighted_sums(frame, keys, ("m", "mm"), (), nw), keys
+
+
+def with_grid_cell(frame: Any) -> Any:
+    """The frame with the cell of the score p as the column place, and x = p · 2^s, where s depends on the cell.
+
+    Below 1/2, x lies in [1/2, 1), or is smaller if p is less than 2⁻³¹; from 1/2 on it is p itself. So sums of x keep
+    their digits however small the scores of a cell are.
+    """
+    import narwhals.stable.v2 as nw
+
+    p, x, step = nw.col("p"), nw.col("x"), nw.col("step")
+    # A score from 1/2 up is a multiple of 2⁻⁵³, and so is 1 - p. Half of that less, it lies inside its cell, where p
+    # may have been on the left edge, which is the right one of 1 - p.
+    tail = (p * -1.0 + 1.0) - 2.0**-54
+    frame = frame.with_columns(nw.when(p < 0.5).then(p).otherwise(tail).alias("x"))
+    frame = frame.with_columns(nw.lit(float(OCTAVE * (TOP - 1) + 2)).alias("step"))
+    for bits in (16, 8, 4, 2, 1):
+        small = x < 2.0**-bits
+        frame = frame.with_columns(
+            (x * nw.when(small).then(nw.lit(2.0**bits)).otherwise(nw.lit(1.0))).alias("x"),
+            (step - nw.when(small).then(nw.lit(float(OCTAVE * bits))).otherwise(nw.lit(0.0))).alias("step"),
+        )
+    frame = frame.with_columns((step + (x * float(2 * OCTAVE)).floor()).alias("step"))
+    step = nw.when(step < 1.0).then(nw.lit(1.0)).otherwise(step)
+    inner = nw.when(p < 0.5).then(step).otherwise(float(LAST_CELL) - step)
+    below_one = nw.when(p < 1.0).then(inner).otherwise(nw.lit(float(LAST_CELL)))
+    place = nw.when(p > 0.0).then(below_one).otherwise(nw.lit(0.0))
+    return frame.with_columns(place.alias("place"), nw.when(p < 0.5).then(x).otherwise(p).alias("x"))
+
+
+def grid_query(rows: Rows, *, whole: bool = False) -> Any:
+    """The group-by of rows by cell and label, and of weighted ones by the exponent of the weight.
+
+    `whole` adds the sums of parts of scores times weights, where weights that are not whole numbers below 2³⁵ count
+    as 0. They are integers, and :func:`fit_in_integers` says of the answer without them whether 64 bits hold them.
+    """
+    import narwhals.stable.v2 as nw
+
+    place = nw.col("place")
+    rows = rows._replace(frame=with_grid_cell(rows.frame))
+    if not rows.weighted:
+        return binned_query(rows, place, ends=_ENDS)[0]
+    if not whole:
+        return _weighted_query(rows, place, _ENDS, score="x")[0]
+    taken = ["place", "x", "p", "y", "ok", "w", *rows.keys]
+    frame = _whole_parts(rows.frame, taken, taken)
+    w = nw.col("w")
+    counted = (w == w.floor()) & (w < float(MOST_WHOLE))
+    frame = frame.with_columns(nw.when(counted).then(w).otherwise(nw.lit(0.0)).cast(nw.Int64).alias("times"))
+    frame = frame.with_columns(*[(nw.col(name) * nw.col("times")).alias(name) for name in PARTS])
+    return _weighted_query(rows._replace(frame=frame), place, _ENDS, score="x", more=PARTS)[0]

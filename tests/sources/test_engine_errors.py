@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.sources._foreign import readable
+from trueness.sources._scan import _engine_errors
 
 ROWS = pl.DataFrame({"p": [0.1, 0.6], "y": [0, 1], "g": ["a", "b"]})
 every = pytest.mark.parametrize(
@@ -69,8 +69,11 @@ def test_a_fault_in_the_code_of_a_user_stays_theirs():
 )
 def test_what_an_engine_raises_is_known_by_its_home(home):
     theirs = type("SessionError", (RuntimeError,), {"__module__": home})
-    with pytest.raises(tn.InputError, match=r"`source` \(DataFrame\) cannot be read: gone; for good$"), readable(ROWS):
+    with (
+        pytest.raises(tn.InputError, match=r"`source` \(DataFrame\) cannot be read: gone; for good\.$"),
+        _engine_errors(ROWS),
+    ):
         raise theirs("gone\n\nfor good")
     ours = type("OurError", (RuntimeError,), {"__module__": "trueness"})
-    with pytest.raises(ours), readable(ROWS):
+    with pytest.raises(ours), _engine_errors(ROWS):
         raise ours("not theirs")

@@ -1,18 +1,18 @@
-"""What is wrong with the rows of a source: counted by the engine in one aggregate, said in words."""
+"""What is wrong with the rows of a source, counted by the engine in one aggregate."""
 
 from typing import Any, NamedTuple
 
 from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
-from trueness.sources._question import Question
-from trueness.sources._rows import MOST_WEIGHT, code_of, raw_rows, sum_of
+from trueness.sources._question import Question, column_error
+from trueness.sources._rows import MOST_WEIGHT, label_code, raw_rows, score_sum
 
-__all__ = ["extreme_scores", "settle_bad_rows"]
+__all__ = ["explain_bad_rows", "score_range"]
 
 
-def settle_bad_rows(frame: Any, question: Question) -> None:
-    """Raise for what is wrong; return with a warning if rows only miss a value and may be dropped."""
-    found = _counted(frame, question)
+def explain_bad_rows(frame: Any, question: Question) -> None:
+    """Raise an error about bad values; warn if rows only miss a value and may be dropped."""
+    found = _count(frame, question)
     if found["incomplete"] and question.missing == "raise":
         _refuse_missing(found, question)
     if found["outside"]:
@@ -20,23 +20,27 @@ def settle_bad_rows(frame: Any, question: Question) -> None:
     if found["unsummed"]:
         largest = max(abs(found["most"] - 1), abs(found["fewest"] - 1))
         raise InputError(
-            f"Rows of the `score` columns must sum to 1 within {question.tolerance:g}; {found['unsummed']:,} of "
-            f"{found['rows']:,} {_do(found['unsummed'])} not, the largest difference is {largest:.3g}. "
-            "`sum_tolerance=` allows more."
+            "",
+            f"Rows of the `score` columns must sum to 1 within {question.tolerance:g}",
+            f"{found['unsummed']:,} of {found['rows']:,} {_do(found['unsummed'])} not, the largest difference is "
+            f"{largest:.3g}",
+            remedy="`sum_tolerance=` allows more.",
         )
     if found["mislabelled"]:
         _refuse_labels(found, question)
     if found["misweighed"]:
-        raise InputError(
-            f"`weight` column {question.weight!r} must be at least 0 and at most {MOST_WEIGHT:g}; "
-            f"{found['misweighed']:,} of {found['rows']:,} weights {_are(found['misweighed'])} not."
+        raise column_error(
+            "weight",
+            str(question.weight),
+            f"must be at least 0 and at most {MOST_WEIGHT:g}",
+            f"{found['misweighed']:,} of {found['rows']:,} weights {_are(found['misweighed'])} not",
         )
     if found["incomplete"] == found["rows"]:
         raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} miss a value")
     warn(f"{found['incomplete']:,} of {found['rows']:,} rows miss a value and were dropped.", DroppedRowsWarning)
 
 
-def extreme_scores(rows: Any) -> tuple[float, float]:
+def score_range(rows: Any) -> tuple[float, float]:
     """The smallest and the largest good score."""
     import narwhals.stable.v2 as nw
 
@@ -50,7 +54,7 @@ class _Flag(NamedTuple):
     when: Any
 
 
-def _counted(frame: Any, question: Question) -> dict[str, Any]:
+def _count(frame: Any, question: Question) -> dict[str, Any]:
     import narwhals.stable.v2 as nw
 
     raw, order = raw_rows(frame, question)
@@ -63,10 +67,10 @@ def _counted(frame: Any, question: Question) -> dict[str, Any]:
         flags.append(_Flag("no_weight", _absent(nw.col("w"))))
     flagged = raw.with_columns(
         *[_as_int(flag.when, nw).alias(flag.name) for flag in flags],
-        code_of(order, text).alias("code"),
-        sum_of(scores, nw).alias("total"),
-        _end(scores, nw.min_horizontal, nw).alias("low"),
-        _end(scores, nw.max_horizontal, nw).alias("high"),
+        label_code(order, text).alias("code"),
+        score_sum(scores, nw).alias("total"),
+        _extreme(scores, nw.min_horizontal, nw).alias("low"),
+        _extreme(scores, nw.max_horizontal, nw).alias("high"),
     )
     flagged = flagged.with_columns(_as_int(_any([nw.col(f.name) == 1 for f in flags]), nw).alias("incomplete"))
     complete = nw.col("incomplete") == 0
@@ -95,7 +99,7 @@ def _counted(frame: Any, question: Question) -> dict[str, Any]:
     return {name: _number(row.get_column(name).to_list()[0], name in ends) for name in row.columns}
 
 
-def _end(scores: list[str], of: Any, nw: Any) -> Any:
+def _extreme(scores: list[str], of: Any, nw: Any) -> Any:
     # Spark has no least or greatest of one column.
     return nw.col(scores[0]) if len(scores) == 1 else of(*scores)
 
@@ -137,48 +141,49 @@ def _as_int(flag: Any, nw: Any) -> Any:
 
 
 def _refuse_missing(found: dict[str, Any], question: Question) -> None:
-    columns = {"no_score": ("score", question.scores), "no_label": ("label", (question.label,))}
-    columns["no_weight"] = ("weight", (question.weight or "",))
-    for flag, (argument, names) in columns.items():
-        count = found.get(flag, 0)
+    for argument, names in question.columns.items():
+        count = found.get(f"no_{argument}", 0)
         if count:
-            which = f"column {names[0]!r}" if len(names) == 1 else "columns"
             raise InputError(
-                f"`{argument}` {which} must not have missing values; {count:,} of {found['rows']:,} rows "
-                f'{"have" if count > 1 else "has"} one. `missing="drop"` leaves such rows out.'
+                "",
+                f"`{argument}` {_which(names)} must not have missing values",
+                f"{count:,} of {found['rows']:,} rows {'have' if count > 1 else 'has'} one",
+                remedy='`missing="drop"` leaves such rows out.',
             )
+
+
+def _which(names: tuple[str, ...]) -> str:
+    return f"column {names[0]!r}" if len(names) == 1 else "columns"
 
 
 def _refuse_range(found: dict[str, Any], question: Question) -> None:
     low, high, count = found["lowest"], found["highest"], found["outside"]
-    which = f"column {question.scores[0]!r}" if question.binary else "columns"
     ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
     ends += [f"the largest is {format_value(high)}"] if high > 1 else []
-    hint = ""
+    remedy = ""
     if low < -1e-3:
-        hint = " If they are logits, turn them into probabilities first."
+        remedy = "If they are logits, turn them into probabilities first."
     elif 1.5 < high <= 100:
-        hint = " If they are percentages, divide them by 100."
+        remedy = "If they are percentages, divide them by 100."
     raise InputError(
-        f"`score` {which} must lie in [0, 1]; {count:,} of {found['rows']:,} rows {_do(count)} not, "
-        f"{' and '.join(ends)}.{hint}"
+        "",
+        f"`score` {_which(question.scores)} must lie in [0, 1]",
+        f"{count:,} of {found['rows']:,} rows {_do(count)} not, {' and '.join(ends)}",
+        remedy=remedy,
     )
 
 
 def _refuse_labels(found: dict[str, Any], question: Question) -> None:
-    count = found["mislabelled"]
+    count, remedy = found["mislabelled"], ""
     if question.labels is not None or question.pos_label is not None:
-        demand = f"hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"
-        hint = ""
+        demand = f"must hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"
     elif question.binary:
-        demand, hint = "be 0 or 1", " Say which value is the event: `pos_label=`, or `labels=[other, event]`."
+        demand, remedy = "must be 0 or 1", "Say which value is the event: `pos_label=`, or `labels=[other, event]`."
     else:
-        demand = f"hold class codes 0 to {len(question.scores) - 1} or names of the score columns"
-        hint = " Other labels are named in column order: `labels=`."
-    raise InputError(
-        f"`label` column {question.label!r} must {demand}; {count:,} of {found['rows']:,} labels "
-        f"{_are(count)} not.{hint}"
-    )
+        demand = f"must hold class codes 0 to {len(question.scores) - 1} or names of the score columns"
+        remedy = "Name other labels in column order: `labels=`."
+    got = f"{count:,} of {found['rows']:,} labels {_are(count)} not"
+    raise column_error("label", question.label, demand, got, remedy)
 
 
 def _do(count: int) -> str:

@@ -1,0 +1,361 @@
+"""Frames, relations and paths as frames that narwhals can query.
+
+Polars demands one schema of all files; files of another schema are read separately and put together. DuckDB fills in
+columns that a file lacks, and takes names in any case; so the columns of each file are checked first.
+"""
+
+import csv
+import glob
+import gzip
+import io
+import os
+from collections.abc import Hashable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from trueness._input.columns import is_decimal, is_missing, numbers_of
+from trueness.errors import InputError, MissingLibraryError
+from trueness.sources._question import Question, column_error
+
+__all__ = ["PathEngine", "open_frame"]
+
+PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
+
+_PARQUET = (".parquet", ".pq", ".parq")
+_TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_COMPRESSED = (".gz", ".zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
+    """A narwhals frame, lazy unless the source is in memory."""
+    import narwhals.stable.v2 as nw
+
+    if engine not in ("auto", "polars", "duckdb"):
+        raise InputError("engine", "must be 'auto', 'polars' or 'duckdb'", f"got {engine!r}")
+    several = source if isinstance(source, list | tuple) else [source]
+    if several and all(isinstance(part, str | os.PathLike) for part in several):
+        return nw.from_native(_scan_files([os.fspath(part) for part in several], question, engine))
+    if engine != "auto":
+        raise InputError("engine", "is for paths", f"this source is a {type(source).__name__}, which has its own")
+    try:
+        frame = nw.from_native(source)
+    except TypeError:
+        raise InputError(
+            "source",
+            "must be a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, "
+            "pandas, PyArrow, …), or a path of Parquet or CSV",
+            f"got {type(source).__name__}",
+        ) from None
+    except nw.exceptions.DuplicateError:
+        raise InputError("source", "must have columns of different names", "some have the same") from None
+    return _without_objects(frame, question)
+
+
+def _without_objects(frame: Any, question: Question) -> Any:
+    """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
+    import narwhals.stable.v2 as nw
+
+    numbers = dict.fromkeys(question.scores, "score") | {question.label: "label"}
+    numbers |= {} if question.weight is None else {question.weight: "weight"}
+    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
+        return nw.from_native(_without_decimals(frame.to_native(), set(numbers)))
+    if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas_like():
+        return frame
+    schema = frame.collect_schema()
+    converted = []
+    for name, argument in numbers.items():
+        kind = str(schema.get(name))
+        if kind == "Unknown":
+            _refuse_foreign(frame.get_column(name), argument)
+        elif kind == "Object" and (argument != "label" or _are_numbers(frame.get_column(name))):
+            values = _as_floats(frame.get_column(name), argument)
+            converted.append(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
+    for name in question.by:
+        entries = frame.get_column(name).to_list() if str(schema.get(name)) == "Object" else []
+        for entry in entries:
+            if not isinstance(entry, Hashable):
+                raise column_error("by", name, "must hold single values", f"it holds a {type(entry).__name__}")
+    return frame.with_columns(*converted) if converted else frame
+
+
+def _without_decimals(table: Any, numbers: set[str]) -> Any:
+    """The nearest float of each decimal: Arrow's own cast is one off in the last digit for a third of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for i, field in enumerate(table.schema):
+        if field.name in numbers and pa.types.is_decimal(field.type):
+            text = pc.cast(table.column(i), pa.string())
+            table = table.set_column(i, field.name, pc.cast(text, pa.float64()))
+    return table
+
+
+def _as_floats(series: Any, argument: str) -> Any:
+    found = numbers_of(series.to_numpy(), f"{argument}` column `{series.name}")
+    return found.values if found.missing is None else np.where(found.missing, np.nan, found.values)
+
+
+def _are_numbers(series: Any) -> bool:
+    """Whether labels are Decimals or floats; booleans with gaps stay booleans."""
+    entries = [entry for entry in series.to_list() if not is_missing(entry)]
+    return bool(entries) and all(
+        is_decimal(e) or (isinstance(e, int | float) and not isinstance(e, bool)) for e in entries
+    )
+
+
+def _refuse_foreign(series: Any, argument: str) -> None:
+    dtype = series.to_native().dtype
+    if getattr(dtype, "kind", "O") not in "biuf":
+        raise column_error(argument, series.name, "must hold numbers", f"its type is {dtype}")
+
+
+def _scan_files(paths: list[str], question: Question, engine: PathEngine) -> Any:
+    files = _local_files(paths)
+    suffixes = {_suffix(file) for file in files}
+    if len(suffixes) > 1:
+        raise InputError("source", "must name files of one type", f"got {', '.join(sorted(suffixes))}")
+    (suffix,) = suffixes
+    if suffix not in _PARQUET and suffix not in _TEXT:
+        raise InputError(
+            "source", "as a path must end in .parquet, .pq, .csv or .tsv (text also .gz)", f"got {paths[0]!r}"
+        )
+    polars = _library(engine) == "polars"
+    if suffix in _PARQUET:
+        return (_polars_parquet if polars else _duckdb_parquet)(files, question)
+    numbers = {*question.scores, *([question.weight] if question.weight is not None else [])}
+    # A group is the text of its cell: 007 and 7 are two groups, and later cells may not be numbers.
+    texts = {*question.by} - {question.label}
+    if any(isinstance(label, str) for label in question.labels or (question.pos_label,)):
+        texts.add(question.label)
+    types = dict.fromkeys(numbers, "number") | dict.fromkeys(texts - numbers, "text")
+    return (_polars_text if polars else _duckdb_text)(files, _TEXT[suffix], question, types)
+
+
+def _suffix(path: str) -> str:
+    name = Path(path.lower())
+    return Path(name.stem).suffix if name.suffix in _COMPRESSED else name.suffix
+
+
+def _library(engine: PathEngine) -> str:
+    names = ("polars", "duckdb") if engine == "auto" else (engine,)
+    for name in names:
+        if find_spec(name) is not None:
+            return name
+    raise MissingLibraryError(
+        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: "
+        f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`."
+    )
+
+
+def _is_remote(path: str) -> bool:
+    """Whether the path has a scheme, so that only the engine knows what it names."""
+    return "://" in path
+
+
+def _local_files(paths: Iterable[str]) -> list[str]:
+    """The files that paths and patterns name. A file of that very name takes precedence over a pattern."""
+    files: list[str] = []
+    for path in paths:
+        if _is_remote(path) or Path(path).is_file():
+            files.append(path)
+            continue
+        if Path(path).is_dir():
+            pattern = str(Path(path, "*.parquet"))
+            raise InputError("", f"`source` {path!r} is a folder; name its files, as in {pattern!r}")
+        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  # a pattern may be absolute
+        matches = [name for name in matches if Path(name).is_file()]
+        if not matches:
+            raise InputError("", f"`source` {path!r} names no file")
+        files += matches
+    return files
+
+
+def _header(path: str, separator: str) -> list[str] | None:
+    """The names in the first line of a text file; None if only the engine can read it."""
+    with Path(path).open("rb") as file:
+        start = file.read(4)
+        file.seek(0)
+        if start == _ZSTD:
+            return None
+        text = gzip.GzipFile(fileobj=file) if start[:2] == _GZIP else file
+        lines = csv.reader(io.TextIOWrapper(text, "utf-8-sig", "replace", newline=""), delimiter=separator)
+        try:
+            first = next(lines, [])
+        except (csv.Error, EOFError, OSError):
+            return None
+    if not first:
+        raise InputError("", f"`source` {path!r} must have a header in its first line; there is none")
+    return first
+
+
+def _refuse_repeated(header: list[str], question: Question, path: str) -> None:
+    """Refuse a column whose name stands twice in a header: readers would silently take the first."""
+    for argument, names in question.columns.items():
+        for name in names:
+            if header.count(name) > 1:
+                raise InputError(
+                    argument, "must name one column", f"{path!r} has {header.count(name)} columns named {name!r}"
+                )
+
+
+def _refuse_absent(names_of: dict[str, Any], question: Question) -> None:
+    """Refuse a column that one of several files lacks: readers would stop, or fill it in."""
+    for path, names in names_of.items():
+        for argument, wanted in question.columns.items():
+            for name in wanted:
+                if name not in names and f"{name}=" not in path:  # a folder named day=mon is a column, too
+                    columns = ", ".join(map(repr, list(names)[:8])) + (", …" if len(names) > 8 else "")
+                    raise InputError(argument, f"names no column {name!r} in {path!r}", f"the columns are {columns}")
+
+
+def _polars_parquet(files: list[str], question: Question) -> Any:
+    import polars as pl
+
+    if len(files) == 1 or any(map(_is_remote, files)):
+        return pl.scan_parquet(files, glob=any(map(_is_remote, files)))
+    schemas = {file: dict(pl.read_parquet_schema(file)) for file in files}
+    alike: dict[Any, list[str]] = {}
+    for file in files:
+        alike.setdefault(tuple(schemas[file].items()), []).append(file)
+    if len(alike) == 1:
+        return pl.scan_parquet(files, glob=False)
+    _refuse_absent(schemas, question)
+    return _concatenate([(few[0], pl.scan_parquet(few, glob=False)) for few in alike.values()], question)
+
+
+def _polars_text(files: list[str], separator: str, question: Question, types: dict[str, str]) -> Any:
+    if any(map(_is_remote, files)):
+        return _polars_csv(files, separator, question, types, pattern=True)
+    headers = {file: _header(file, separator) for file in files}
+    alike: dict[Any, list[str]] = {}
+    for file in _with_rows(files, separator):
+        header = headers[file]
+        _refuse_repeated(header or [], question, file)
+        alike.setdefault(None if header is None else tuple(header), []).append(file)
+    if len(alike) > 1:
+        _refuse_absent({file: header for file, header in headers.items() if header is not None}, question)
+    frames = [(few[0], _polars_csv(few, separator, question, types)) for few in alike.values()]
+    return frames[0][1] if len(frames) == 1 else _concatenate(frames, question)
+
+
+def _with_rows(files: list[str], separator: str) -> list[str]:
+    """The files that have rows, or else the first: Polars takes the columns of a mere header for text."""
+    import polars as pl
+
+    def has_rows(file: str) -> bool:
+        return pl.scan_csv(file, separator=separator, infer_schema_length=0, glob=False).head(1).collect().height > 0
+
+    return ([file for file in files if has_rows(file)] if len(files) > 1 else files) or files[:1]
+
+
+def _polars_csv(
+    files: list[str], separator: str, question: Question, types: dict[str, str], *, pattern: bool = False
+) -> Any:
+    import polars as pl
+
+    names = pl.scan_csv(files, separator=separator, infer_schema_length=0, glob=pattern).collect_schema().names()
+    # A column of scores may begin with whole numbers; it must not be taken for integers.
+    dtypes: dict[str, Any] = {"number": pl.Float64, "text": pl.String}
+    known = {name: dtypes[types[name]] for name in names if name in types}
+    options: Any = {"separator": separator, "infer_schema_length": 10_000, "glob": pattern}
+    frame = pl.scan_csv(files, schema_overrides=known, **options)
+    label = frame.collect_schema().get(question.label)
+    if label is not None and label.is_integer():  # 0 and 1 may be followed by 0.0 and 1.0
+        return pl.scan_csv(files, schema_overrides=known | {question.label: pl.Float64}, **options)
+    return frame
+
+
+def _concatenate(frames: list[tuple[str, Any]], question: Question) -> Any:
+    """The columns of the question, of one type each."""
+    import polars as pl
+
+    schemas = [(file, frame.collect_schema()) for file, frame in frames]
+    types = {
+        name: _common_type(schemas, name, argument) for argument, names in question.columns.items() for name in names
+    }
+    parts = []
+    for (_, frame), (_, schema) in zip(frames, schemas, strict=True):
+        places = {name: i for i, name in enumerate(schema.names())}
+        parts.append(frame.select(*[pl.nth(places[name]).cast(dtype).alias(name) for name, dtype in types.items()]))
+    return pl.concat(parts, how="vertical")
+
+
+def _common_type(schemas: list[tuple[str, Any]], name: str, argument: str) -> Any:
+    """A type that holds the values of a column in every file as they are."""
+    import polars as pl
+
+    found = [(file, schema[name]) for file, schema in schemas if schema[name] != pl.Null]
+    kinds = {dtype for _, dtype in found}
+    if len(kinds) <= 1:
+        return found[0][1] if found else pl.Null
+    if all(dtype.is_integer() for dtype in kinds):
+        return pl.Int64
+    if all(dtype.is_numeric() or (dtype == pl.Boolean and argument != "by") for dtype in kinds):
+        return pl.Float64
+    if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in kinds):
+        return pl.String
+    (file, dtype), (other_file, other) = found[0], next(pair for pair in found if pair[1] != found[0][1])
+    raise column_error(
+        argument, name, "must have one type in all files", f"it is {dtype} in {file!r} and {other} in {other_file!r}"
+    )
+
+
+def _duckdb_connection() -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
+    return connection
+
+
+def _duckdb_paths(files: list[str]) -> list[str]:
+    """Paths that DuckDB takes literally, not as patterns."""
+    return [
+        file if _is_remote(file) else "".join(f"[{letter}]" if letter in "*?[" else letter for letter in file)
+        for file in files
+    ]
+
+
+def _duckdb_parquet(files: list[str], question: Question) -> Any:
+    connection, paths = _duckdb_connection(), _duckdb_paths(files)
+    if len(files) > 1 and not any(map(_is_remote, files)):
+        names: dict[str, list[str]] = {}
+        for file, name in connection.execute("SELECT file_name, name FROM parquet_schema(?)", [paths]).fetchall():
+            names.setdefault(file, []).append(name)
+        _refuse_absent({file: columns[1:] for file, columns in names.items()}, question)  # the first is the root
+    return connection.read_parquet(paths, union_by_name=True)  # else later files are cast to the types of the first
+
+
+def _duckdb_text(files: list[str], separator: str, question: Question, types: dict[str, str]) -> Any:
+    connection, paths = _duckdb_connection(), _duckdb_paths(files)
+    headers = {file: None if _is_remote(file) else _header(file, separator) for file in files}
+    local = {file: header for file, header in headers.items() if header is not None}
+    for file, header in local.items():
+        _refuse_repeated(header, question, file)
+    # DuckDB trims blanks around a name.
+    _refuse_absent(
+        {file: dict.fromkeys([*header, *map(str.strip, header)]) for file, header in local.items()}, question
+    )
+    options: dict[str, Any] = {"sep": separator, "header": True, "union_by_name": True}
+    as_text = connection.read_csv(paths, all_varchar=True, **options)
+    dtypes = {"number": "DOUBLE", "text": "VARCHAR"}
+    known = {name: dtypes[types[name]] for name in as_text.columns if name in types}
+    rows = connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+    if question.label in as_text.columns and _are_words(rows, as_text, question.label):
+        known[question.label] = "VARCHAR"
+        return connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+    return rows
+
+
+def _are_words(rows: Any, as_text: Any, name: str) -> bool:
+    """Whether DuckDB took labels such as yes and no for booleans, which would decide which of them is the event."""
+    import duckdb
+
+    if rows.types[rows.columns.index(name)] != "BOOLEAN":
+        return False
+    some = as_text.select(duckdb.ColumnExpression(name)).limit(1000).fetchall()
+    return any(label is not None and label.strip().lower() not in ("true", "false") for (label,) in some)
