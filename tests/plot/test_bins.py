@@ -58,15 +58,15 @@ def test_an_estimator_gives_its_scores():
     assert found.tables["one"].n.tolist() == [20]
 
 
-def test_messages():
+def test_bad_arguments_are_named():
     with pytest.raises(tn.InputError, match="`bins` must map names to bin rules; got 5"):
         BinsDisplay.from_predictions(*usual(), bins=5)
-    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one class"):
+    with pytest.raises(tn.InputError, match="`classes` must be one class for BinsDisplay"):
         BinsDisplay.from_predictions(*matrix())
     y, p = usual()
-    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one model; `y_prob` is a mapping of them"):
+    with pytest.raises(tn.InputError, match="`y_prob` must be one model for BinsDisplay; got a mapping"):
         BinsDisplay.from_predictions(y, {"a": p, "b": p})
-    with pytest.raises(tn.InputError, match="`BinsDisplay` draws one model; `y_true` is a mapping of them"):
+    with pytest.raises(tn.InputError, match="`y_true` must be one model for BinsDisplay; got a mapping"):
         BinsDisplay.from_predictions({"a": tn.tally(y, p), "b": tn.tally(y, p)})
     with pytest.raises(tn.InputError, match="`tables` must hold at least one table"):
         BinsDisplay({})

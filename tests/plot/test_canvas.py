@@ -17,6 +17,7 @@ from trueness.plot import (
     TestReliabilityDisplay,
     ValidityDisplay,
 )
+from trueness.plot._canvas import probability
 
 # Mathematics that cannot be parsed.
 DOLLARS = "a $\\frac$ b"
@@ -121,3 +122,14 @@ def test_numbers_stand_behind_the_points_and_where_fewest_are():
 
 def test_a_method_that_begins_with_an_underscore_is_in_the_legend():
     assert legend_texts(behaviours("_plain").plot()) == ["_plain"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((0.0, "0"), (1e-5, "1e-05"), (0.25, "0.25"), (0.9, "0.9"), (0.99, "0.99"), (0.9999, "0.9999"), (1.0, "1")),
+        *((1 - 1e-5, "1−1e-5"), (1 - 2e-5, "1−2e-5"), (1 - 1e-12, "1−1e-12"), (0.9983, "0.998")),
+    ],
+)
+def test_probabilities_near_one_differ_from_one(value, text):
+    assert probability(value) == text

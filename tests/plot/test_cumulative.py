@@ -51,8 +51,8 @@ def test_axes_and_estimators_can_be_given():
     assert list(drawn.walks) == ["DummyClassifier"]
 
 
-def test_messages():
-    with pytest.raises(tn.InputError, match="`CumulativeDisplay` draws one class"):
+def test_bad_arguments_are_named():
+    with pytest.raises(tn.InputError, match="`classes` must be one class for CumulativeDisplay"):
         CumulativeDisplay.from_predictions(*matrix())
     with pytest.raises(tn.InputError, match="`walks` must hold at least one walk"):
         CumulativeDisplay({})

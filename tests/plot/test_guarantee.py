@@ -48,12 +48,12 @@ def test_the_most_bins_that_keep_a_wanted_epsilon_are_marked():
 
 
 @planned
-def test_messages():
+def test_bad_arguments_are_named():
     with pytest.raises(tn.InputError, match=r"`n` must be whole numbers ≥ 4; got 2\.5"):
         GuaranteeDisplay.from_sizes(2.5)
     with pytest.raises(tn.InputError, match="`n_bins` must be whole numbers ≥ 1"):
         GuaranteeDisplay.from_sizes(100, [0, 1])
     with pytest.raises(tn.InputError, match="`chosen` must be among `n_bins`"):
         GuaranteeDisplay.from_sizes(1000, [5, 10], chosen=7)
-    with pytest.raises(tn.InputError, match="`chosen` and `wanted` both say"):
+    with pytest.raises(tn.InputError, match="`chosen` and `wanted` both choose"):
         GuaranteeDisplay.from_sizes(1000, chosen=7, wanted=0.1)

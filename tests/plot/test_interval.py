@@ -105,11 +105,11 @@ def test_an_estimator_gives_its_scores():
     assert list(IntervalDisplay.from_estimator(DummyClassifier().fit(X, y), X, y).intervals) == ["DummyClassifier"]
 
 
-def test_messages():
+def test_bad_arguments_are_named():
     y, p = usual()
     with pytest.raises(tn.InputError, match="`by` must have one entry per row"):
         IntervalDisplay.from_predictions(y, p, by=["a"])
-    with pytest.raises(tn.InputError, match=r"`by` must name a group for every row; 2 of 600 .* the first is row 1\."):
+    with pytest.raises(tn.InputError, match=r"`by` must name a group for every row; 2 of 600 .* the first at row 1\."):
         IntervalDisplay.from_predictions(y, p, by=["a", None, None] + ["b"] * 597)
     with pytest.raises(tn.InputError, match="`by` needs rows; a Tally has none"):
         IntervalDisplay.from_predictions(tn.tally(y, p), by=y)

@@ -366,12 +366,12 @@ def test_missing_rows_are_counted_once():
         ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not look at the labels"),
     ],
 )
-def test_messages_about_options(options, message):
+def test_bad_options_are_named(options, message):
     with pytest.raises(tn.InputError, match=message):
         ReliabilityDisplay.from_predictions(*usual(), **options)
 
 
-def test_messages_about_models():
+def test_bad_models_are_named():
     y, p = usual()
     with pytest.raises(tn.InputError, match="`y_prob` must name at least one model"):
         display(y, {})
@@ -389,7 +389,7 @@ def test_messages_about_models():
         ReliabilityDisplay([])
 
 
-def test_messages_about_drawing():
+def test_bad_drawing_options_are_named():
     found = display(*matrix())
     with pytest.raises(tn.InputError, match="`ax` must be 3 axes, one per panel"):
         found.plot(ax=display(*usual()).plot().ax_)
@@ -398,7 +398,7 @@ def test_messages_about_drawing():
     with pytest.raises(tn.InputError, match="`style` must be 'markers' or 'bars'; got 'lines'"):
         found.plot(style="lines")
     y, p = usual()
-    with pytest.raises(tn.InputError, match="`style='bars'` draws one model"):
+    with pytest.raises(tn.InputError, match="`style` must be 'markers' for several models"):
         display(y, {"a": p, "b": p}).plot(style="bars")
 
 

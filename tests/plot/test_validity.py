@@ -76,7 +76,7 @@ def test_the_theorem_promises_no_more_than_is_seen():
     assert e[at] == pytest.approx(recalibrate.epsilon(1000, 10, alpha=1 - share[at], kind="marginal"))
 
 
-def test_messages():
+def test_bad_arguments_are_named():
     with pytest.raises(tn.InputError, match="`curves` must hold at least one curve"):
         ValidityDisplay({})
     with pytest.raises(tn.InputError, match="`level` must lie above 0 and be at most 1; got 0"):

@@ -67,7 +67,7 @@ DRAWS = {
 COUNTS = {
     "PAVA-BC": (partial(reliability, bins=tn.BlockIsotonic()), r"bins that do not, such as `EqualMass\(10\)`"),
     "binomial test": (TestReliabilityDisplay.from_predictions, r"`test='t'` and bins that do not count them"),
-    "binomial test, bins": (partial(TestReliabilityDisplay.from_predictions, bins=10), r"others need `test='t'`\."),
+    "binomial test, bins": (partial(TestReliabilityDisplay.from_predictions, bins=10), r"Others need `test='t'`\."),
     "three rules": (BinsDisplay.from_predictions, r"such as `EqualMass\(10\)`"),
     "forest": (IntervalDisplay.from_predictions, r"weight_type='importance'"),
     "validity": (partial(ValidityDisplay.from_predictions, bins=10), "`band=None`"),
@@ -117,7 +117,7 @@ def test_what_counts_rows_says_where_other_weights_go(make, way_out):
     y, p = usual()
     with pytest.raises(
         tn.InputError,
-        match=r"`sample_weight` must be whole numbers that sum to less than 2³⁵ for .*, which counts rows; ",
-    ) as said:
+        match=r"`sample_weight` must be whole numbers that sum to less than 2³⁵ for .*, which counts rows[.;] ",
+    ) as error:
         make(y, p, sample_weight=0.3 + p)
-    assert said.match(way_out)
+    assert error.match(way_out)

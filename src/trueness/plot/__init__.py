@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from trueness.plot._guarantee import GuaranteeDisplay
     from trueness.plot._interval import IntervalDisplay
     from trueness.plot._reliability import ReliabilityDisplay
-    from trueness.plot._tested import TestReliabilityDisplay
-    from trueness.plot._text import unicode_diagram
+    from trueness.plot._terminal import unicode_diagram
+    from trueness.plot._test_reliability import TestReliabilityDisplay
     from trueness.plot._validity import ValidityDisplay
 
 __all__ = [
@@ -40,8 +40,8 @@ __getattr__, __dir__ = lazily(
         "_guarantee": ("GuaranteeDisplay",),
         "_interval": ("IntervalDisplay",),
         "_reliability": ("ReliabilityDisplay",),
-        "_tested": ("TestReliabilityDisplay",),
-        "_text": ("unicode_diagram",),
+        "_test_reliability": ("TestReliabilityDisplay",),
+        "_terminal": ("unicode_diagram",),
         "_validity": ("ValidityDisplay",),
     },
 )

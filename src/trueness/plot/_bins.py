@@ -11,10 +11,18 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, below, compact, scaled, short, style_of
-from trueness.plot._models import one_model, one_problem, scores_of, tallies
-from trueness.plot._scale import edges_of, scale_of
-from trueness.plot._words import axis_names
+from trueness.plot._canvas import (
+    GREY,
+    axes_below,
+    axes_for,
+    axis_names,
+    compact_count,
+    draw_grid,
+    set_scale,
+    style_of,
+    wrap_name,
+)
+from trueness.plot._problems import FromEstimator, edges_of, one_model, one_problem, scale_of, tallies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,19 +35,19 @@ if TYPE_CHECKING:
 __all__ = ["BinsDisplay"]
 
 
-class BinsDisplay:
-    """What different bin rules make of the same rows: the event rate of each bin, and its size.
+class BinsDisplay(FromEstimator):
+    """Bin rules side by side on the same rows: the event rate of each bin, and its size.
 
     Parameters
     ----------
     tables : mapping of names to BinTable
         One panel per rule.
     limits : tuple of float, default (0, 1)
-        The ends of the axes.
+        Ends of the axes.
     scale : {'linear', 'log', 'logit'}, default 'linear'
         The axes.
     kind : str, default 'binary'
-        What is compared with what.
+        The view: 'binary', 'classwise', 'confidence' or 'top-label'.
 
     Attributes
     ----------
@@ -66,6 +74,8 @@ class BinsDisplay:
     >>> {name: table.n.tolist() for name, table in display.tables.items()}
     {'PAVA': [1, 2, 3], 'halves': [3, 3]}
     """
+
+    _takes_name = False
 
     line_: StepPatch
     lines_: list[StepPatch]
@@ -101,7 +111,7 @@ class BinsDisplay:
         classes: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
-        """Cut the same rows by every rule.
+        """Bin the same rows by every rule.
 
         Parameters
         ----------
@@ -113,68 +123,47 @@ class BinsDisplay:
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
             As for :meth:`ReliabilityDisplay.from_predictions`.
         classes : optional
-            Which class of a matrix to show.
+            The class of a matrix to show.
         **rows
             As for :func:`trueness.ece`.
-
-        Returns
-        -------
-        BinsDisplay
         """
         from trueness.measure import bin_table
 
         if bins is not None and not isinstance(bins, Mapping):
             raise InputError("bins", "must map names to bin rules", f"got {bins!r}")
-        asked = bins or {"PAVA": Isotonic(), "PAVA-BC": BlockIsotonic(), "quantiles": EqualMass(10)}
+        rules = bins or {"PAVA": Isotonic(), "PAVA-BC": BlockIsotonic(), "quantiles": EqualMass(10)}
         one_model(y_true, y_prob, cls.__name__)
         (problem,) = one_problem(tallies(y_true, y_prob, None, rows), classes, cls.__name__)
-        tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in asked.items()}
+        tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in rules.items()}
         chosen = scale_of([problem], scale)
         edges = edges_of([problem], chosen, [table.rate for table in tables.values()])
         return cls(tables, limits=(float(edges[0]), float(edges[-1])), scale=chosen, kind=problem.kind)
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
-        """The bins of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
-        y_prob, options = scores_of(estimator, X, options)
-        return cls.from_predictions(y, y_prob, **options)
-
     def plot(self, ax: Any = None) -> Self:
-        """Draw a panel per rule.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib Axes, one per rule, optional
-            Where to draw; without it a new figure is made.
-
-        Returns
-        -------
-        BinsDisplay
-            The display itself.
-        """
+        """Draw a panel per rule on `ax` (one matplotlib Axes per rule) or on a new figure, and return the display."""
         count = len(self.tables)
         self.axes_, _ = axes_for("BinsDisplay", ax, count, size=(3.4, 4.4), columns=min(count, 4))
-        self.size_axes_ = [below(panel, 0.28) for panel in self.axes_]
+        self.size_axes_ = [axes_below(panel, 0.28) for panel in self.axes_]
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_ = []
         for i, (name, table) in enumerate(self.tables.items()):
-            self._rates(self.axes_[i], name, table, first=i == 0)
-            self._sizes(self.size_axes_[i], table, first=i == 0)
+            self._draw_rates(self.axes_[i], name, table, first=i == 0)
+            self._draw_sizes(self.size_axes_[i], table, first=i == 0)
         self.line_ = self.lines_[0]
         return self
 
-    def _rates(self, ax: Axes, name: str, table: BinTable, *, first: bool) -> None:
+    def _draw_rates(self, ax: Axes, name: str, table: BinTable, *, first: bool) -> None:
         edges = self._edges(table)
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
         beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
         look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
         steps = ax.stairs(np.where(beyond, np.nan, table.rate), edges, baseline=None, **look)
-        # At the frame, not joined with the others: nobody knows how far beyond they lie.
+        # At the frame and not joined with the others, since their distance from it is not shown.
         ax.hlines(np.clip(table.rate[beyond], *self.limits), edges[:-1][beyond], edges[1:][beyond], **look)
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
-        ax.set_title(short(name, 28, 2), fontsize=10, parse_math=False)
-        few, many = compact(int(filled.min())), compact(int(filled.max()))
+        ax.set_title(wrap_name(name, 28, 2), fontsize=10, parse_math=False)
+        few, many = compact_count(int(filled.min())), compact_count(int(filled.max()))
         size = f"{few} rows" if few == many else f"{few} to {many} rows"
         ax.text(
             0.04,
@@ -187,11 +176,11 @@ class BinsDisplay:
         )
         margin = 0.02 if self.scale == "linear" else 0.0
         for axis in (ax.xaxis, ax.yaxis):
-            scaled(axis, self.scale, self.limits[0] - margin, self.limits[1] + margin)
+            set_scale(axis, self.scale, self.limits[0] - margin, self.limits[1] + margin)
         if self.scale == "linear":
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-        ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
+        draw_grid(ax)
         ax.tick_params(labelbottom=False, labelleft=first)
         if first:
             ax.set_ylabel(axis_names(self.kind)[1])
@@ -200,17 +189,17 @@ class BinsDisplay:
         inside: Floats = np.clip(np.append(table.low_edge, table.high_edge[-1]), *self.limits)
         return inside
 
-    def _sizes(self, ax: Axes, table: BinTable, *, first: bool) -> None:
+    def _draw_sizes(self, ax: Axes, table: BinTable, *, first: bool) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         edges = self._edges(table)
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
-        # Steps have no line between bins of one size.
+        # Steps draw no line between neighbouring bins of equal size.
         ax.vlines(edges[1:-1], 0, np.minimum(table.n[:-1], table.n[1:]), color=style_of(0).colour, linewidth=0.6)
         ax.set_ylim(0, 1.1 * float(table.n.max()))
         ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        ax.yaxis.set_major_formatter(FuncFormatter(compact))
+        ax.yaxis.set_major_formatter(FuncFormatter(compact_count))
         ax.set_xlabel(axis_names(self.kind)[0], fontsize=9)
         if first:
             ax.set_ylabel("rows")

@@ -1,20 +1,23 @@
-"""What every display draws on: figures, axes, colours that survive print and dark pages, and scales."""
+"""Figures, axes, colours that work in print and on dark pages, scales, legends and labels of all displays."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from trueness._text.bins import rule_in_words
+from trueness._text.numbers import confidence_set, percent, short_number
 from trueness.errors import InputError, MissingLibraryError
-from trueness.plot._words import probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+    from trueness.results import NoiseFloor, Reliability
     from trueness.typing import Floats
 
 __all__ = [
@@ -23,27 +26,33 @@ __all__ = [
     "Margins",
     "Scale",
     "Style",
+    "axes_below",
     "axes_for",
-    "below",
-    "compact",
+    "axes_right_and_below",
+    "axis_names",
+    "compact_count",
+    "draw_grid",
+    "draw_legend",
     "figure_of",
     "legend_height",
     "legend_of",
-    "need_matplotlib",
-    "quartered",
-    "scaled",
-    "short",
+    "number_lines",
+    "panel_title",
+    "probability",
+    "require_matplotlib",
+    "set_scale",
     "style_of",
+    "wrap_name",
     "write_in_corner",
 ]
 
 Scale: TypeAlias = Literal["linear", "log", "logit"]
 
-# Seen on white and on black alike; the other colours are the text's own.
+# Visible on white and on black.
 GREY = "#808080"
-# For the part of a whole that deserves the eye.
+# For the part of a whole that needs attention.
 SECOND = "#D55E00"
-# Okabe and Ito's colours without black and yellow, which vanish on one of the two grounds, and a lighter blue.
+# Okabe and Ito's colours without black and yellow, which vanish on black or white, and a lighter blue.
 _COLOURS = ("#0A82C4", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = (
@@ -55,13 +64,19 @@ _DASHES: tuple[Any, ...] = (
     (0, (9, 2)),
 )
 _OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
-# What a text in a corner may take of the axes, across and up, and its smallest letters in points.
+# The share of the axes that a text in a corner may take, across and up, and its smallest letters in points.
 _MOST_COVERED, _LEAST_LETTERS = (0.75, 0.5), 6.5
 _TICKS = np.array([0.5, *(10.0**-k for k in range(1, 16))])
+_AXES = {
+    "binary": ("predicted probability", "event rate"),
+    "classwise": ("predicted probability of the class", "share of the class"),
+    "confidence": ("confidence", "accuracy"),
+    "top-label": ("confidence", "accuracy"),
+}
 
 
 class Style(NamedTuple):
-    """How the i-th of several things looks: no two alike in colour, marker and dashes."""
+    """Colour, marker and dashes of one of several things."""
 
     colour: str
     marker: str
@@ -69,13 +84,13 @@ class Style(NamedTuple):
 
 
 def style_of(i: int) -> Style:
-    """The i-th style; after six colours they come again with other markers and dashes."""
+    """The i-th style; after six, colours are repeated with other markers and dashes."""
     turn = i + i // 6
     return Style(_COLOURS[i % 6], _MARKERS[turn % 6], _DASHES[turn % 6])
 
 
-def need_matplotlib(display: str) -> None:
-    """Raise if there is nothing to draw with."""
+def require_matplotlib(display: str) -> None:
+    """Raise if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as reason:
@@ -85,7 +100,7 @@ def need_matplotlib(display: str) -> None:
 
 
 class Margins(NamedTuple):
-    """Inches around panels whose room is known beforehand: left, right, bottom, top, and between columns and rows."""
+    """Inches around panels: left, right, bottom, top, and between columns and rows."""
 
     left: float
     right: float
@@ -95,7 +110,7 @@ class Margins(NamedTuple):
     up: float
 
     def grid(self, width: float, height: float, columns: int, rows: int) -> dict[str, float]:
-        """The same as matplotlib's options of a grid."""
+        """The margins as matplotlib's grid options."""
         panel = (width - self.left - self.right - (columns - 1) * self.across) / columns
         high = (height - self.bottom - self.top - (rows - 1) * self.up) / rows
         sides = {"left": self.left / width, "right": 1 - self.right / width}
@@ -112,19 +127,19 @@ def axes_for(
     columns: int | None = None,
     margins: Margins | None = None,
 ) -> tuple[list[Axes], bool]:
-    """As many axes as there are panels: those that were given, or those of a new figure; and whether it is new.
+    """One axes per panel, from the caller or of a new figure, and whether the figure is new.
 
-    A figure without `margins` measures its texts to lay them out, which takes a tenth of a second per panel.
+    A figure without `margins` measures its texts for the layout, which takes a tenth of a second per panel.
     """
-    need_matplotlib(display)
+    require_matplotlib(display)
     if ax is not None:
-        given = [a for a in np.ravel(np.asarray(ax, dtype=object)) if a is not None]
-        if len(given) < count or not all(hasattr(a, "get_xlim") for a in given):
+        axes = [a for a in np.ravel(np.asarray(ax, dtype=object)) if a is not None]
+        if len(axes) < count or not all(hasattr(a, "get_xlim") for a in axes):
             what = f"{count} axes, one per panel" if count > 1 else "an axes"
             raise InputError(
-                "ax", f"must be {what}, or None for a new figure", f"got {len(given)} of {type(ax).__name__}"
+                "ax", f"must be {what}, or None for a new figure", f"got {len(axes)} of {type(ax).__name__}"
             )
-        return given[:count], False
+        return axes[:count], False
     import matplotlib.pyplot as plt
 
     columns = columns or _columns(count)
@@ -151,21 +166,37 @@ def figure_of(ax: Axes) -> Figure | SubFigure:
 
 
 def legend_of(where: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
-    """A legend that shows every name as it is written: one that begins with ``_``, and dollars, too."""
-    # matplotlib leaves out names that begin with an underscore, so they come after the legend is made.
+    """A legend that shows every name literally, including a leading ``_`` and dollar signs."""
+    # matplotlib leaves out names with a leading underscore, so names are set after the legend is made.
     legend = where.legend(list(handles), [f"{i}" for i in range(len(handles))], **options)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
         text.set_parse_math(False)
 
 
+def draw_legend(
+    ax: Axes, handles: Sequence[Any], names: Sequence[str], *, outside: bool, columns: int = 1, **inside: Any
+) -> None:
+    """A legend below the axes, if `outside`, or inside them with the options `inside`."""
+    if outside:
+        place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9, "frameon": False}
+        legend_of(figure_of(ax), handles, names, handlelength=3, **place)
+    else:
+        legend_of(ax, handles, names, fontsize=8, handlelength=3, **inside)
+
+
+def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """A faint grid."""
+    ax.grid(axis=axis, color=GREY, alpha=0.2, linewidth=0.6)
+
+
 def legend_height(names: Sequence[str]) -> float:
-    """Inches that a legend of so many names takes under the axes; one model needs none."""
+    """Height in inches of a legend below the axes; one model needs none."""
     return 0.0 if len(names) < 2 else sum(0.07 + 0.15 * len(name.splitlines()) for name in names)
 
 
-def below(ax: Axes, share: float) -> Axes:
-    """New axes under another, with the same scores, out of its lower `share`."""
+def axes_below(ax: Axes, share: float) -> Axes:
+    """New axes in the lower `share` of another, with the same x axis."""
     figure, spec = figure_of(ax), ax.get_subplotspec()
     if spec is not None:
         grid = spec.subgridspec(2, 1, height_ratios=(1 - share, share), hspace=0.06)
@@ -177,8 +208,8 @@ def below(ax: Axes, share: float) -> Axes:
     return figure.add_axes((box.x0, box.y0, box.width, share * box.height), sharex=ax)
 
 
-def quartered(ax: Axes, right: float, bottom: float) -> tuple[Axes, Axes]:
-    """New axes to the right of another and under it, out of its right and its lower share."""
+def axes_right_and_below(ax: Axes, right: float, bottom: float) -> tuple[Axes, Axes]:
+    """New axes in the right and in the lower share of another."""
     figure, spec = figure_of(ax), ax.get_subplotspec()
     if spec is not None:
         ratios = {"width_ratios": (1 - right, right), "height_ratios": (1 - bottom, bottom)}
@@ -192,8 +223,8 @@ def quartered(ax: Axes, right: float, bottom: float) -> tuple[Axes, Axes]:
     return above, figure.add_axes((box.x0, box.y0, 0.96 * wide, 0.9 * bottom * box.height), sharex=ax)
 
 
-def scaled(axis: Any, scale: Scale, low: float, high: float) -> None:
-    """Give an axis its scale, limits and ticks that read as probabilities."""
+def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
+    """Set the scale, limits and probability ticks of an axis."""
     if scale == "linear":
         axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
         return
@@ -202,7 +233,7 @@ def scaled(axis: Any, scale: Scale, low: float, high: float) -> None:
     getattr(axis.axes, f"set_{axis.axis_name}scale")(scale)
     axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
     ticks = np.concatenate([_TICKS, 1 - _TICKS[1:13]]) if scale == "logit" else np.append(_TICKS[1:], 1)
-    # Near 1 it is the distance from 1 that counts.
+    # Near 1 the distance from 1 decides.
     below_top = (1 - ticks >= 0.999 * (1 - high)) if high < 1 else ticks <= high * 1.001
     inside = np.unique(ticks[(ticks >= low * 0.999) & below_top])
     step = max(1, -(-inside.size // _most_ticks(axis)))
@@ -212,24 +243,23 @@ def scaled(axis: Any, scale: Scale, low: float, high: float) -> None:
 
 
 def _most_ticks(axis: Any) -> int:
-    """How many labels such as 0.9999 an axis holds side by side."""
+    """The number of labels such as 0.9999 that fit on an axis."""
     box, dots = axis.axes.get_window_extent(), figure_of(axis.axes).dpi
     return int(max(2, min(8, box.width / dots / 0.6 if axis.axis_name == "x" else box.height / dots / 0.3)))
 
 
-def compact(value: float, _: object = None) -> str:
-    """A count in few signs: 950, 12k, 3.4M."""
+def compact_count(value: float, _: object = None) -> str:
+    """A short count: 950, 12k, 3.4M."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= unit:
             return f"{value / unit:.3g}{letter}"
     return f"{value:.3g}"
 
 
-def short(name: str, width: int = 44, lines: int = 3) -> str:
-    """A name in lines that fit; what does not fit ends in an ellipsis."""
-    return "\n".join(textwrap.wrap(str(name), width, max_lines=lines, placeholder=" …", break_long_words=True)) or str(
-        name
-    )
+def wrap_name(name: str, width: int = 44, lines: int = 3) -> str:
+    """A name wrapped to a few lines; the rest is an ellipsis."""
+    wrapped = textwrap.wrap(str(name), width, max_lines=lines, placeholder=" …", break_long_words=True)
+    return "\n".join(wrapped) or str(name)
 
 
 def _covered(
@@ -238,9 +268,9 @@ def _covered(
     corners: Sequence[tuple[float, float]],
     text: tuple[float, float],
 ) -> dict[tuple[float, float], float]:
-    """How many of the points, in shares of each set, lie where a text so wide and high would stand in a corner.
+    """The share of the points of each set that a text in each corner would cover, added over the sets.
 
-    Corners and sizes are in shares of the axes.
+    Corners and the size of the text are in shares of the axes.
     """
     near = dict.fromkeys(corners, 0.0)
     for x, y in points:
@@ -262,15 +292,15 @@ def write_in_corner(
     size: float,
     corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
 ) -> Any:
-    """Text in the corner of the axes where it covers fewest points, behind lines and markers.
+    """Text in the corner of the axes where it covers the fewest points, behind lines and markers.
 
-    If the axes are too small for the first of the texts, the next, in letters that may shrink, that covers
-    no point; None, and nothing is written, if there is none.
+    If the axes are too small for the first text, the next one that covers no point is written, perhaps in smaller
+    letters; if none fits, nothing is written and None returned.
     """
-    found = _fitting(ax, texts, points, size, corners)
-    if found is None:
+    fit = _fitting_text(ax, texts, points, size, corners)
+    if fit is None:
         return None
-    text, size, corner = found
+    text, size, corner = fit
     right, top = corner[0] > 0.5, corner[1] > 0.5
     return ax.text(
         *corner,
@@ -283,11 +313,11 @@ def write_in_corner(
         parse_math=False,
         bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
         zorder=2.2,
-        in_layout=False,  # it lies inside the axes, and measuring it takes time
+        in_layout=False,  # measuring a text inside the axes takes time
     )
 
 
-def _fitting(
+def _fitting_text(
     ax: Axes,
     texts: Sequence[str],
     points: Sequence[tuple[Floats, Floats]],
@@ -306,7 +336,65 @@ def _fitting(
 
 
 def _share_of(ax: Axes, text: str, size: float) -> tuple[float, float]:
-    """About how much of the axes a text takes, across and up."""
+    """The approximate share of the axes that a text takes, across and up."""
     box, dots, lines = ax.get_window_extent(), figure_of(ax).dpi / 72, text.splitlines()
     wide, high = 0.53 * size * max(map(len, lines), default=0), 1.5 * size * len(lines)
     return min(1.0, 0.03 + dots * wide / max(box.width, 1)), min(1.0, 0.03 + dots * high / max(box.height, 1))
+
+
+def axis_names(kind: str) -> tuple[str, str]:
+    """The labels of the axes of a diagram."""
+    return _AXES[kind]
+
+
+def probability(value: float) -> str:
+    """A probability as a short tick label, near 1 by its distance from 1: 1e-05, 0.25, 0.999, 1−2e-5."""
+    rest = 1 - value
+    if 0 < rest < 0.95e-4:
+        digit, _, power = f"{rest:.0e}".partition("e-")
+        return f"1−{digit}e-{int(power)}"
+    if 0 < rest < 0.095:
+        return f"{value:.{math.ceil(-math.log10(rest) - 0.02)}f}"
+    return f"{value:.2g}"
+
+
+def panel_title(record: Reliability) -> str:
+    """The title of the panel of a class."""
+    if record.label is None:
+        return ""
+    return f"predicted: {record.label}" if record.kind == "top-label" else f"class {record.label}"
+
+
+def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
+    """The measure, its noise floor, the interval and the number of rows, as far as they are known."""
+    if record.n == 0:
+        return ["no rows"]
+    floor = record.floor
+    if brief:
+        return [
+            f"{record.measure} {short_number(record.value)}",
+            *([f"floor {short_number(floor.mean)}"] if floor else []),
+        ]
+    lines = _measure_lines(record)
+    of = "" if record.decomposition is None else f" of {record.measure}"
+    if floor is not None:
+        lines.append(f"noise floor{of} {short_number(floor.mean)}, {_floor_pvalue(floor)}")
+    if record.interval is not None:
+        level, ends = percent(record.interval.level), confidence_set(record.interval, short_number)
+        lines.append(f"l2 error {short_number(record.interval.estimate)}, {level} {ends}")
+    return [*lines, f"n = {record.n:,}"]
+
+
+def _measure_lines(record: Reliability) -> list[str]:
+    d = record.decomposition
+    if d is not None:
+        mcb, dsc, unc = (short_number(x) for x in (d.miscalibration, d.discrimination, d.uncertainty))
+        return [f"Brier score {short_number(d.score)} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
+    line = f"{record.measure} {short_number(record.value)}"
+    return [f"{line}  ({rule_in_words(record.curve.bins)})" if record.curve.bins else line]
+
+
+def _floor_pvalue(floor: NoiseFloor) -> str:
+    assert floor.pvalue is not None
+    least = 1 / (floor.resamples + 1)
+    return f"p ≤ {least:.2g}" if floor.pvalue <= least * 1.001 else f"p = {floor.pvalue:.2g}"

@@ -1,4 +1,4 @@
-"""How interval methods behave in simulations: coverage, length and power."""
+"""Coverage, length and power of interval methods in simulations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, figure_of, legend_of, style_of
+from trueness.plot._canvas import GREY, axes_for, draw_grid, draw_legend, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ _LABELS = {"coverage": "coverage", "length": "mean length (squared error)", "pow
 
 
 class Behaviour(NamedTuple):
-    """What one method did in one setting."""
+    """Results of one method in one setting."""
 
     method: str
     """The method."""
@@ -27,7 +27,7 @@ class Behaviour(NamedTuple):
     error: float
     """The true l2 calibration error."""
     coverage: float
-    """Share of sets that hold the truth."""
+    """Share of sets that contain the truth."""
     length: float
     """Mean length."""
     power: float
@@ -37,14 +37,14 @@ class Behaviour(NamedTuple):
 
 
 class CoverageDisplay:
-    """Coverage, length and power of interval methods, against the true calibration error; a column per number of rows.
+    """Coverage, length and power of interval methods against the true calibration error, one column per number of rows.
 
     Parameters
     ----------
     found : sequence of Behaviour
         One for each method, number of rows and true error.
     level : float, default 0.9
-        The wanted coverage; the grey band around it is twice the deviation of the simulation.
+        The nominal coverage; the grey band is ± two standard errors of the simulation.
     title : str, default ''
         The setting.
 
@@ -85,20 +85,16 @@ class CoverageDisplay:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], *, level: float = 0.9, title: str = "") -> Self:
-        """Read what ``benchmarks/coverage.py --json`` wrote.
+        """From the rows that ``benchmarks/coverage.py --json`` writes.
 
         Parameters
         ----------
         rows : sequence of dict
             With 'n', 'truth' (the squared error), 'runs' and 'found': coverage, length and power of each method.
         level : float, default 0.9
-            The wanted coverage.
+            The nominal coverage.
         title : str, default ''
             The setting.
-
-        Returns
-        -------
-        CoverageDisplay
         """
         return cls(
             [
@@ -119,11 +115,6 @@ class CoverageDisplay:
         ----------
         ax : sequence of matplotlib Axes, optional
             Three for each number of rows: coverages first, then lengths, then powers. Without it a new figure is made.
-
-        Returns
-        -------
-        CoverageDisplay
-            The display itself.
         """
         sizes = sorted({row.n for row in self.found})
         count = len(_LABELS) * len(sizes)
@@ -132,7 +123,7 @@ class CoverageDisplay:
         self.lines_ = []
         for i, panel in enumerate(self.axes_):
             row, column = divmod(i, len(sizes))
-            self._panel(panel, list(_LABELS)[row], sizes[column])
+            self._draw_panel(panel, list(_LABELS)[row], sizes[column])
             if column == 0:
                 panel.set_ylabel(list(_LABELS.values())[row])
             if row == 0:
@@ -144,14 +135,10 @@ class CoverageDisplay:
         self.line_ = self.lines_[0]
         handles = [line for line in self.lines_ if line.axes is self.ax_]
         names = [str(line.get_label()) for line in handles]
-        if own:
-            place = {"loc": "outside lower center", "ncols": 4}
-            legend_of(figure_of(self.ax_), handles, names, frameon=False, fontsize=9, **place)
-        else:
-            legend_of(self.ax_, handles, names, fontsize=8)
+        draw_legend(self.ax_, handles, names, outside=own, columns=4)
         return self
 
-    def _panel(self, ax: Axes, what: str, n: int) -> None:
+    def _draw_panel(self, ax: Axes, what: str, n: int) -> None:
         methods = list(dict.fromkeys(row.method for row in self.found))
         for i, method in enumerate(methods):
             points = sorted((row.error, getattr(row, what)) for row in self.found if (row.method, row.n) == (method, n))
@@ -178,5 +165,5 @@ class CoverageDisplay:
             ax.set_yscale("log")
         else:
             ax.set_ylim(-0.03, 1.03)
-        ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
+        draw_grid(ax)
         ax.set_axisbelow(True)

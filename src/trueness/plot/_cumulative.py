@@ -1,4 +1,4 @@
-"""The walk of cumulated differences."""
+"""Observed minus expected events, cumulated over the scores."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
-from trueness._text.numbers import short_number
+from trueness._text.numbers import p_value, short_number
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import (
     GREY,
     axes_for,
-    figure_of,
+    draw_grid,
+    draw_legend,
     legend_height,
-    legend_of,
-    short,
+    probability,
     style_of,
+    wrap_name,
     write_in_corner,
 )
-from trueness.plot._models import one_problem, scores_of, tallies
-from trueness.plot._words import probability
+from trueness.plot._problems import FromEstimator, one_problem, tallies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,11 +37,12 @@ __all__ = ["CumulativeDisplay"]
 _CORNERS = ((0.03, 0.97), (0.03, 0.03), (0.93, 0.97), (0.93, 0.03))
 
 
-class CumulativeDisplay:
-    """How far labels run ahead of scores, cumulated over the rows in the order of their scores.
+class CumulativeDisplay(FromEstimator):
+    """Observed minus expected events, cumulated over the rows in order of their scores.
 
-    Where the line climbs, events come more often than predicted; its slope is the miscalibration there. The grey cone
-    holds the line of a calibrated model at each place with the level of the band, the dashed lines hold all of it.
+    Where the line climbs, events are more frequent than predicted; its slope is the miscalibration there. If the scores
+    were calibrated, each point would lie in the grey cone, and the whole line between the dashed lines, with the level
+    of the band.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class CumulativeDisplay:
         name: str | None = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
-        """Cumulate the differences of labels and scores.
+        """Cumulate the differences between labels and scores.
 
         Parameters
         ----------
@@ -96,44 +97,23 @@ class CumulativeDisplay:
         level : float, default 0.95
             Level of the bands.
         classes : optional
-            Which class of a matrix to show.
+            The class of a matrix to show.
         name : str, optional
             The model, for the legend.
         **rows
             As for :func:`trueness.ece`.
-
-        Returns
-        -------
-        CumulativeDisplay
         """
         from trueness._input.arguments import checked_fraction
         from trueness.infer._cumulative import walk_of_cells
 
-        checked = checked_fraction(level, "level")
-        found = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)
+        level = checked_fraction(level, "level")
+        data = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruenessWarning)
-            return cls({problem.name: walk_of_cells(problem.cells, checked) for problem in found})
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
-        """The walk of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
-        y_prob, options = scores_of(estimator, X, options)
-        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
+            return cls({problem.name: walk_of_cells(problem.cells, level) for problem in data})
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the walks.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without it a new figure is made.
-
-        Returns
-        -------
-        CumulativeDisplay
-            The display itself.
-        """
+        """Draw the walks on `ax` or on a new figure, and return the display."""
         texts = [_legend_text(name, walk) for name, walk in self.walks.items()]
         (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6 + legend_height(texts)))
         self.ax_, self.figure_ = panel, panel.figure
@@ -141,7 +121,7 @@ class CumulativeDisplay:
         self.lines_ = []
         for i, (name, walk) in enumerate(self.walks.items()):
             if alone:
-                self._band(panel, walk)
+                self._draw_band(panel, walk)
             style = style_of(i)
             (line,) = panel.plot(
                 walk.share,
@@ -160,36 +140,29 @@ class CumulativeDisplay:
             xlabel="share of rows, by increasing score",
             ylabel="cumulated (label − score) / n",
         )
-        panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
-        self._limits(panel)
+        draw_grid(panel)
+        self._set_limits(panel)
         if alone:
-            self._range(panel, next(iter(self.walks.values())))
-            self._scores(panel, next(iter(self.walks.values())))
-            self._numbers(panel, *next(iter(self.walks.items())))
+            self._draw_range(panel, next(iter(self.walks.values())))
+            self._draw_scores(panel, next(iter(self.walks.values())))
+            self._write_numbers(panel, *next(iter(self.walks.items())))
         else:
-            self._legend(panel, texts, own=own)
+            draw_legend(panel, self.lines_, texts, outside=own)
         return self
 
-    def _legend(self, ax: Axes, texts: list[str], *, own: bool) -> None:
-        if own:
-            place = {"loc": "outside lower center", "fontsize": 9, "frameon": False}
-            legend_of(figure_of(ax), self.lines_, texts, handlelength=3, **place)
-        else:
-            legend_of(ax, self.lines_, texts, fontsize=8, handlelength=3)
-
-    def _band(self, ax: Axes, walk: Walk) -> None:
+    def _draw_band(self, ax: Axes, walk: Walk) -> None:
         ax.fill_between(walk.share, -walk.half, walk.half, color=GREY, alpha=0.25, linewidth=0, zorder=1)
         for end in (-walk.reach, walk.reach):
             ax.axhline(end, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
 
-    def _limits(self, ax: Axes) -> None:
+    def _set_limits(self, ax: Axes) -> None:
         reach = next(iter(self.walks.values())).reach if len(self.walks) == 1 else 0.0
         high = max(reach, *(float(walk.height.max()) for walk in self.walks.values()))
         low = min(-reach, *(float(walk.height.min()) for walk in self.walks.values()))
         room = 0.08 * (high - low) or 1e-3
         ax.set_ylim(low - room, high + room)
 
-    def _range(self, ax: Axes, walk: Walk) -> None:
+    def _draw_range(self, ax: Axes, walk: Walk) -> None:
         low, high = float(walk.height.min()), float(walk.height.max())
         ax.annotate(
             "",
@@ -200,8 +173,8 @@ class CumulativeDisplay:
         far = int(np.abs(walk.height).argmax())
         ax.plot(walk.share[far], walk.height[far], marker="o", color=style_of(0).colour, markersize=5, zorder=4)
 
-    def _scores(self, ax: Axes, walk: Walk) -> None:
-        """Which scores the shares of rows are."""
+    def _draw_scores(self, ax: Axes, walk: Walk) -> None:
+        """A second axis with the scores at the shares of rows."""
         top = ax.secondary_xaxis("top")
         at = np.linspace(0, 1, 6)
         place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
@@ -209,11 +182,11 @@ class CumulativeDisplay:
         top.tick_params(labelsize=8)
         top.set_xlabel("score", fontsize=9)
 
-    def _numbers(self, ax: Axes, name: str, walk: Walk) -> None:
+    def _write_numbers(self, ax: Axes, name: str, walk: Walk) -> None:
         lines = [
-            *([short(name, 40, 2)] if name else []),
-            f"KS {_said(walk.ks)}",
-            f"Kuiper {_said(walk.kuiper)}",
+            *([wrap_name(name, 40, 2)] if name else []),
+            f"KS {_test_text(walk.ks)}",
+            f"Kuiper {_test_text(walk.kuiper)}",
             f"n = {walk.n:,}",
         ]
         points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
@@ -221,9 +194,8 @@ class CumulativeDisplay:
 
 
 def _legend_text(name: str, walk: Walk) -> str:
-    return f"{short(name, 60)}: KS {_said(walk.ks)}"
+    return f"{wrap_name(name, 60)}: KS {_test_text(walk.ks)}"
 
 
-def _said(found: Significance) -> str:
-    p = f"p = {found.pvalue:.2g}" if found.pvalue >= 1e-4 else "p < 0.0001"
-    return f"{short_number(found.statistic)}, {p}"
+def _test_text(test: Significance) -> str:
+    return f"{short_number(test.statistic)}, {p_value(test.pvalue)}"

@@ -1,4 +1,4 @@
-"""What histogram binning promises, against the number of bins."""
+"""The guarantee of histogram binning as a function of the number of bins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._text.numbers import short_number
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, style_of
+from trueness.plot._canvas import axes_for, draw_grid, style_of
 from trueness.results import GuaranteePlan
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _AXES = {
 
 
 class GuaranteeDisplay:
-    """ε of histogram binning against the number of bins, a line per number of rows, the chosen bins marked.
+    """ε of histogram binning against the number of bins, one line per number of rows, with the chosen bins marked.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class GuaranteeDisplay:
         scheme: str = "umd",
         bound: str = "hoeffding",
     ) -> Self:
-        """Ask what so many rows promise.
+        """The guarantees for some numbers of rows.
 
         Parameters
         ----------
@@ -95,40 +95,25 @@ class GuaranteeDisplay:
         chosen : int, or mapping of rows to bins, optional
             The bins to mark.
         wanted : float, optional
-            Instead of `chosen`: mark the most bins that keep ε at or below this.
+            Instead of `chosen`: mark the largest number of bins with ε at most this.
         alpha, kind, scheme, bound
             As for :func:`trueness.epsilon`.
-
-        Returns
-        -------
-        GuaranteeDisplay
         """
         from trueness import recalibrate
 
         lower: Any = recalibrate
         options = {"alpha": alpha, "kind": kind, "scheme": scheme, "bound": bound}
-        rows, bins = _whole(n, "n", 4), _whole(n_bins, "n_bins", 1)
+        rows, bins = _checked_sizes(n, "n", 4), _checked_sizes(n_bins, "n_bins", 1)
         if chosen is not None and wanted is not None:
-            raise InputError("`chosen` and `wanted` both say which bins to mark; leave one out.")
-        found = np.array(
+            raise InputError("", "`chosen` and `wanted` both choose the bins to mark", remedy="Leave one out.")
+        epsilon = np.array(
             [[lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins] for r in rows]
         )
-        marked = _marked(rows, bins, found, chosen, wanted)
-        return cls(GuaranteePlan(rows, bins, found, marked, alpha, kind, scheme, bound))
+        marked = _marked_bins(rows, bins, epsilon, chosen, wanted)
+        return cls(GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the lines.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without it a new figure is made.
-
-        Returns
-        -------
-        GuaranteeDisplay
-            The display itself.
-        """
+        """Draw the lines on `ax` or on a new figure, and return the display."""
         (panel,), _ = axes_for(type(self).__name__, ax, size=(6.2, 4.4))
         plan = self.plan
         self.ax_, self.figure_ = panel, panel.figure
@@ -147,28 +132,30 @@ class GuaranteeDisplay:
         self.line_ = self.lines_[0]
         most = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
         panel.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
-        panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
-        sure = "" if plan.kind == "expected-ece" else f", with probability {100 * (1 - plan.alpha):g} %"
-        panel.set_title(f"scheme {plan.scheme}, bound {plan.bound}{sure}", fontsize=10, loc="left", parse_math=False)
+        draw_grid(panel)
+        confidence = "" if plan.kind == "expected-ece" else f", with probability {100 * (1 - plan.alpha):g} %"
+        panel.set_title(
+            f"scheme {plan.scheme}, bound {plan.bound}{confidence}", fontsize=10, loc="left", parse_math=False
+        )
         panel.legend(fontsize=9, handlelength=3, framealpha=0.6)
         return self
 
 
-def _whole(values: Any, name: str, least: int) -> Ints:
-    found = np.atleast_1d(np.asarray(list(values) if isinstance(values, Iterable) else values))
-    if found.size == 0 or found.dtype.kind not in "iu" or found.min() < least:
+def _checked_sizes(values: Any, name: str, least: int) -> Ints:
+    sizes = np.atleast_1d(np.asarray(list(values) if isinstance(values, Iterable) else values))
+    if sizes.size == 0 or sizes.dtype.kind not in "iu" or sizes.min() < least:
         raise InputError(name, f"must be whole numbers ≥ {least}", f"got {values!r}")
-    return np.unique(found.astype(np.int64))
+    return np.unique(sizes.astype(np.int64))
 
 
-def _marked(rows: Ints, bins: Ints, found: Any, chosen: Any, wanted: float | None) -> Ints:
+def _marked_bins(rows: Ints, bins: Ints, epsilon: Any, chosen: Any, wanted: float | None) -> Ints:
     if wanted is not None:
-        meets = [bins[np.flatnonzero(line <= wanted)] for line in found]
+        meets = [bins[np.flatnonzero(line <= wanted)] for line in epsilon]
         return np.array([one[-1] if one.size else 0 for one in meets])
     if chosen is None:
         return np.zeros(rows.size, dtype=np.int64)
-    asked = {int(n): chosen for n in rows} if not isinstance(chosen, Mapping) else dict(chosen)
-    for n, b in asked.items():
+    of_rows = {int(n): chosen for n in rows} if not isinstance(chosen, Mapping) else dict(chosen)
+    for n, b in of_rows.items():
         if n not in rows or b not in bins:
             raise InputError("chosen", "must be among `n_bins`, for rows among `n`", f"got {b!r} bins for {n!r} rows")
-    return np.array([asked.get(int(n), 0) for n in rows], dtype=np.int64)
+    return np.array([of_rows.get(int(n), 0) for n in rows], dtype=np.int64)

@@ -12,10 +12,10 @@ from trueness._input.columns import column, is_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._tally.rows_or_sums import sample_and_kind, takes_rows
 from trueness._tally.tally import Tally
-from trueness._text.numbers import short_number
-from trueness.errors import InputError, TruenessWarning
-from trueness.plot._canvas import GREY, axes_for, short, style_of
-from trueness.plot._models import problems, scores_of, tallies
+from trueness._text.numbers import confidence_set, percent, short_number
+from trueness.errors import InputError, Place, TruenessWarning
+from trueness.plot._canvas import GREY, axes_for, draw_grid, style_of, wrap_name
+from trueness.plot._problems import FromEstimator, problems, tallies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["IntervalDisplay"]
 
 
-class IntervalDisplay:
-    """Forest plot: the l2 calibration error of many models, classes or groups, with its confidence set.
+class IntervalDisplay(FromEstimator):
+    """Forest plot: the l2 calibration error of models, classes or groups, with confidence sets.
 
-    A line is the continuous part of the set; a hollow marker at zero says that zero belongs to it.
+    A line is the continuous part of the set; a hollow marker at zero means that the set includes zero.
 
     Parameters
     ----------
     intervals : mapping of names to Interval
-        One line each, from the top, all of one level. Sets for the squared error among others are drawn as their
-        roots.
+        One line each, from the top, all of one level. Squared and unsquared sets together are drawn as roots.
 
     Attributes
     ----------
@@ -64,7 +63,7 @@ class IntervalDisplay:
     def __init__(self, intervals: Mapping[str, Interval]) -> None:
         if not intervals:
             raise InputError("intervals", "must hold at least one interval", "got none")
-        self.intervals = _alike(intervals)
+        self.intervals = _comparable(intervals)
 
     @classmethod
     @takes_rows
@@ -85,22 +84,18 @@ class IntervalDisplay:
         Parameters
         ----------
         y_true, y_prob
-            As for :meth:`ReliabilityDisplay.from_predictions`; several models may be given. A matrix gives an interval
+            As for :meth:`ReliabilityDisplay.from_predictions`; several models may be passed. A matrix gives an interval
             per class (``kind="confidence"``: one).
         by : array-like of shape (n,), optional
-            A group for each row; rows of each get an interval of their own.
+            A group for each row; each group gets its own interval.
         level, seed
             As for :func:`trueness.ece_interval`, with the method 'score'.
         classes : optional
-            Which classes of a matrix to show.
+            The classes of a matrix to show.
         name : str, optional
             The model.
         **rows
             As for :func:`trueness.ece`.
-
-        Returns
-        -------
-        IntervalDisplay
         """
         from trueness.infer import ece_interval
 
@@ -114,8 +109,8 @@ class IntervalDisplay:
                         "sample_weight",
                         "must be whole numbers that sum to less than 2³⁵ for `IntervalDisplay.from_predictions`, "
                         "which counts rows",
-                        "others need `ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: "
-                        "interval})`",
+                        remedy="Others need `ece_interval(…, weight_type='importance')`, drawn by "
+                        "`IntervalDisplay({name: interval})`.",
                     )
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
@@ -124,12 +119,6 @@ class IntervalDisplay:
                         problem.tally, level=level, seed=seed
                     )
         return cls(found)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
-        """The intervals of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
-        y_prob, options = scores_of(estimator, X, options)
-        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
 
     def plot(self, ax: Any = None, *, numbers: bool = True) -> Self:
         """Draw the intervals.
@@ -140,11 +129,6 @@ class IntervalDisplay:
             Where to draw; without it a new figure is made, as high as there are lines.
         numbers : bool, default True
             Whether to write estimates and sets on the right.
-
-        Returns
-        -------
-        IntervalDisplay
-            The display itself.
         """
         names, found = list(self.intervals), list(self.intervals.values())
         (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 1.1 + 0.34 * len(names)))
@@ -159,30 +143,28 @@ class IntervalDisplay:
             np.zeros(zero.sum()), at[zero], s=34, facecolors="none", edgecolors=style.colour, zorder=4, clip_on=False
         )
         panel.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        panel.set_yticks(at, [short(name, 36, 2) for name in names], fontsize=9, parse_math=False)
+        panel.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
         panel.set(ylim=(len(names) - 0.5, -0.5), xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))
-        panel.grid(axis="x", color=GREY, alpha=0.2, linewidth=0.6)
-        panel.set_xlabel(self._axis())
+        draw_grid(panel, "x")
+        panel.set_xlabel(self._axis_label())
         if numbers:
-            self._numbers(panel, found)
+            self._write_numbers(panel, found)
         for side in ("top", "right", "left"):
             panel.spines[side].set_visible(False)
         panel.tick_params(axis="y", length=0)
         return self
 
-    def _axis(self) -> str:
+    def _axis_label(self) -> str:
         first = next(iter(self.intervals.values()))
         what = "squared l2 calibration error" if first.squared else "l2 calibration error"
-        return f"{what}, {100 * first.level:g} % confidence set"
+        return f"{what}, {percent(first.level)} confidence set"
 
-    def _numbers(self, ax: Axes, found: list[Interval]) -> None:
+    def _write_numbers(self, ax: Axes, found: list[Interval]) -> None:
         for i, interval in enumerate(found):
-            ends = f"{'[' if interval.low_closed else '('}{short_number(interval.low)}, {short_number(interval.high)}]"
-            said = "{0}" if interval.high == 0 else ends if interval.is_interval else f"{{0}} ∪ {ends}"
             ax.annotate(
-                f"{short_number(interval.estimate)}  {said}",
+                f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}",
                 (1.02, i),
                 xycoords=("axes fraction", "data"),
                 va="center",
@@ -191,8 +173,8 @@ class IntervalDisplay:
             )
 
 
-def _alike(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
-    """Intervals that one axis can show."""
+def _comparable(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
+    """Intervals on one scale and of one level."""
     levels = sorted({found.level for found in intervals.values()})
     if len(levels) > 1:
         raise InputError("intervals", "must have one level", f"got {', '.join(f'{level:g}' for level in levels)}")
@@ -209,50 +191,51 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, tu
         )
     refuse_shuffled_index(y_true, {"by": by})
     n = column(y_true, "y_true").values.shape[0]
-    names, code = _named_groups(by, n)
+    names, code = _group_codes(by, n)
     several = isinstance(y_prob, Mapping)
     models = y_prob if several else {"": y_prob}
     options: RowOptions = {**rows}
     for scores in models.values():
-        sample, _ = sample_and_kind(y_true, scores, rows)  # what is wrong with the rows is said of all of them
+        sample, _ = sample_and_kind(y_true, scores, rows)  # checks all rows together
         if sample.classes is not None:  # a group may lack a class
             options["labels"] = list(sample.classes)
     found = {}
     for i, name in enumerate(names):
         own = code == i
-        p = {key: _rows_of(scores, "y_prob", own) for key, scores in models.items()}
+        p = {key: _select_rows(scores, "y_prob", own) for key, scores in models.items()}
         if rows.get("sample_weight") is not None:
-            options["sample_weight"] = _rows_of(rows["sample_weight"], "sample_weight", own)
-        found[name] = (_rows_of(y_true, "y_true", own), p if several else p[""], options.copy())
+            options["sample_weight"] = _select_rows(rows["sample_weight"], "sample_weight", own)
+        found[name] = (_select_rows(y_true, "y_true", own), p if several else p[""], options.copy())
     return found
 
 
-def _named_groups(by: Any, n: int) -> tuple[list[str], Ints]:
+def _group_codes(by: Any, n: int) -> tuple[list[str], Ints]:
     """Names of the groups, sorted, and the group of each row."""
-    given = column(by, "by")
-    if given.values.shape != (n,):
-        raise InputError("by", "must have one entry per row", f"got shape {given.values.shape} for {n:,} rows")
-    missing = given.missing
-    if missing is None and given.values.dtype.kind in "fOmM":
-        missing = np.array([is_missing(entry) for entry in given.values.tolist()], dtype=bool)
+    names_of_rows = column(by, "by")
+    if names_of_rows.values.shape != (n,):
+        raise InputError("by", "must have one entry per row", f"got shape {names_of_rows.values.shape} for {n:,} rows")
+    missing = names_of_rows.missing
+    if missing is None and names_of_rows.values.dtype.kind in "fOmM":
+        missing = np.array([is_missing(entry) for entry in names_of_rows.values.tolist()], dtype=bool)
     if missing is not None and missing.any():
         count = int(missing.sum())
         raise InputError(
             "by",
             "must name a group for every row",
-            f"{count:,} of {n:,} rows have none, the first is row {int(missing.argmax())}",
+            f"{count:,} of {n:,} rows have none, the first",
+            place=Place(int(missing.argmax())),
         )
     try:
-        names, code = np.unique(given.values, return_inverse=True)
+        names, code = np.unique(names_of_rows.values, return_inverse=True)
     except TypeError:  # names of several types have no order
-        names, code = np.unique(given.values.astype(str), return_inverse=True)
+        names, code = np.unique(names_of_rows.values.astype(str), return_inverse=True)
     return [str(name) for name in names.tolist()], code.reshape(-1)
 
 
-def _rows_of(given: Any, name: str, own: Bools) -> Any:
-    found = column(given, name)
-    values = found.values[own]
-    if found.missing is None:
+def _select_rows(values: Any, name: str, own: Bools) -> Any:
+    entries = column(values, name)
+    values = entries.values[own]
+    if entries.missing is None:
         return values
-    gone = found.missing[own]
+    gone = entries.missing[own]
     return np.ma.array(values, mask=gone if values.ndim == 1 else np.repeat(gone[:, None], values.shape[1], axis=1))

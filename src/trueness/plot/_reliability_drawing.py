@@ -1,4 +1,4 @@
-"""How a reliability diagram is put on axes."""
+"""Drawing of reliability diagrams."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from trueness.plot._canvas import (
     GREY,
     Margins,
     Style,
+    axes_below,
     axes_for,
-    below,
-    compact,
+    axis_names,
+    compact_count,
+    draw_grid,
+    draw_legend,
     figure_of,
-    legend_of,
-    scaled,
-    short,
+    number_lines,
+    panel_title,
+    set_scale,
     style_of,
+    wrap_name,
     write_in_corner,
 )
-from trueness.plot._words import axis_names, number_lines, panel_title
 from trueness.results import CurveBand
 
 if TYPE_CHECKING:
@@ -34,33 +37,33 @@ if TYPE_CHECKING:
     from trueness.results import Bands, Reliability
     from trueness.typing import Bools, Floats
 
-__all__ = ["drawn"]
+__all__ = ["draw_series"]
 
-# Blocks of one score with more than this share of the rows are marked, and stretches of a curve shorter than this.
+# Isotonic blocks of one score with more than this share of the rows, and shorter curve segments, get a marker.
 _HEAVY, _SHORT = 0.05, 0.01
-# Inches below which the quarters of an axis have no room.
+# Inches below which an axis has no room for ticks at quarters.
 _NARROW = 1.5
 # Room for names and numbers around the panels of many classes.
 _SMALL = Margins(left=0.8, right=0.15, bottom=0.5, top=0.4, across=0.38, up=0.42)
 
 
 class _Frame(NamedTuple):
-    """The ends of both axes of a panel, and what lies between them."""
+    """The scale and the ends of both axes of a panel."""
 
     scale: Scale
     low: float
     high: float
 
     def inside(self, values: Floats) -> Floats:
-        """Values on the axes; what lies beyond is moved to their ends."""
+        """Values clipped to the axes."""
         return np.clip(values, self.low, self.high)
 
     def beyond(self, values: Floats) -> Bools:
-        """Which values the axes cannot show, such as 0 on a logarithmic one."""
+        """Whether the axes cannot show each value, such as 0 on a logarithmic one."""
         return np.asarray((values < self.low) | (values > self.high))
 
 
-def drawn(
+def draw_series(
     series: Sequence[Reliability],
     scale: Scale,
     ax: Any,
@@ -78,22 +81,22 @@ def drawn(
     size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names))
     margins = _SMALL._replace(bottom=_SMALL.bottom + 0.22 * _legend_rows(names)) if many else None
     axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size, margins=margins)
-    spreads = [below(panel, 0.2) for panel in axes] if histogram else []
+    spreads = [axes_below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
     for i, label in enumerate(labels):
         own_records = [(j, record) for j, record in enumerate(series) if record.label == label]
         panel = axes[i]
-        frame = _framed(panel, own_records[0][1], scale)
+        frame = _draw_frame(panel, own_records[0][1], scale)
         for j, record in own_records:
             style = style_of(names.index(record.name))
-            lines[j] = _curve(panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many)
+            lines[j] = _draw_curve(panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many)
         if histogram:
-            _histogram(
+            _draw_histogram(
                 spreads[i],
                 [record for _, record in own_records],
                 [style_of(names.index(r.name)) for _, r in own_records],
             )
-        _titles(
+        _write_titles(
             panel,
             spreads[i] if histogram else None,
             own_records[0][1],
@@ -101,18 +104,18 @@ def drawn(
             small=many,
         )
         if numbers and len(names) == 1:
-            _corner(panel, own_records[0][1], frame, small=many, bars=bars)
+            _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
     if legend and (len(names) > 1 or names[0]):
-        _legend(axes, series, names, own=own, numbers=numbers and not many)
+        _write_legend(axes, series, names, own=own, numbers=numbers and not many)
     return [lines[j] for j in range(len(series))], axes, spreads
 
 
-def _framed(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
+def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
     edges = record.histogram.edges
     low, high = float(edges[0]), float(edges[-1])
     margin = 0.02 if scale == "linear" else 0.0
-    scaled(ax.xaxis, scale, low - margin, high + margin)
-    scaled(ax.yaxis, scale, low - margin, high + margin)
+    set_scale(ax.xaxis, scale, low - margin, high + margin)
+    set_scale(ax.yaxis, scale, low - margin, high + margin)
     if scale == "linear":
         from matplotlib.ticker import FixedLocator
 
@@ -121,23 +124,23 @@ def _framed(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(FixedLocator(ticks))
             axis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
+    draw_grid(ax)
     ax.set_axisbelow(True)
     ax.plot(edges, edges, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5, label="_calibrated")
     return _Frame(scale, low, high)
 
 
-def _curve(
+def _draw_curve(
     ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, alone: bool, small: bool
 ) -> Line2D:
     if record.band is not None:
-        _band(ax, record, frame, style)
+        _draw_band(ax, record, frame, style)
     if record.curve.method == "binned":
-        return _binned(ax, record, frame, style, bars=bars, small=small)
-    return _unbinned(ax, record, frame, style, alone=alone)
+        return _draw_binned(ax, record, frame, style, bars=bars, small=small)
+    return _draw_unbinned(ax, record, frame, style, alone=alone)
 
 
-def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, small: bool) -> Line2D:
+def _draw_binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, small: bool) -> Line2D:
     curve = record.curve
     x, y = frame.inside(curve.x), frame.inside(curve.y)
     if bars:
@@ -156,7 +159,7 @@ def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars:
     beyond = frame.beyond(curve.y) | frame.beyond(curve.x)
     (line,) = ax.plot(
         x,
-        np.where(beyond, np.nan, y),  # a line to the frame would show a fall that nobody knows the depth of
+        np.where(beyond, np.nan, y),  # a line to the frame would suggest a value
         color=style.colour,
         linewidth=0 if bars else 1.3,
         linestyle=style.dashes,
@@ -180,7 +183,7 @@ def _binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars:
     return line
 
 
-def _unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alone: bool) -> Line2D:
+def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alone: bool) -> Line2D:
     curve = record.curve
     if curve.method == "isotonic":
         x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
@@ -204,12 +207,12 @@ def _unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alo
         clip_on=False,
     )
     if curve.method == "smooth" and alone:
-        _thickness(ax, x, y, curve.weight, style)
+        _draw_thickness(ax, x, y, curve.weight, style)
     return line
 
 
 def _at_the_frame(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
-    """Blocks whose rate the axes cannot show: a thick line along the frame, hollow at its ends, joined with nothing."""
+    """Blocks whose rate the axes cannot show: an unconnected thick line along the frame with hollow ends."""
     curve = record.curve
     out = frame.beyond(curve.y)
     if not out.any():
@@ -222,15 +225,15 @@ def _at_the_frame(ax: Axes, record: Reliability, frame: _Frame, style: Style) ->
 
 
 def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The middle of each unbroken stretch of a curve that is too short to be seen as a line."""
+    """The middle of each unbroken segment of a curve that is too short to be visible as a line."""
     there = np.isfinite(x)
     runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
     short_ones = [run for run in runs if run.size and x[run[-1]] - x[run[0]] < _SHORT]
     return np.array([x[run].mean() for run in short_ones]), np.array([y[run].mean() for run in short_ones])
 
 
-def _thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
-    """Make the line as thick as there are rows."""
+def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
+    """Line width by the number of rows."""
     from matplotlib.collections import LineCollection
 
     there = np.isfinite(x) & np.isfinite(y)
@@ -251,7 +254,7 @@ def _thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> Non
     )
 
 
-def _band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
+def _draw_band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
     band = record.band
     if isinstance(band, CurveBand):
         low, high = frame.inside(band.low), frame.inside(band.high)
@@ -263,15 +266,15 @@ def _band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
         return
     assert band is not None
     if band.band.endswith("consistency"):
-        _boxes(ax, band, frame)
+        _draw_boxes(ax, band, frame)
     else:
         there = np.isfinite(band.low) & (band.n > 0)
         x, low, high = (frame.inside(column[there]) for column in (band.score, band.low, band.high))
         ax.vlines(x, low, high, color=style.colour, alpha=0.6, linewidth=1.4, zorder=2.6)
 
 
-def _boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
-    """A box per bin: a bin at either end, or alone, has no neighbours to be joined with."""
+def _draw_boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
+    """One box per bin."""
     there = np.isfinite(band.low)
     left, right = frame.inside(band.low_edge[there]), frame.inside(band.high_edge[there])
     low, high = frame.inside(band.low[there]), frame.inside(band.high[there])
@@ -289,7 +292,7 @@ def _boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
     )
 
 
-def _histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
+def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for record, style in zip(records, styles, strict=True):
@@ -307,13 +310,13 @@ def _histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> Non
     most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
     ax.set_ylim(0, 1.08 * most or 1)
     ax.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    ax.yaxis.set_major_formatter(FuncFormatter(compact))
+    ax.yaxis.set_major_formatter(FuncFormatter(compact_count))
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
 class _Outer(NamedTuple):
-    """Whether a panel has no neighbour on its left, and none below: only there axes are named."""
+    """Whether a panel has no neighbour on its left, and none below: only there axes have labels."""
 
     left: bool
     bottom: bool
@@ -331,11 +334,11 @@ def _columns_of(ax: Axes) -> int:
     return 1 if spec is None else spec.get_topmost_subplotspec().get_gridspec().ncols
 
 
-def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: _Outer, small: bool) -> None:
+def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: _Outer, small: bool) -> None:
     size = 8 if small else None
     x_name, y_name = axis_names(record.kind)
     if small:
-        ax.set_title(short(panel_title(record), 24, 2), fontsize=9, parse_math=False)
+        ax.set_title(wrap_name(panel_title(record), 24, 2), fontsize=9, parse_math=False)
         for axes in (ax, spread):
             if axes is not None:
                 axes.tick_params(labelsize=7)
@@ -351,7 +354,7 @@ def _titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: _Outer
         lowest.set_xlabel(x_name if not small else "score", fontsize=size)
 
 
-def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> None:
+def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> None:
     x, y = frame.inside(record.curve.x), frame.inside(record.curve.y)
     points = [(x, y)]
     band = record.band
@@ -367,18 +370,20 @@ def _corner(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: 
 
 
 def _legend_rows(names: list[str]) -> int:
-    """Rows of the legend below small panels."""
+    """Number of rows of the legend below small panels."""
     return -(-len(names) // 3) if len(names) > 1 or names[0] else 0
 
 
-def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool) -> None:
+def _write_legend(
+    axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool
+) -> None:
     from matplotlib.lines import Line2D
 
     first = {record.name: record for record in reversed(series)}
     handles, texts = [], []
     for i, name in enumerate(names):
         style, record = style_of(i), first[name]
-        text = short(name, 60 if own else 34)
+        text = wrap_name(name, 60 if own else 34)
         if numbers and len(names) > 1:
             floor = f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
             text += (
@@ -389,11 +394,5 @@ def _legend(axes: list[Axes], series: Sequence[Reliability], names: list[str], *
         marker = style.marker if record.curve.method == "binned" else ""
         handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
         texts.append(text)
-    if own:
-        wide = len(axes) > 1
-        columns = min(len(handles), 3) if wide else 1
-        figure = figure_of(axes[0])
-        place = {"loc": "outside lower center", "ncols": columns}
-        legend_of(figure, handles, texts, fontsize=9, frameon=False, handlelength=3, **place)
-    else:
-        legend_of(axes[0], handles, texts, loc="best", fontsize=8, handlelength=3)
+    columns = min(len(handles), 3) if len(axes) > 1 else 1
+    draw_legend(axes[0], handles, texts, outside=own, columns=columns, loc="best")

@@ -1,4 +1,4 @@
-"""For how many predictions the miscalibration stays within a tolerance."""
+"""Validity: the share of predictions within a tolerance."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._text.numbers import short_number
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, axes_for, figure_of, legend_height, legend_of, short, style_of
-from trueness.plot._models import scores_of
+from trueness.plot._canvas import GREY, axes_for, draw_grid, draw_legend, legend_height, style_of, wrap_name
+from trueness.plot._problems import FromEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,21 +26,21 @@ _NAMES = {"marginal": "share of predictions within ε", "conditional": "share of
 _PROMISED = "promised by theorem"
 
 
-class ValidityDisplay:
+class ValidityDisplay(FromEstimator):
     """Validity: the share of predictions that are off by at most ε, against ε.
 
     Parameters
     ----------
     curves : mapping of names to ValidityCurve or ValidityRuns
-        One line per method. Means over runs have a band of twice their standard deviation.
+        One line per method. Means over runs have a band of two standard errors.
     level : float, default 0.9
-        The share at which ε is read off.
+        The share at which ε is marked.
     bands : mapping of names to ValidityBand, optional
-        Bounds for the true curve, for methods that have no runs.
+        Bands for the true curve, for methods without runs.
     theory : tuple of two arrays, or mapping of 'marginal' and 'conditional' to such, optional
-        Tolerances, and the validity that a theorem promises there.
+        Tolerances, and the validity guaranteed there by a theorem.
     conditional : bool, default False
-        Whether to draw a second panel: in how many runs every predicted value is within ε.
+        Whether to draw a second panel: the share of runs with every predicted value within ε.
 
     Attributes
     ----------
@@ -103,19 +103,15 @@ class ValidityDisplay:
         y_true, y_prob, bins
             As for :func:`trueness.validity_curve`; a mapping of names to predictions draws several methods.
         level : float, default 0.9
-            The share at which ε is read off.
+            The share at which ε is marked.
         band : float or None, default 0.9
-            Level of the bounds for the true curve, drawn for one method.
+            Level of the band for the true curve, drawn for one method.
         promise : tuple of int, optional
-            The rows and bins that histogram binning was fitted with, to draw what its theorem promises.
+            The rows and bins that histogram binning was fitted with, to draw its guarantee.
         name : str, optional
             The method.
         **rows
             As for :func:`trueness.ece`.
-
-        Returns
-        -------
-        ValidityDisplay
         """
         from trueness import recalibrate
 
@@ -131,12 +127,6 @@ class ValidityDisplay:
         return cls(found, level=level, bands=bands, theory=theory)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
-        """The validity of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
-        y_prob, options = scores_of(estimator, X, options)
-        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
-
-    @classmethod
     def from_runs(
         cls,
         runs: Mapping[str, Any],
@@ -150,91 +140,73 @@ class ValidityDisplay:
         Parameters
         ----------
         runs : mapping of names to ValidityRuns
-            What :func:`trueness.recalibrate.validity_runs` found.
+            Results of :func:`trueness.recalibrate.validity_runs`.
         level : float, default 0.9
-            The share at which ε is read off.
+            The share at which ε is marked.
         promise : tuple of int, optional
-            The rows and bins that histogram binning was fitted with, to draw what its theorem promises.
+            The rows and bins that histogram binning was fitted with, to draw its guarantee.
         conditional : bool, default True
-            Whether to draw the share of runs with every predicted value within ε, too.
-
-        Returns
-        -------
-        ValidityDisplay
+            Whether to draw also the share of runs with every predicted value within ε.
         """
         theory = None if promise is None else from_theorem(*promise)
         return cls(runs, level=level, theory=theory, conditional=conditional)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, or two for a display with conditional validity, optional
-            Where to draw; without it a new figure is made.
-
-        Returns
-        -------
-        ValidityDisplay
-            The display itself.
-        """
+        """Draw the curves on `ax` (two with conditional validity) or on a new figure, and return the display."""
         kinds = ["marginal", "conditional"] if self.conditional else ["marginal"]
         size = (4.6 if self.conditional else 5.8, 4.4 + legend_height(self._texts()))
         self.axes_, own = axes_for(type(self).__name__, ax, len(kinds), size=size)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_ = []
         for panel, kind in zip(self.axes_, kinds, strict=True):
-            self._panel(panel, kind)
+            self._draw_panel(panel, kind)
         self.line_ = self.lines_[0]
-        self._legend(own=own)
+        self._draw_legend(own=own)
         return self
 
-    def _legend(self, *, own: bool) -> None:
+    def _draw_legend(self, *, own: bool) -> None:
         named = [(line, text) for line, text in zip(self.lines_, self._texts(), strict=False) if text]
         named += [(line, str(line.get_label())) for line in self.ax_.lines if line.get_label() == _PROMISED]
         if not named:
             return
         handles, texts = zip(*named, strict=True)
-        if own and len(self.curves) > 1:
-            place = {"loc": "outside lower center", "fontsize": 9, "frameon": False}
-            legend_of(figure_of(self.ax_), handles, texts, handlelength=3, **place)
-        else:
-            legend_of(self.ax_, handles, texts, fontsize=8, handlelength=3, framealpha=0.6, loc="lower right")
+        outside = own and len(self.curves) > 1
+        draw_legend(self.ax_, handles, texts, outside=outside, framealpha=0.6, loc="lower right")
 
     def _texts(self) -> list[str]:
-        """What the legend says of each method."""
+        """The legend text of each method."""
         if len(self.curves) == 1:
-            return [short(name, 44) for name in self.curves]
+            return [wrap_name(name, 44) for name in self.curves]
         at = f" at {100 * self.level:g} %"
         return [
-            f"{short(name, 44)}: ε = {short_number(_read(curve.jumps, _values(curve), self.level))}{at}"
+            f"{wrap_name(name, 44)}: ε = {short_number(_tolerance(curve.jumps, _values(curve), self.level))}{at}"
             for name, curve in self.curves.items()
         ]
 
-    def _panel(self, ax: Axes, kind: str) -> None:
+    def _draw_panel(self, ax: Axes, kind: str) -> None:
         right = self._right(kind)
         read = {}
         for i, (name, curve) in enumerate(self.curves.items()):
-            found = curve if kind == "marginal" else curve.conditional
-            read[name] = self._curve(ax, name, found, i, right, kind)
+            shown = curve if kind == "marginal" else curve.conditional
+            read[name] = self._draw_curve(ax, name, shown, i, right, kind)
         if kind in self.theory:
             e, share = (np.asarray(column) for column in self.theory[kind])
             ax.plot(e, share, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label=_PROMISED)
         ax.axhline(self.level, color=GREY, linewidth=0.8)
         ax.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel=_NAMES[kind])
         ax.locator_params(axis="x", nbins=5)
-        ax.grid(color=GREY, alpha=0.2, linewidth=0.6)
+        draw_grid(ax)
         if len(read) == 1 and kind == "marginal":
-            self._said(ax, next(iter(read.values())))
+            self._annotate(ax, next(iter(read.values())))
 
-    def _curve(self, ax: Axes, name: str, curve: Any, i: int, right: float, kind: str) -> float:
+    def _draw_curve(self, ax: Axes, name: str, curve: Any, i: int, right: float, kind: str) -> float:
         style = style_of(i)
         share = _values(curve)
         x, y = (
             np.concatenate([[0.0], curve.jumps, [max(right, float(curve.jumps[-1]))]]),
             np.concatenate([[0.0], share, share[-1:]]),
         )
-        read = _read(curve.jumps, share, self.level)
+        read = _tolerance(curve.jumps, share, self.level)
         (line,) = ax.step(
             x, y, where="post", color=style.colour, linestyle=style.dashes, linewidth=1.6, label=name or "_", zorder=3
         )
@@ -252,26 +224,26 @@ class ValidityDisplay:
                 linewidth=0,
             )
         if name in self.bands and kind == "marginal":
-            self._bounds(ax, self.bands[name], right, style.colour)
+            self._draw_band(ax, self.bands[name], right, style.colour)
         if np.isfinite(read):
             ax.plot([read, read], [0, self.level], color=style.colour, linewidth=0.8, linestyle=(0, (2, 2)))
             ax.plot(read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4)
         return read
 
-    def _bounds(self, ax: Axes, band: Any, right: float, colour: str) -> None:
+    def _draw_band(self, ax: Axes, band: Any, right: float, colour: str) -> None:
         grid = np.unique(np.concatenate([[0.0], band.low.jumps, band.high.jumps, [right]]))
         low, high = (_along(curve.jumps, curve.share, grid) for curve in (band.low, band.high))
         ax.fill_between(grid, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
 
     def _right(self, kind: str) -> float:
         found = [curve if kind == "marginal" else curve.conditional for curve in self.curves.values()]
-        ends = [_read(curve.jumps, _values(curve), 0.995) for curve in found]
+        ends = [_tolerance(curve.jumps, _values(curve), 0.995) for curve in found]
         if kind in self.theory:
             e, share = (np.asarray(column) for column in self.theory[kind])
             ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))
         return min(1.0, 1.15 * max([*(e for e in ends if np.isfinite(e)), 0.02]))
 
-    def _said(self, ax: Axes, read: float) -> None:
+    def _annotate(self, ax: Axes, read: float) -> None:
         if not np.isfinite(read):
             return
         text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {short_number(read)}"
@@ -291,7 +263,7 @@ class ValidityDisplay:
 
 
 def from_theorem(n: int, n_bins: int) -> dict[str, tuple[Floats, Floats]]:
-    """Tolerances and the validity that histogram binning promises there, marginal and conditional."""
+    """Tolerances and the validity that histogram binning guarantees there, marginal and conditional."""
     from trueness import recalibrate
 
     lower: Any = recalibrate
@@ -303,12 +275,11 @@ def from_theorem(n: int, n_bins: int) -> dict[str, tuple[Floats, Floats]]:
 
 
 def _values(curve: Any) -> Floats:
-    found: Floats = np.asarray(curve.share if hasattr(curve, "share") else curve.mean)
-    return found
+    return np.asarray(curve.share if hasattr(curve, "share") else curve.mean, dtype=np.float64)
 
 
-def _read(jumps: Floats, share: Floats, level: float) -> float:
-    """The smallest tolerance with at least so large a share; nan if there is none."""
+def _tolerance(jumps: Floats, share: Floats, level: float) -> float:
+    """The smallest tolerance whose share is at least `level`; nan if there is none."""
     meets = np.flatnonzero(share >= level - 1e-12)
     return float(jumps[meets[0]]) if meets.size else float("nan")
 

@@ -139,9 +139,10 @@ class ValidityCurve(Record):
 
     def epsilon(self, level: float) -> float:
         """The smallest tolerance that a share of at least `level` of the predictions meets."""
-        if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) <= 1:
+        share: Any = level
+        if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
             raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
-        return float(self.jumps[np.searchsorted(self.share[:-1], float(level) - _SLACK)])
+        return float(self.jumps[np.searchsorted(self.share[:-1], float(share) - _SLACK)])
 
     @property
     def area(self) -> float:

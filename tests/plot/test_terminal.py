@@ -65,6 +65,6 @@ def test_the_name_and_the_class_stand_on_top():
 
 
 @pytest.mark.parametrize(("name", "value"), [("width", 5), ("height", 2.5), ("width", True)])
-def test_messages(name, value):
+def test_bad_arguments_are_named(name, value):
     with pytest.raises(tn.InputError, match=f"`{name}` must be a whole number ≥"):
         unicode_diagram(record(*usual()), **{name: value})

@@ -1,4 +1,4 @@
-"""A reliability diagram in letters."""
+"""Reliability diagrams for terminals."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.plot._words import axis_names, number_lines, panel_title, probability
+from trueness.plot._canvas import axis_names, number_lines, panel_title, probability
 from trueness.results import Bands, CurveBand, Reliability
 from trueness.typing import Floats
 
@@ -23,7 +23,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     Parameters
     ----------
     record : Reliability
-        What to draw, one of the `series` of a :class:`ReliabilityDisplay`.
+        One of the `series` of a :class:`ReliabilityDisplay`.
     width, height : int
         Columns and lines of the diagram itself, at least 20 and 6; seven columns are added on the left.
 
@@ -31,7 +31,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     -------
     str
         ``●`` is a point (``━`` a curve without bins), ``│`` the band of its rate, ``░`` the band of a calibrated
-        model, ``·`` the diagonal. Below stand the histogram of the scores, their scale, and the numbers.
+        model, ``·`` the diagonal. Below are the histogram of the scores, their scale, and the numbers.
 
     Examples
     --------
@@ -67,11 +67,11 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
         y_name,
         *(
             f"{label:>{_MARGIN - 1}} ┤{''.join(line)}"
-            for label, line in zip(_left(record, height), canvas, strict=True)
+            for label, line in zip(_row_labels(record, height), canvas, strict=True)
         ),
         " " * _MARGIN + "└" + "─" * width,
-        pad + _bars(record.histogram.weight, width),
-        pad + _below(record, width),
+        pad + _histogram_line(record.histogram.weight, width),
+        pad + _column_labels(record, width),
         pad + x_name,
         *(pad + line for line in number_lines(record)),
     ]
@@ -82,16 +82,16 @@ def _draw(canvas: NDArray[np.str_], record: Reliability) -> None:
     height, width = canvas.shape
     middle = (np.arange(width) + 0.5) / width
     if isinstance(record.band, CurveBand):
-        _fill(canvas, record, record.band)
+        _draw_curve_band(canvas, record, record.band)
     canvas[_row(middle, height), np.arange(width)] = "·"
     if isinstance(record.band, Bands):
-        _reach(canvas, record, record.band)
+        _draw_bin_band(canvas, record, record.band)
     curve = record.curve
-    there = np.isfinite(curve.y)
+    defined = np.isfinite(curve.y)
     if curve.method == "binned":
-        columns = _column(_place(record, curve.x[there]), width)
-        canvas[_row(_place(record, curve.y[there]), height), columns] = "●"
-    elif there.any():
+        columns = _column(_place(record, curve.x[defined]), width)
+        canvas[_row(_place(record, curve.y[defined]), height), columns] = "●"
+    elif defined.any():
         x, y = _vertices(record)
         inside = (middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)
         canvas[_row(np.interp(middle[inside], x, y), height), np.flatnonzero(inside)] = "━"
@@ -102,12 +102,12 @@ def _vertices(record: Reliability) -> tuple[Floats, Floats]:
     if curve.method == "isotonic":
         x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
     else:
-        there = np.isfinite(curve.y)
-        x, y = curve.x[there], curve.y[there]
+        defined = np.isfinite(curve.y)
+        x, y = curve.x[defined], curve.y[defined]
     return _place(record, x), _place(record, y)
 
 
-def _reach(canvas: NDArray[np.str_], record: Reliability, band: Bands) -> None:
+def _draw_bin_band(canvas: NDArray[np.str_], record: Reliability, band: Bands) -> None:
     height, width = canvas.shape
     mark = "░" if band.band.endswith("consistency") else "│"
     for b in np.flatnonzero(np.isfinite(band.low)):
@@ -115,7 +115,7 @@ def _reach(canvas: NDArray[np.str_], record: Reliability, band: Bands) -> None:
         canvas[ends[0] : ends[1] + 1, _column(_place(record, band.score[b : b + 1]), width)[0]] = mark
 
 
-def _fill(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
+def _draw_curve_band(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
     height, width = canvas.shape
     middle, x = (np.arange(width) + 0.5) / width, _place(record, band.x)
     low, high = (_row(np.interp(middle, x, _place(record, end)), height) for end in (band.low, band.high))
@@ -124,7 +124,7 @@ def _fill(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> Non
 
 
 def _place(record: Reliability, value: Floats) -> Floats:
-    """Where a probability lies between the ends of the axes, from 0 to 1, on whatever scale the histogram has."""
+    """The position of a probability between the ends of the axes, from 0 to 1, on the scale of the histogram."""
     edges = record.histogram.edges
     return np.interp(value, edges, np.linspace(0, 1, edges.size))
 
@@ -142,14 +142,14 @@ def _ticks(record: Reliability) -> list[str]:
     return [probability(float(value)) for value in np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)]
 
 
-def _left(record: Reliability, height: int) -> list[str]:
+def _row_labels(record: Reliability, height: int) -> list[str]:
     lines = [""] * height
     for row, text in zip(_row(_TICKS, height), _ticks(record), strict=True):
         lines[row] = text
     return lines
 
 
-def _below(record: Reliability, width: int) -> str:
+def _column_labels(record: Reliability, width: int) -> str:
     line = [" "] * (width + 6)
     for place, text in zip(_TICKS, _ticks(record), strict=True):
         start = min(max(0, round(place * width - len(text) / 2)), width - len(text))
@@ -157,8 +157,8 @@ def _below(record: Reliability, width: int) -> str:
     return "".join(line)
 
 
-def _bars(weight: Floats | NDArray[np.int64], width: int) -> str:
-    # Every column shows the heaviest bar that it covers, so that narrow diagrams lose none.
+def _histogram_line(weight: Floats | NDArray[np.int64], width: int) -> str:
+    # Every column shows the largest bar it covers, so that narrow diagrams lose none.
     edges = np.arange(width + 1) * weight.size / width
     tall = [float(weight[int(a) : max(int(a) + 1, int(np.ceil(b)))].max()) for a, b in pairwise(edges)]
     most = max(max(tall), 1e-300)

@@ -11,10 +11,19 @@ from trueness._tally.rules import BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness._text.bins import bin_name, rule_in_words
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, SECOND, axes_for, compact, quartered, scaled, short, style_of
-from trueness.plot._models import one_model, one_problem, scores_of, tallies
-from trueness.plot._scale import edges_of, histogram_of, scale_of
-from trueness.plot._words import axis_names
+from trueness.plot._canvas import (
+    GREY,
+    SECOND,
+    axes_for,
+    axes_right_and_below,
+    axis_names,
+    compact_count,
+    draw_grid,
+    set_scale,
+    style_of,
+    wrap_name,
+)
+from trueness.plot._problems import FromEstimator, edges_of, histogram_of, one_model, one_problem, scale_of, tallies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,24 +38,24 @@ __all__ = ["TestReliabilityDisplay"]
 _MOST_LABELS = 24
 
 
-class TestReliabilityDisplay:
-    """Test-based reliability diagram: which predictions the labels of their bin refute.
+class TestReliabilityDisplay(FromEstimator):
+    """Test-based reliability diagram: the predictions that a test on their bin rejects.
 
-    Per bin a violin of its predictions and a line at the rate at which events happened; below, the size of the bin,
-    with the rejected predictions in a second colour; on the right, all predictions.
+    Each bin has a violin of its predictions and a line at its event rate; below is the size of the bin, with the
+    rejected predictions in a second colour; on the right, all predictions.
 
     Parameters
     ----------
     record : TestedBins
         The bins.
     histogram : Histogram
-        How all scores are spread; its ends are those of the axis.
+        The distribution of all scores; its ends are those of the axis.
     scale : {'linear', 'log', 'logit'}, default 'linear'
         The axis of the predictions.
     name : str, default ''
         The model.
     kind : str, default 'binary'
-        What is compared with what.
+        The view: 'binary', 'classwise', 'confidence' or 'top-label'.
 
     Attributes
     ----------
@@ -119,15 +128,11 @@ class TestReliabilityDisplay:
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
             As for :meth:`ReliabilityDisplay.from_predictions`.
         classes : optional
-            Which class of a matrix to show.
+            The class of a matrix to show.
         name : str, optional
             The model, for the title.
         **rows
             As for :func:`trueness.ece`.
-
-        Returns
-        -------
-        TestReliabilityDisplay
         """
         from trueness.measure._tce import bins_with_rejections
 
@@ -139,18 +144,12 @@ class TestReliabilityDisplay:
             raise InputError(
                 "sample_weight",
                 "must be whole numbers that sum to less than 2³⁵ for the binomial test, which counts rows",
-                f"others need `test='t'`{also}",
+                remedy=f"Others need `test='t'`{also}.",
             )
         found = bins_with_rejections(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
         spread = histogram_of(problem.cells, edges_of([problem], chosen, [found.rate, found.score]))
         return cls(found, spread, scale=chosen, name=problem.name, kind=problem.kind)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
-        """The diagram of a fitted scikit-learn classifier; options as for :meth:`from_predictions`."""
-        y_prob, options = scores_of(estimator, X, options)
-        return cls.from_predictions(y, y_prob, **({"name": type(estimator).__name__} | options))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the diagram.
@@ -158,16 +157,11 @@ class TestReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; without it a new figure is made. It is cut into the three parts.
-
-        Returns
-        -------
-        TestReliabilityDisplay
-            The display itself.
+            Where to draw, split into the three parts; by default a new figure.
         """
         (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 5.6))
         self.ax_ = panel
-        self.histogram_ax_, self.sizes_ax_ = quartered(panel, 0.2, 0.24)
+        self.histogram_ax_, self.sizes_ax_ = axes_right_and_below(panel, 0.2, 0.24)
         self.figure_ = panel.figure
         self._draw_violins(panel)
         self._draw_sizes(self.sizes_ax_)
@@ -199,16 +193,16 @@ class TestReliabilityDisplay:
             label="event rate",
             zorder=3,
         )
-        scaled(ax.yaxis, self.scale, low - margin, high + margin)
+        set_scale(ax.yaxis, self.scale, low - margin, high + margin)
         ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
         ax.tick_params(labelbottom=False)
-        ax.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
+        draw_grid(ax, "y")
         ax.set_title(self._title(), fontsize=10, loc="left", parse_math=False)
 
     def _title(self) -> str:
         record = self.record
         how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
-        head = f"{short(self.name, 60, 2)}\n" if self.name else ""
+        head = f"{wrap_name(self.name, 60, 2)}\n" if self.name else ""
         return f"{head}TCE {record.tce:.1f} %  ({how})"
 
     def _draw_sizes(self, ax: Axes) -> None:
@@ -235,7 +229,7 @@ class TestReliabilityDisplay:
         ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
         ax.set_ylim(0, 1.08 * float(record.weight.max()))
         ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        ax.yaxis.set_major_formatter(FuncFormatter(compact))
+        ax.yaxis.set_major_formatter(FuncFormatter(compact_count))
         ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
 
     def _edges(self, i: int) -> str:
@@ -248,11 +242,11 @@ class TestReliabilityDisplay:
         found = self.histogram
         ax.stairs(found.weight, found.edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
         ax.tick_params(labelleft=False)
-        # Below, the names would push the sizes of the bins away from their violins.
+        # Labels below would push the bin sizes away from their violins.
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.xaxis.set_major_locator(MaxNLocator(2, integer=True))
-        ax.xaxis.set_major_formatter(FuncFormatter(compact))
+        ax.xaxis.set_major_formatter(FuncFormatter(compact_count))
         ax.set(xlim=(0, 1.05 * float(found.weight.max())), xlabel="rows")
         for side in ("bottom", "right"):
             ax.spines[side].set_visible(False)

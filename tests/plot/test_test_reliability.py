@@ -63,11 +63,13 @@ def test_one_class_of_a_matrix_can_be_chosen():
     y, P = matrix()
     found = TestReliabilityDisplay.from_predictions(y, P, classes=[1])
     assert found.record.tce == tn.tce((y == 1).astype(int), P[:, 1])
-    with pytest.raises(tn.InputError, match=r"draws one class: choose it with `classes=\[…\]`"):
+    with pytest.raises(
+        tn.InputError, match=r"must be one class for TestReliabilityDisplay. Choose it with `classes=\[…\]`"
+    ):
         TestReliabilityDisplay.from_predictions(y, P)
 
 
-def test_an_estimator_and_given_axes():
+def test_estimators_and_axes_are_accepted():
     import matplotlib.pyplot as plt
     from sklearn.linear_model import LogisticRegression
 
@@ -81,9 +83,9 @@ def test_an_estimator_and_given_axes():
     assert drawn.name == "LogisticRegression"
 
 
-def test_messages():
+def test_bad_arguments_are_named():
     y, p = usual()
-    with pytest.raises(tn.InputError, match="draws one model"):
+    with pytest.raises(tn.InputError, match="`y_prob` must be one model"):
         TestReliabilityDisplay.from_predictions(y, {"a": p})
     with pytest.raises(tn.InputError, match="whole numbers that sum to less than 2³⁵ for the binomial test"):
         TestReliabilityDisplay.from_predictions(y, p, bins=5, sample_weight=np.full(600, 0.5))

@@ -1,0 +1,254 @@
+"""The data of a display: models and classes as binary problems, and the axes that suit their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
+
+import numpy as np
+
+from trueness._input.arguments import checked_word
+from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.rows_or_sums import as_tally
+from trueness._tally.rules import BinRule
+from trueness._tally.tally import Tally
+from trueness.errors import InputError
+from trueness.plot._canvas import Scale
+from trueness.results import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trueness.typing import ArrayLike, Floats, RowOptions
+
+__all__ = [
+    "MOST_PANELS",
+    "FromEstimator",
+    "Models",
+    "Problem",
+    "edges_of",
+    "histogram_of",
+    "one_model",
+    "one_problem",
+    "problems",
+    "scale_of",
+    "tallies",
+]
+
+Models: TypeAlias = dict[str, Tally]
+MOST_PANELS = 50
+_BARS = 50
+_RARE = 0.02
+
+
+class Problem(NamedTuple):
+    """One model and class as a binary problem."""
+
+    name: str
+    label: Any
+    kind: str
+    cells: Cells
+
+    @property
+    def tally(self) -> Tally:
+        """The sums as a binary tally."""
+        return Tally("binary", (self.cells,))
+
+
+def tallies(
+    y_true: ArrayLike | Tally | Mapping[str, Tally],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None,
+    name: str | None,
+    rows: RowOptions,
+    rule: BinRule | None = None,
+) -> Models:
+    """A tally per model; the name of a single one may be empty."""
+    if isinstance(y_true, Mapping):
+        if y_prob is not None:
+            raise InputError("y_prob", "must be left out when `y_true` maps names to tallies, which hold the scores")
+        items = _checked_items(y_true, "y_true")
+        return _checked_models({key: as_tally(sums, None, rows, rule=rule) for key, sums in items}, name)
+    if isinstance(y_prob, Mapping):  # not a data frame, which has keys too but is a matrix of scores
+        items = _checked_items(y_prob, "y_prob")
+        return _checked_models({key: as_tally(y_true, p, rows, rule=rule) for key, p in items}, name)
+    return {"" if name is None else str(name): as_tally(y_true, y_prob, rows, rule=rule)}
+
+
+def _checked_items(models: Any, argument: str) -> list[tuple[str, Any]]:
+    if not models:
+        raise InputError(argument, "must name at least one model", "got an empty mapping")
+    return [(str(key), value) for key, value in models.items()]
+
+
+def _checked_models(models: Models, name: str | None) -> Models:
+    if name is not None:
+        raise InputError("name", "is for one model", "a mapping already names its models")
+    first, *others = models.values()
+    for key, other in zip(list(models)[1:], others, strict=True):
+        if (other.kind, other.classes) != (first.kind, first.classes):
+            demand = "All models must have one kind and the same classes"
+            raise InputError("", demand, f"{key!r} differs from the first")
+    return models
+
+
+def problems(models: Models, classes: Any = None) -> list[Problem]:
+    """Every model and class, the classes of one model together."""
+    first = next(iter(models.values()))
+    labels = [None] if len(first.parts) == 1 else list(first.classes or range(len(first.parts)))
+    shown = labels if classes is None else _checked_classes(labels, classes)
+    if len(shown) > MOST_PANELS:
+        raise InputError(
+            "classes",
+            f"must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each",
+            remedy="`kind='confidence'` shows all of them in one.",
+        )
+    return [
+        Problem(name, label, tally.kind, tally.parts[labels.index(label)])
+        for name, tally in models.items()
+        for label in shown
+    ]
+
+
+def one_model(y_true: Any, y_prob: Any, display: str) -> None:
+    """Raise if there are several models, for displays of a single one."""
+    for argument, value in (("y_true", y_true), ("y_prob", y_prob)):
+        if isinstance(value, Mapping):
+            raise InputError(argument, f"must be one model for {display}", "got a mapping of models")
+
+
+def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
+    """One problem per model, for displays without panels for classes."""
+    of_models = problems(models, classes)
+    if len({problem.label for problem in of_models}) > 1:
+        remedy = "Choose it with `classes=[…]`, or the top label with `kind='confidence'`."
+        raise InputError("classes", f"must be one class for {display}", remedy=remedy)
+    return of_models
+
+
+def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
+    chosen = list(classes) if hasattr(classes, "__iter__") and not isinstance(classes, str) else [classes]
+    for name in chosen:
+        if name not in labels:
+            known = ", ".join(map(repr, labels[:8])) + (", …" if len(labels) > 8 else "")
+            raise InputError("classes", f"must be among {known}", f"got {name!r}")
+    return chosen
+
+
+class FromEstimator:
+    """A display that can be made from a fitted scikit-learn classifier."""
+
+    _takes_name = True
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+        """The display of a fitted scikit-learn classifier.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_proba`
+            Two classes give the scores of the second one, or of `pos_label`; more, a matrix.
+        X : array-like of shape (n, p)
+            Features of rows that the estimator was not fitted on.
+        y : array-like of shape (n,)
+            The labels.
+        **options
+            As for `from_predictions`; the default name is the class of the estimator.
+        """
+        y_prob, options = _predictions(estimator, X, options)
+        name = {"name": type(estimator).__name__} if cls._takes_name else {}
+        display: Any = cls
+        return cast(Self, display.from_predictions(y, y_prob, **(name | options)))
+
+
+def _predictions(estimator: Any, X: Any, rows: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The probabilities of an estimator, and the options that describe the labels."""
+    if not hasattr(estimator, "predict_proba"):
+        raise InputError("estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not")
+    P = estimator.predict_proba(X)
+    classes = list(estimator.classes_)
+    if len(classes) == 2 and rows.get("kind") is None:
+        event = _event_column(classes, rows.get("pos_label"))
+        return P[:, event], rows | {"pos_label": classes[event]}
+    return P, {"labels": classes} | rows
+
+
+def _event_column(classes: list[Any], pos_label: Any) -> int:
+    """The column of the event: the second unless `pos_label` names another."""
+    if pos_label is None:
+        return 1
+    if not isinstance(pos_label, Hashable) or pos_label not in classes:
+        known = " and ".join(map(repr, np.asarray(classes).tolist()))
+        raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {pos_label!r}")
+    return classes.index(pos_label)
+
+
+def scale_of(data: list[Problem], scale: Any) -> Scale:
+    """The scale of the axes; 'auto' is logarithmic if linear axes would show a single point."""
+    if checked_word(scale, "scale", ("auto", "linear", "log", "logit")) != "auto":
+        return cast(Scale, scale)
+    cells = [problem.cells for problem in data if problem.cells.size]
+    total = sum(float(c.weight.sum()) for c in cells)
+    rate = sum(float(c.events.sum()) for c in cells) / total
+    if _share(cells, 0.0, 1.0, total) < 0.5 or _RARE < rate < 1 - _RARE:
+        return "linear"
+    if rate <= _RARE and _share(cells, -1.0, 0.1, total) >= 0.9:
+        return "log" if _share(cells, 0.5, 2.0, total) < 0.001 else "logit"
+    return "logit" if rate >= 1 - _RARE and _share(cells, 0.9, 2.0, total) >= 0.9 else "linear"
+
+
+def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
+    """Share of the weight with scores strictly between `low` and `high`."""
+    inside = 0.0
+    for c in cells:
+        first, last = np.searchsorted(c.score, low, side="right"), np.searchsorted(c.score, high, side="left")
+        inside += float(c.weight[first:last].sum())
+    return inside / total
+
+
+def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = ()) -> Floats:
+    """Edges of the bars of a histogram; the first and the last are the ends of the axes, which include `points`.
+
+    On a scale without 0 or 1 the outer bars include the scores beyond.
+    """
+    if scale == "linear":
+        return np.arange(_BARS + 1) / _BARS
+    ends = np.array([e for e in (_ends(problem.cells) for problem in data) if e is not None] or [(0.1, 0.1)])
+    most = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
+    least = _decade(float(ends[:, 0].min()))
+    if scale == "log":
+        return np.geomspace(least, min(1.0, 10 * _decade(most * 0.999)), _BARS + 1)
+    high = _decade(float(ends[:, 1].min()))
+    logit = np.linspace(np.log(least / (1 - least)), np.log((1 - high) / high), _BARS + 1)
+    return np.asarray(1 / (1 + np.exp(-logit)))
+
+
+def _ends(cells: Cells) -> tuple[float, float] | None:
+    """The distances of the ends of the axes from 0 and 1, so that they show all but a thousandth of the scores.
+
+    At least a tenth of one row among all rows, unless a tenth of the scores are nearer.
+    """
+    inside = (cells.score > 0) & (cells.score < 1)
+    if not inside.any():
+        return None
+    score, total = cells.score[inside], np.cumsum(cells.weight[inside], dtype=float)
+    least = 0.1 / max(1, int(cells.count.sum()))
+
+    def at(share: float) -> float:
+        return float(score[min(np.searchsorted(total, share * total[-1]), score.size - 1)])
+
+    return min(max(at(0.001), least), at(0.1)), min(max(1 - at(0.999), least), 1 - at(0.9))
+
+
+def _decade(value: float) -> float:
+    return float(10.0 ** np.clip(np.floor(np.log10(max(value, 1e-12))), -12, -1))
+
+
+def histogram_of(cells: Cells, edges: Floats) -> Histogram:
+    """The weight of the scores between edges; the outer bars include the scores beyond."""
+    start = np.searchsorted(cells.score, edges)
+    start[0], start[-1] = 0, cells.size
+    weight: Any = np.zeros(edges.size - 1, dtype=cells.weight.dtype)
+    filled = start[1:] > start[:-1]
+    if filled.any():
+        weight[filled] = segment_sums(cells.weight, start[:-1][filled])
+    return Histogram(edges, weight)
