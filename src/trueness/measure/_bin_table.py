@@ -5,6 +5,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from trueness._numerics import proportions
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike
@@ -105,8 +106,6 @@ def _labels(binned: Binned) -> tuple[Any, ...] | None:
 
 
 def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats, Floats]:
-    from trueness._numerics import proportions
-
     make = {"exact": proportions.clopper_pearson, "wilson": proportions.wilson, "jeffreys": proportions.jeffreys}
     return make[method](*effective_counts(bins), level)
 

@@ -120,7 +120,7 @@ def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve
 
 def smooth_fit(cells: Cells) -> tuple[float, float]:
     """The value of :func:`smooth_ece` and the width of its kernel."""
-    from trueness._numerics.smooth import smooth_error
+    from trueness._numerics.smooth import smooth_error  # loads SciPy, which other curves do not need
 
     return smooth_error(cells.score, cells.weight, cells.events)
 

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
+from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.tally import Binned, Tally
@@ -52,8 +53,6 @@ def calibration_slope(
     >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
     0.421
     """
-    from trueness._numerics.logistic import recalibration_line
-
     return _estimate(y_true, y_prob, eps, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
 
 
@@ -93,8 +92,6 @@ def calibration_intercept(
     >>> abs(round(tn.calibration_intercept([0, 1], [0.5, 0.5]), 6))
     0.0
     """
-    from trueness._numerics.logistic import recalibration_shift
-
     return _estimate(y_true, y_prob, eps, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
 
 

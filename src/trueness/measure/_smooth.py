@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from trueness._tally.cells import Cells
+from trueness._numerics.smooth import smooth_error
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.typing import ArrayLike, RowOptions
@@ -46,10 +46,5 @@ def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **row
     >>> round(tn.smooth_ece([0, 0, 0], [0.95, 0.95, 0.95]), 6)
     0.95
     """
-    return as_tally(y_true, y_prob, rows).average(_smooth)
-
-
-def _smooth(cells: Cells) -> float:
-    from trueness._numerics.smooth import smooth_error
-
-    return smooth_error(cells.score, cells.weight, cells.events)[0]
+    tally = as_tally(y_true, y_prob, rows)
+    return tally.average(lambda cells: smooth_error(cells.score, cells.weight, cells.events)[0])

@@ -113,7 +113,7 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
         effective = n * n / segment_sums(cells.squares, first)
         k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
     if test == "binomial":
-        from trueness._numerics.binomial import binomial_rejections
+        from trueness._numerics.binomial import binomial_rejections  # loads SciPy, which `gce` rarely needs
 
         return binomial_rejections(k, n, first, cells.score, alpha)
     from trueness._numerics.proportions import t_rejections
