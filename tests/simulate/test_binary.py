@@ -180,12 +180,12 @@ def test_discrete_scores_reach_a_prevalence_too():
         (lambda: simulate.binary(5, prevalence="a"), "`prevalence` must be a number strictly between 0 and 1; got 'a'"),
         (
             lambda: simulate.binary(5, distortion=Steps(5), prevalence=0.001),
-            "`prevalence` must be one that moving the scores can reach, from 0.1 to 0.9; got 0.001. Try `adjust='truth",
+            "`prevalence` must be in the range that shifting the scores can reach, 0.1 to 0.9; got 0.001. Try",
         ),
-        (lambda: simulate.binary(5, scores=[0.0, 0.5], prevalence=0.7), "from .* to 0.5; got 0.7"),
+        (lambda: simulate.binary(5, scores=[0.0, 0.5], prevalence=0.7), "can reach, .* to 0.5; got 0.7"),
         (
             lambda: simulate.binary(5, scores=[0.2, 0.5], distortion=Steps(2), prevalence=0.4),
-            "from 0.25 to 0.75, and not one it jumps over; got 0.4",
+            "0.25 to 0.75, and not skipped by a jump; got 0.4",
         ),
         (lambda: simulate.binary(5, adjust="both"), "`adjust` must be 'scores' or 'truth'; got 'both'"),
         (lambda: simulate.binary(5, distortion="logit"), "`distortion` must be None, Logit, .* got 'logit'"),
@@ -195,21 +195,21 @@ def test_discrete_scores_reach_a_prevalence_too():
         ),
         (
             lambda: simulate.binary(5, distortion=lambda z: 2 * z),
-            r"`distortion` must map \[0, 1\] into \[0, 1\]; for the score 0.50\d+ it gives 1.00",
+            r"`distortion` must map \[0, 1\] into \[0, 1\]; for the score 0.50\d+ it returned 1.00",
         ),
         (
             lambda: simulate.binary(5, distortion=Bump(center=0.95, height=0.2)),
             r"`distortion` must map \[0, 1\] into \[0, 1\]",
         ),
-        (lambda: simulate.binary(5, distortion=lambda z: z * np.nan), r"`distortion` must map .* gives nan"),
+        (lambda: simulate.binary(5, distortion=lambda z: z * np.nan), r"`distortion` must map .* returned nan"),
         (
             lambda: simulate.binary(5, distortion=lambda z: 0.5),
-            r"`distortion` must give one truth per score; .* gave \(\)",
+            r"`distortion` must return one truth per score; .* returned \(\)",
         ),
-        (lambda: simulate.binary(5, scores=lambda u: 2 * u + 1), r"`scores`, as a function, must turn .* it gave"),
+        (lambda: simulate.binary(5, scores=lambda u: 2 * u + 1), r"`scores` as a function must map .* it returned"),
         (
             lambda: simulate.binary(5, scores=lambda u: 0.5),
-            r"`scores`, as a function, must turn .* for shape \(5,\) it gave \(\)",
+            r"`scores` as a function must map .* for shape \(5,\) it returned \(\)",
         ),
         (
             lambda: simulate.binary(5, scores=[0.5, 2.0]),
@@ -230,3 +230,26 @@ def test_discrete_scores_reach_a_prevalence_too():
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_the_demo_is_the_same_every_time():
+    one, other = simulate.demo(), simulate.demo()
+    assert len(one) == 10_000
+    assert one.y_true.tobytes() == other.y_true.tobytes()
+    assert one.y_prob.tobytes() == other.y_prob.tobytes()
+
+
+def test_one_row_in_five_of_the_demo_is_an_event():
+    d = simulate.demo(100_000, seed=3)
+    assert d.population.mean_truth() == pytest.approx(0.2, rel=1e-9)
+    assert d.y_true.mean() == pytest.approx(0.2, abs=5 * 0.4 / np.sqrt(100_000))
+
+
+def test_the_demo_is_over_confident_and_recalibration_helps():
+    d = simulate.demo()
+    p, better = d.y_prob, d.columns["recalibrated"]
+    assert d.true_ece() == pytest.approx(0.0508, abs=1e-4)
+    assert (d.truth - p)[p > 0.5].max() < 0
+    assert (d.truth - p)[p < 0.01].min() > 0
+    assert np.abs(d.truth - better).mean() < d.sample_ece() / 10
+    assert (np.argsort(p) == np.argsort(better)).all()

@@ -178,20 +178,20 @@ def test_prevalence_may_be_in_any_unit():
         ),
         (
             lambda: simulate.multiclass(5, prevalence=[0.01, 0.99], distortion=LabelNoise(0.1)),
-            r"`prevalence` must be one that LabelNoise\(0.1\) leaves",
+            r"`prevalence` must be attainable with LabelNoise\(0.1\)",
         ),
         (
             lambda: simulate.multiclass(5, prevalence=[0.9, 0.1], distortion=LabelNoise(1.0)),
-            r"`prevalence` must be one that LabelNoise\(1\) leaves",
+            r"`prevalence` must be attainable with LabelNoise\(1\)",
         ),
         (
             lambda: simulate.multiclass(5, alpha=9, prevalence=[0.9, 0.1], distortion=Temperature(1e9)),
-            r"`prevalence` must be one that Temperature.* A smaller `alpha`",
+            r"`prevalence` must be attainable with Temperature.* A smaller `alpha`",
         ),
         (lambda: Temperature(0), "`value` must be a number above 0; got 0"),
         (lambda: LabelNoise(1.5), "`flip` must be a number from 0 to 1, or a matrix; got 1.5"),
         (lambda: LabelNoise([[0.5, 0.5]]), r"`flip` must be a square matrix; got shape \(1, 2\)"),
-        (lambda: LabelNoise([[0.5, 0.4], [0, 1]]), "The rows of `flip` must sum to 1"),
+        (lambda: LabelNoise([[0.5, 0.4], [0, 1]]), "Rows of `flip` must sum to 1"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

@@ -8,8 +8,8 @@ import numpy as np
 
 from trueness.simulate import Simulated
 from trueness.simulate._arguments import Seed, check_choice, check_count, check_number, generator
-from trueness.simulate._population import Line, Population, TrueError, only_k
-from trueness.simulate._simulated import categories
+from trueness.simulate._population import Line, Population, TrueError, check_k
+from trueness.simulate._simulated import draw_labels
 from trueness.typing import Floats, Kind
 
 __all__ = ["LEVEL", "SETTINGS", "SHAPES", "generator_for", "simulate_run", "sun_setting", "true_squared_error"]
@@ -119,7 +119,7 @@ def sun_setting(setting: int, n: int = 100, *, beta: float, seed: Seed = None) -
         if setting == 2:
             first = np.where(rng.random(n) < 0.5, first, 1 - first)
         z, t = (np.stack([p, 1 - p], axis=1) for p in (first, population.distorted(first)))
-    return Simulated(categories(t, rng), z, t, f"Sun setting {setting}, beta={beta:g}", population)
+    return Simulated(draw_labels(t, rng), z, t, f"Sun setting {setting}, beta={beta:g}", population)
 
 
 def _exchange(z: Floats, beta: float) -> Floats:
@@ -172,7 +172,7 @@ class SymmetricPair(Line):
 
     def squared_error(self, k: int) -> TrueError:
         """The error of one column, once or for both columns."""
-        only_k(k, (1, 2))
+        check_k(k, (1, 2))
         one = self.error(2, "confidence")
         return TrueError(k * one.value**2, 2 * k * one.value * one.uncertainty, one.method)
 

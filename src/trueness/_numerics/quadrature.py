@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite, log
+from typing import Any
 
 import numpy as np
-from scipy.special import betaln, expit, gammainc, gammaincinv, gammaln, log_expit, logit
+from scipy import special
+from scipy.special import betaln, gammainc, gammaincinv, gammaln, log_expit
 
 from trueness.typing import Floats
 
@@ -24,6 +26,9 @@ __all__ = [
 ]
 
 Function = Callable[[Floats], Floats]
+
+expit: Callable[[Any], Floats] = special.expit
+logit: Callable[[Any], Floats] = special.logit
 
 _NODES = 9
 _HALVINGS = 64

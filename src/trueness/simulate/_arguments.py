@@ -1,4 +1,4 @@
-"""What every generator accepts, checked."""
+"""Checks of the arguments that generators share."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._numerics.power_mean import exponent
-from trueness.errors import InputError
+from trueness.errors import InputError, Place
 from trueness.typing import ArrayLike, Floats, Kind, Norm
 
 __all__ = [
@@ -51,7 +51,7 @@ def check_number(
 
 
 def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
-    """One of a few words or numbers."""
+    """Raise unless it is one of a few words or numbers."""
     if value not in choices:
         listed = ", ".join(map(repr, choices[:-1]))
         raise InputError(name, f"must be {listed} or {choices[-1]!r}", f"got {value!r}")
@@ -66,7 +66,7 @@ def check_norm(norm: Norm) -> float:
 
 
 def check_kind(kind: Kind) -> None:
-    """One of the three ways to look at a matrix of scores."""
+    """Raise unless it is one of the three views of a matrix of scores."""
     check_choice(kind, "kind", ("classwise", "confidence", "top-label"))
 
 
@@ -83,18 +83,15 @@ def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (
     if not inside.all():
         bad = array[~inside]
         row = int(np.argwhere(~inside)[0][0])
-        raise InputError(
-            name,
-            "must lie in [0, 1]",
-            f"{bad.size:,} of {array.size:,} values do not, the first is {bad[0]:g} at row {row}",
-        )
+        got = f"{bad.size:,} of {array.size:,} values do not, the first is {bad[0]:g}"
+        raise InputError(name, "must lie in [0, 1]", got, place=Place(row))
     if array.ndim == 2:
         _check_rows(array, name)
     return array
 
 
 def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
-    """Weights of `size` things, made to sum to one; equal when none are given."""
+    """`size` weights, normalized to sum to one; equal by default."""
     if weights is None:
         return np.full(size, 1 / size)
     try:
@@ -105,8 +102,7 @@ def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
         raise InputError(name, f"must have {size} entries", f"got shape {w.shape}")
     if not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:
         raise InputError(name, "must be finite and non-negative, and not all zero", f"the smallest is {w.min():g}")
-    shares: Floats = w / w.sum()
-    return shares
+    return np.asarray(w / w.sum())
 
 
 def _check_rows(array: Floats, name: str) -> None:
@@ -116,10 +112,8 @@ def _check_rows(array: Floats, name: str) -> None:
     off = np.abs(sums - 1) > 1e-6
     if off.any():
         row = int(off.argmax())
-        raise InputError(
-            f"The rows of `{name}` must sum to 1; {off.sum():,} of {off.size:,} do not, "
-            f"the first is row {row} with {sums[row]:.6g}."
-        )
+        got = f"{off.sum():,} of {off.size:,} do not, the first sums to {sums[row]:.6g}"
+        raise InputError("", f"Rows of `{name}` must sum to 1", got, place=Place(row))
 
 
 def _is_whole(value: Any) -> bool:

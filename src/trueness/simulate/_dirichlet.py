@@ -1,4 +1,4 @@
-"""Dirichlet scores of several classes, and their calibration errors."""
+"""Dirichlet scores of several classes and their true calibration errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from math import inf, sqrt
 
 import numpy as np
 
-from trueness.simulate._confusions import Confusion, LabelNoise, Temperature
-from trueness.simulate._population import Line, TrueError, only_k, squared
+from trueness._numerics.quadrature import (
+    beta_breaks,
+    beta_density,
+    beta_log_density,
+    expit,
+    integral,
+    largest_share_moments,
+    log_gammas,
+    panels,
+    supremum,
+)
+from trueness.simulate._distortions import Confusion, LabelNoise, Temperature, softmax
+from trueness.simulate._population import Line, TrueError, check_k, squared
 from trueness.typing import Floats, Kind
 
 __all__ = ["Dirichlet", "mean_truth"]
@@ -22,7 +33,7 @@ _SEED = 20210101
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """Scores with a Dirichlet law, and a truth that is one function of them."""
+    """Dirichlet scores whose truth is a function of them."""
 
     alpha: tuple[float, ...]
     confusion: Confusion | None
@@ -37,7 +48,7 @@ class Dirichlet:
 
     def squared_error(self, k: int) -> TrueError:
         """The squared error of the largest score, or of all columns."""
-        only_k(k, (1, len(self.alpha)))
+        check_k(k, (1, len(self.alpha)))
         if self.confusion is None:
             return TrueError(0.0, 0.0, "closed form")
         if k == 1:
@@ -47,8 +58,6 @@ class Dirichlet:
 
 def mean_truth(alpha: Floats, confusion: Confusion | None) -> Floats:
     """Probability of each class; within about 1e-4 for a temperature and more than two classes."""
-    from trueness._numerics.quadrature import log_gammas
-
     shares: Floats = alpha / alpha.sum()
     if confusion is None:
         return shares
@@ -57,18 +66,17 @@ def mean_truth(alpha: Floats, confusion: Confusion | None) -> Floats:
     if alpha.size == 2:
         first = Column((alpha[0], alpha[1]), confusion, 0, None).mean_truth()
         return np.array([first, 1 - first])
-    # The same points whatever `alpha` is, so that a search for a prevalence sees a smooth function.
+    # The same points for every `alpha`, so that the search for a prevalence sees a smooth function.
     rng = np.random.default_rng(_SEED)
-    means = _softmax(log_gammas(alpha, _points(alpha.size), rng) / confusion.value).mean(axis=0)
-    group = np.unique(alpha, return_inverse=True)[1]  # classes that are alike have the same mean
-    pooled: Floats = (np.bincount(group, means) / np.bincount(group))[group]
-    return pooled
+    means = softmax(log_gammas(alpha, _points(alpha.size), rng) / confusion.value).mean(axis=0)
+    group = np.unique(alpha, return_inverse=True)[1]  # exchangeable classes have the same mean
+    return (np.bincount(group, means) / np.bincount(group))[group]
 
 
 @lru_cache(maxsize=256)
 def _classwise(alpha: tuple[float, ...], confusion: Confusion, power: float) -> TrueError:
-    """Mean over the columns; each given its own score alone."""
-    alike = _alike(alpha, confusion)
+    """Mean over the columns, each conditioned on its own score alone."""
+    alike = _exchangeable(alpha, confusion)
     classes = range(1 if alike else len(alpha))
     if isinstance(confusion, LabelNoise) or len(alpha) == 2:
         parts = [Column(alpha, confusion, k, None).error(power, "classwise") for k in classes]
@@ -86,18 +94,18 @@ def _classwise(alpha: tuple[float, ...], confusion: Confusion, power: float) -> 
 def _top(alpha: tuple[float, ...], confusion: Confusion, power: float, kind: Kind) -> TrueError:
     """The largest score, or the largest score given its class."""
     classes = tuple(range(len(alpha)))
-    alike = _alike(alpha, confusion)
+    alike = _exchangeable(alpha, confusion)
     if isinstance(confusion, LabelNoise) and confusion.even is not None:
         known = _even_noise(np.array(alpha), confusion.even, power)
         if known is not None and (kind == "confidence" or power in (1, inf) or alike):
             return known
-    # When all classes are alike, which of them is the largest says nothing.
+    # If the classes are exchangeable, the predicted class carries no information.
     groups = [classes[:1]] if alike else [classes] if kind == "confidence" else [(k,) for k in classes]
     if len(alpha) == 2:
         tops = [Top(alpha, confusion, group, None) for group in groups]
         shares = np.array([top.weight() for top in tops])
         parts = [top.error(power, kind) for top in tops]
-        # A density weighs as much as its group: that is divided out under the root before averaging over groups.
+        # The density of a group integrates to its probability, which is divided out under the root before averaging.
         scale = shares ** (1 - 1 / power) / shares.sum()
         value, spread = (float(scale @ [getattr(p, name) for p in parts]) for name in ("value", "uncertainty"))
         return TrueError(value, spread, parts[0].method)
@@ -111,8 +119,6 @@ def _top(alpha: tuple[float, ...], confusion: Confusion, power: float, kind: Kin
 
 def _even_noise(alpha: Floats, rate: float, power: float) -> TrueError | None:
     """The largest score is too high by rate · (score − 1/K), whose moments are known."""
-    from trueness._numerics.quadrature import largest_share_moments
-
     floor = 1 / alpha.size
     if power == inf:
         return TrueError(rate * (1 - floor), 0.0, "closed form")
@@ -135,7 +141,7 @@ def _full_square(alpha: tuple[float, ...], confusion: Confusion) -> TrueError:
     if a.size == 2:
         one = squared(Column(alpha, confusion, 0, None).error(2, "classwise"))
         return TrueError(2 * one.value, 2 * one.uncertainty, one.method)
-    classes = range(1 if _alike(alpha, confusion) else a.size)
+    classes = range(1 if _exchangeable(alpha, confusion) else a.size)
 
     def once(others: Others) -> float:
         columns = [_rough_error(FullColumn(alpha, confusion, k, others), 2)[0] ** 2 for k in classes]
@@ -145,7 +151,7 @@ def _full_square(alpha: tuple[float, ...], confusion: Confusion) -> TrueError:
 
 
 class Others:
-    """Points on the simplex of the other classes, for each class, from rows of log-Gamma variables."""
+    """For each class, points on the simplex of the other classes, from rows of log-Gamma variables."""
 
     def __init__(self, logs: Floats, confusion: Confusion) -> None:
         self.logs = logs
@@ -154,7 +160,7 @@ class Others:
         self._peaks = _without_each(logs, np.maximum) - self._sums
 
     def of(self, k: int) -> tuple[Floats, Floats]:
-        """Log of the largest share among the others, ascending, and what the truth of `k` needs to know of them."""
+        """Logs of the largest share among the others, ascending, and the mixture of them in the truth of `k`."""
         if isinstance(self.confusion, Temperature):
             powers = np.delete(self.logs, k, axis=1) / self.confusion.value
             mix = np.logaddexp.reduce(powers, axis=1) - self._sums[:, k] / self.confusion.value
@@ -166,11 +172,9 @@ class Others:
 
 
 def _truth(confusion: Confusion, classes: int, k: int, s: Floats, mix: Floats) -> Floats:
-    """Truth of class `k` when its score has log-odds `s` and the others are mixed so."""
-    from trueness._numerics.quadrature import expit
-
+    """Truth of class `k` with score log-odds `s` and the mixture `mix` of the others."""
     if isinstance(confusion, Temperature):
-        # NumPy's exp is several times as fast as SciPy's expit, and nearly all the time is spent here.
+        # NumPy's exp is several times faster than SciPy's expit, and most of the time is spent here.
         with np.errstate(over="ignore"):
             t: Floats = 1 / (1 + np.exp(mix - s / confusion.value))
     else:
@@ -179,15 +183,23 @@ def _truth(confusion: Confusion, classes: int, k: int, s: Floats, mix: Floats) -
 
 
 def _mean_mix(alpha: tuple[float, ...], confusion: Confusion, k: int) -> Floats:
-    """What stands for the others when their mean, or their being a single one, is all that matters."""
+    """The mixture of the others if only their mean matters, or there is only one."""
     if isinstance(confusion, Temperature):
         return np.zeros(1)
     others = np.delete(np.array(alpha), k)
     return np.array([others @ np.delete(confusion.matrix(len(alpha))[:, k], k) / others.sum()])
 
 
-class Column(Line):
-    """One class: its score is Beta; given it, the others are Dirichlet and independent of it."""
+class _LogOddsLine(Line):
+    """A line of the log-odds of the score."""
+
+    def score(self, s: Floats) -> Floats:
+        """Score at `s`."""
+        return expit(s)
+
+
+class Column(_LogOddsLine):
+    """One class: its score is Beta; the shares of the others are Dirichlet and independent of it."""
 
     def __init__(self, alpha: tuple[float, ...], confusion: Confusion, k: int, others: Others | None) -> None:
         self.alpha, self.confusion, self.k = alpha, confusion, k
@@ -198,22 +210,11 @@ class Column(Line):
 
     def density(self, s: Floats) -> Floats:
         """Density of the log-odds of the score."""
-        from trueness._numerics.quadrature import beta_density
-
         return beta_density(s, *self._shapes())
 
     def breaks(self) -> Floats:
         """Panels of the density."""
-        from trueness._numerics.quadrature import beta_breaks
-
         return beta_breaks(*self._shapes())
-
-    def score(self, s: Floats) -> Floats:
-        """Score at `s`."""
-        from trueness._numerics.quadrature import expit
-
-        z: Floats = expit(s)
-        return z
 
     def truth(self, s: Floats) -> Floats:
         """Truth given this score alone."""
@@ -224,82 +225,63 @@ class Column(Line):
 
 
 class FullColumn(Column):
-    """One class, given the scores of all."""
+    """One class, conditioned on the scores of all."""
 
     def gap(self, s: Floats) -> Floats:
-        """Root mean square distance of the score from the truths that the others may give it."""
+        """Root mean square distance between score and truth over the scores of the others."""
 
         def mean_square(c: Floats) -> Floats:
-            mean: Floats = ((self._truths(c) - self.score(c)[:, None]) ** 2).mean(axis=1)
-            return mean
+            return np.asarray(((self._truths(c) - self.score(c)[:, None]) ** 2).mean(axis=1))
 
-        root: Floats = np.sqrt(_by_chunks(s, self.mix.size, mean_square))
-        return root
+        return np.sqrt(_by_chunks(s, self.mix.size, mean_square))
 
 
-class Top(Line):
-    """The largest score, when its class is one of some; on the half-line where it can be the largest."""
+class Top(_LogOddsLine):
+    """The largest score if its class is among `classes`; on the half-line where it can be the largest."""
 
     def __init__(
         self, alpha: tuple[float, ...], confusion: Confusion, classes: tuple[int, ...], others: Others | None
     ) -> None:
         self.alpha, self.confusion, self.classes = alpha, confusion, classes
-        # Without points there are two classes, and the other one has all the rest.
+        # Without points there are two classes, and the other one has the rest.
         self.parts = [
             (np.zeros(1), _mean_mix(alpha, confusion, k)) if others is None else others.of(k) for k in classes
         ]
 
     def breaks(self) -> Floats:
-        """Panels from the smallest that a largest score can be."""
-        from trueness._numerics.quadrature import beta_breaks
-
+        """Panels from the smallest possible largest score on."""
         total, least = sum(self.alpha), -np.log(len(self.alpha) - 1)
         shapes = {self.alpha[k] for k in self.classes}
         points = np.unique(np.concatenate([beta_breaks(a, total - a) for a in shapes]))
-        breaks: Floats = np.concatenate([[least], points[points > least]])
-        return breaks
+        return np.concatenate([[least], points[points > least]])
 
     def density(self, s: Floats) -> Floats:
-        """Density of the log-odds of the largest score; it weighs as much as the classes are predicted."""
-        density: Floats = np.exp(self._log_chances(s)).sum(axis=0)
-        return density
+        """Density of the log-odds of the largest score; integrates to the probability of the classes."""
+        return np.asarray(np.exp(self._log_chances(s)).sum(axis=0))
 
     def weight(self) -> float:
         """Probability that one of the classes is predicted."""
-        from trueness._numerics.quadrature import integral
-
         return integral(self.density, self.breaks())[0]
 
-    def score(self, s: Floats) -> Floats:
-        """Score at `s`."""
-        from trueness._numerics.quadrature import expit
-
-        z: Floats = expit(s)
-        return z
-
     def truth(self, s: Floats) -> Floats:
-        """Truth given the largest score, whichever of the classes has it."""
+        """Truth given the largest score, for any of the classes."""
         logs = self._log_chances(s)
         top = logs.max(axis=0)
-        known = top > -inf  # some of the points have so small a largest score
+        known = top > -inf  # false where no point has such a small largest score
         weights = np.exp(logs - np.where(known, top, 0.0))
         hits = sum(w * self._given(i, s) for i, w in enumerate(weights))
-        truth: Floats = np.where(known, hits / np.where(known, weights.sum(axis=0), 1.0), self.score(s))
-        return truth
+        return np.where(known, hits / np.where(known, weights.sum(axis=0), 1.0), self.score(s))
 
     def _log_chances(self, s: Floats) -> Floats:
-        """Log-density of the score of each class, plus the log-chance that it is the largest."""
-        from trueness._numerics.quadrature import beta_log_density
-
+        """Log-density of the score of each class, plus the log-probability that it is the largest."""
         total = sum(self.alpha)
         with np.errstate(divide="ignore"):
             largest = [np.log(np.searchsorted(peaks, s, side="right") / peaks.size) for peaks, _ in self.parts]
         own = [beta_log_density(s, self.alpha[k], total - self.alpha[k]) for k in self.classes]
-        logs: Floats = np.stack(own) + np.stack(largest)
-        return logs
+        return np.asarray(np.stack(own) + np.stack(largest))
 
     def _given(self, i: int, s: Floats) -> Floats:
-        """Mean truth of a class over the points that leave it the largest."""
+        """Mean truth of a class over the points for which it is the largest."""
         k, (peaks, mix) = self.classes[i], self.parts[i]
 
         def mean(c: Floats) -> Floats:
@@ -307,16 +289,13 @@ class Top(Line):
             sums = np.where(
                 np.arange(mix.size) < left[:, None], _truth(self.confusion, len(self.alpha), k, c[:, None], mix), 0.0
             ).sum(axis=1)
-            given: Floats = sums / np.maximum(left, 1)
-            return given
+            return np.asarray(sums / np.maximum(left, 1))
 
         return _by_chunks(s, mix.size, mean)
 
 
 def _rough_error(line: Line, power: float, *, split: bool = False) -> tuple[float, float]:
-    """Error and weight of a line by one pass of a fixed rule; `split` cuts it first where truth and score cross."""
-    from trueness._numerics.quadrature import panels, supremum
-
+    """Error and weight by one pass of a fixed rule; `split` cuts panels where truth and score cross."""
     breaks = line.breaks()
     if split:
         breaks = np.unique(np.concatenate([breaks, _crossings(line, breaks)]))
@@ -325,7 +304,7 @@ def _rough_error(line: Line, power: float, *, split: bool = False) -> tuple[floa
     total = float(weight.sum())
     if power == inf:
         return supremum(line.gap, np.union1d(breaks, np.linspace(-40, 40, 401)), hills=2, rounds=5), total
-    heavy = weight > 1e-16 * total  # gaps are dear
+    heavy = weight > 1e-16 * total  # gaps are expensive
     return float((weight[heavy] @ line.gap(s[heavy]) ** power / total) ** (1 / power)), total
 
 
@@ -350,15 +329,13 @@ def _mean_of(values: Floats) -> TrueError:
 
 @lru_cache(maxsize=1)
 def _repeats(alpha: tuple[float, ...]) -> list[Floats]:
-    """Independent sets of evenly spread log-Gamma rows."""
-    from trueness._numerics.quadrature import log_gammas
-
+    """Independent sets of quasi-random log-Gamma rows."""
     rng = np.random.default_rng(_SEED)
     return [log_gammas(np.array(alpha), _points(len(alpha)), rng) for _ in range(_REPEATS)]
 
 
 def _points(classes: int) -> int:
-    """How many points: fewer when there are many classes, and always a power of two."""
+    """Number of points: fewer for many classes, and always a power of two."""
     points = _POINTS
     while points > 2**8 and points * classes > 2**18:
         points //= 2
@@ -366,12 +343,11 @@ def _points(classes: int) -> int:
 
 
 def _without_each(logs: Floats, join: np.ufunc) -> Floats:
-    """For each column, the others joined; without subtraction, so that one giant hides no dwarfs."""
+    """For each column, the others joined; without subtraction, which would lose small terms beside a large one."""
     bottom = np.full((len(logs), 1), -inf)
     before = join.accumulate(np.hstack([bottom, logs[:, :-1]]), axis=1)
     after = join.accumulate(np.hstack([bottom, logs[:, :0:-1]]), axis=1)[:, ::-1]
-    joined: Floats = join(before, after)
-    return joined
+    return np.asarray(join(before, after))
 
 
 def _by_chunks(s: Floats, width: int, mean: Callable[[Floats], Floats]) -> Floats:
@@ -379,12 +355,6 @@ def _by_chunks(s: Floats, width: int, mean: Callable[[Floats], Floats]) -> Float
     return np.concatenate([mean(s[i : i + step]) for i in range(0, max(1, s.size), step)])
 
 
-def _alike(alpha: tuple[float, ...], confusion: Confusion) -> bool:
-    """Whether every class is as every other."""
+def _exchangeable(alpha: tuple[float, ...], confusion: Confusion) -> bool:
+    """Whether the classes are exchangeable."""
     return len(set(alpha)) == 1 and not (isinstance(confusion, LabelNoise) and confusion.even is None)
-
-
-def _softmax(logits: Floats) -> Floats:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
-    return shares

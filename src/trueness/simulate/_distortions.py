@@ -1,4 +1,4 @@
-"""How the truth departs from the score."""
+"""Distortions: the true probability as a function of the score, binary or multiclass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,11 +7,28 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from trueness._numerics.quadrature import expit, logit
 from trueness.errors import InputError
-from trueness.simulate._arguments import check_count, check_number
-from trueness.typing import Floats
+from trueness.simulate._arguments import check_array, check_count, check_number
+from trueness.typing import ArrayLike, Floats
 
-__all__ = ["Bump", "Distortion", "Logit", "Oscillation", "Power", "Steps", "checked", "kinks", "log_odds", "shifted"]
+__all__ = [
+    "Bump",
+    "Confusion",
+    "Distortion",
+    "LabelNoise",
+    "Logit",
+    "Oscillation",
+    "Power",
+    "Steps",
+    "Temperature",
+    "as_confusion",
+    "as_distortion",
+    "kinks",
+    "log_odds",
+    "shifted",
+]
+
 
 Distortion: TypeAlias = Callable[[Floats], Floats]
 """A function from scores to true probabilities, for whole arrays."""
@@ -19,8 +36,7 @@ Distortion: TypeAlias = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Logit:
-    r"""
-    Truth that is a line in the log-odds of the score.
+    r"""Truth that is linear in the log-odds of the score.
 
     .. math:: P(Y = 1 \mid z) = \mathrm{expit}(\text{shift} + \text{slope} \cdot \mathrm{logit}\, z)
 
@@ -46,10 +62,7 @@ class Logit:
 
     def __call__(self, z: Floats) -> Floats:
         """Truth at the scores `z`."""
-        from trueness._numerics.quadrature import expit, logit
-
-        truth: Floats = expit(self.log_odds(logit(z)))
-        return truth
+        return expit(self.log_odds(logit(z)))
 
     def log_odds(self, s: Floats) -> Floats:
         """Log-odds of the truth where those of the score are `s`."""
@@ -60,8 +73,7 @@ class Logit:
 
 @dataclass(frozen=True)
 class Power:
-    """
-    Truth that is a power of the score.
+    """Truth that is a power of the score.
 
     Parameters
     ----------
@@ -81,14 +93,12 @@ class Power:
 
     def __call__(self, z: Floats) -> Floats:
         """Truth at the scores `z`."""
-        truth: Floats = z**self.exponent
-        return truth
+        return z**self.exponent
 
 
 @dataclass(frozen=True)
 class Bump:
-    r"""
-    Truth that leaves the score in one place only.
+    r"""Truth that differs from the score near one value only.
 
     .. math:: P(Y = 1 \mid z) = z + \text{height} \cdot \cos^2\!\left(
         \frac{\pi}{2} \frac{z - \text{center}}{\text{width}} \right)
@@ -99,11 +109,11 @@ class Bump:
     Parameters
     ----------
     center : float, default 0.5
-        Where the truth is farthest from the score.
+        The score at the peak.
     width : float, default 0.1
-        How far from the centre the bump ends.
+        Half-width of the bump.
     height : float, default 0.1
-        How far the truth is from the score at the centre; negative where the scores are too high.
+        Truth minus score at the peak; negative if the scores are too high.
 
     Examples
     --------
@@ -123,30 +133,28 @@ class Bump:
     def __call__(self, z: Floats) -> Floats:
         """Truth at the scores `z`."""
         distance = np.minimum(np.abs(z - self.center) / self.width, 1.0)
-        truth: Floats = z + self.height * np.cos(pi / 2 * distance) ** 2 * (distance < 1)
-        return truth
+        return z + self.height * np.cos(pi / 2 * distance) ** 2 * (distance < 1)
 
     @property
     def kinks(self) -> Floats:
-        """Where a quadrature should stop."""
+        """Where integration panels should end."""
         return np.array([self.center - self.width, self.center, self.center + self.width])
 
 
 @dataclass(frozen=True)
 class Oscillation:
-    r"""
-    Truth that swings about the score.
+    r"""Truth that oscillates around the score.
 
     .. math:: P(Y = 1 \mid z) = z + 4 \, \text{height} \; z (1 - z) \sin(2 \pi \, \text{cycles} \; z)
 
-    Bins as wide as a cycle average the swings away: an error that every binned estimate can miss.
+    Bins as wide as a cycle average the oscillations away: an error that every binned estimate can miss.
 
     Parameters
     ----------
     height : float, default 0.1
-        How far the truth swings at z = 1/2; at most 1/4, so that it stays within [0, 1].
+        Amplitude at z = 1/2; at most 1/4, so that the truth stays within [0, 1].
     cycles : int, default 5
-        How many swings there are between 0 and 1.
+        Number of cycles between 0 and 1.
 
     Examples
     --------
@@ -163,8 +171,7 @@ class Oscillation:
 
     def __call__(self, z: Floats) -> Floats:
         """Truth at the scores `z`."""
-        truth: Floats = z + 4 * self.height * z * (1 - z) * np.sin(2 * pi * self.cycles * z)
-        return truth
+        return z + 4 * self.height * z * (1 - z) * np.sin(2 * pi * self.cycles * z)
 
     @property
     def kinks(self) -> Floats:
@@ -174,15 +181,14 @@ class Oscillation:
 
 @dataclass(frozen=True)
 class Steps:
-    """
-    Truth that climbs in steps: the middle of the score's cell, of `count` equal cells.
+    """Truth that is a step function: the midpoint of the score's cell, of `count` equal cells.
 
-    Given the cell, uniform scores are right on average, so bins that are the cells see no error.
+    Uniform scores are right on average within a cell, so bins equal to the cells show no error.
 
     Parameters
     ----------
     count : int, default 5
-        How many steps there are.
+        Number of steps.
 
     Examples
     --------
@@ -199,8 +205,7 @@ class Steps:
         """Truth at the scores `z`."""
         # The cells are those of a binning with edges b / count: closed on the left.
         cell = np.searchsorted(np.arange(1, self.count) / self.count, z, side="right")
-        truth: Floats = (cell + 0.5) / self.count
-        return truth
+        return (cell + 0.5) / self.count
 
     @property
     def kinks(self) -> Floats:
@@ -222,16 +227,13 @@ class _Identity:
 
 @dataclass(frozen=True)
 class _Shifted:
-    """A distortion whose log-odds are moved."""
+    """A distortion shifted in log-odds."""
 
     inner: Distortion
     shift: float
 
     def __call__(self, z: Floats) -> Floats:
-        from trueness._numerics.quadrature import expit, logit
-
-        truth: Floats = expit(self.shift + logit(self.inner(z)))
-        return truth
+        return expit(self.shift + logit(self.inner(z)))
 
     def log_odds(self, s: Floats) -> Floats:
         return self.shift + log_odds(self.inner, s)
@@ -242,28 +244,26 @@ class _Shifted:
 
     def __repr__(self) -> str:
         before = "" if isinstance(self.inner, _Identity) else f"{self.inner!r}, "
-        return f"{before}truth moved by {self.shift:.4g}"
+        return f"{before}truth shifted by {self.shift:.4g}"
 
 
 @dataclass(frozen=True)
 class _Checked:
-    """A distortion whose values are seen to be probabilities."""
+    """A distortion whose values are checked to be probabilities."""
 
     inner: Distortion
 
     def __call__(self, z: Floats) -> Floats:
         truth = np.asarray(self.inner(z), dtype=np.float64)
         if truth.shape != z.shape:
-            raise InputError(
-                "distortion", "must give one truth per score", f"for scores of shape {z.shape} it gave {truth.shape}"
-            )
-        # A hair of rounding is not an error of the caller.
+            got = f"for scores of shape {z.shape} it returned {truth.shape}"
+            raise InputError("distortion", "must return one truth per score", got)
+        # Rounding is not an error of the caller.
         outside = ~((truth >= -1e-12) & (truth <= 1 + 1e-12))
         if outside.any():
             at = int(outside.argmax())
-            raise InputError(
-                "distortion", "must map [0, 1] into [0, 1]", f"for the score {z[at]:.6g} it gives {truth[at]:.6g}"
-            )
+            got = f"for the score {z[at]:.6g} it returned {truth[at]:.6g}"
+            raise InputError("distortion", "must map [0, 1] into [0, 1]", got)
         return np.clip(truth, 0.0, 1.0)
 
     @property
@@ -274,8 +274,8 @@ class _Checked:
         return repr(self.inner) if type(self.inner).__module__ == __name__ else "a function as truth"
 
 
-def checked(distortion: Any) -> Distortion:
-    """A distortion that never leaves [0, 1]; the identity for None."""
+def as_distortion(distortion: Any) -> Distortion:
+    """The distortion, checked to stay within [0, 1]; the identity for None."""
     if distortion is None:
         return _Identity()
     if isinstance(distortion, Logit):
@@ -292,19 +292,113 @@ def checked(distortion: Any) -> Distortion:
 
 
 def shifted(distortion: Distortion, shift: float) -> Distortion:
-    """The same with its log-odds moved."""
+    """The same distortion, shifted in log-odds."""
     return _Shifted(distortion, shift)
 
 
 def log_odds(distortion: Distortion, s: Floats) -> Floats:
-    """Log-odds of the truth where those of the score are `s`; near 1 the score itself has too few digits left."""
-    from trueness._numerics.quadrature import expit, logit
-
+    """Log-odds of the truth where those of the score are `s`; near 1 the score itself has too few digits."""
     own: Callable[[Floats], Floats] = getattr(distortion, "log_odds", lambda s: logit(distortion(expit(s))))
     return own(s)
 
 
 def kinks(distortion: Distortion) -> Floats:
-    """Scores at which a quadrature should stop."""
-    own: Floats = getattr(distortion, "kinks", np.array([]))
-    return own
+    """Scores at which integration panels should end."""
+    return getattr(distortion, "kinks", np.array([]))
+
+
+@dataclass(frozen=True)
+class Temperature:
+    r"""Truth whose logits are those of the scores divided by a temperature.
+
+    .. math:: P(Y = k \mid z) = z_k^{1/T} / \textstyle\sum_j z_j^{1/T}
+
+    Parameters
+    ----------
+    value : float
+        The temperature T that temperature scaling should find; above 1 the scores are over-confident.
+
+    Examples
+    --------
+    >>> [float(t) for t in Temperature(2).truth(np.array([[0.64, 0.36]]))[0].round(4)]
+    [0.5714, 0.4286]
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        check_number(self.value, "value", "a number above 0", low=0)
+
+    def truth(self, z: Floats) -> Floats:
+        """True probabilities for a matrix of scores."""
+        with np.errstate(divide="ignore"):
+            return softmax(np.log(z) / self.value)
+
+
+@dataclass(frozen=True)
+class LabelNoise:
+    """Label noise: classes are drawn from the scores, then recorded with errors.
+
+    Parameters
+    ----------
+    flip : float or array-like of shape (K, K)
+        A number: the fraction of labels replaced by a uniformly drawn class. A matrix: entry (j, k) is the probability
+        that class j is recorded as k.
+
+    Examples
+    --------
+    >>> [float(t) for t in LabelNoise(0.2).truth(np.array([[0.75, 0.25]]))[0].round(4)]
+    [0.7, 0.3]
+    """
+
+    flip: ArrayLike
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.flip) == 0:
+            just = np.nextafter([0.0, 1.0], [-1.0, 2.0])
+            check_number(self.flip, "flip", "a number from 0 to 1, or a matrix", low=just[0], high=just[1])
+            return
+        matrix = check_array(self.flip, "flip", dimensions=(2,))
+        if matrix.shape[0] != matrix.shape[1]:
+            raise InputError("flip", "must be a square matrix", f"got shape {matrix.shape}")
+        object.__setattr__(self, "flip", tuple(map(tuple, matrix.tolist())))
+
+    @property
+    def even(self) -> float | None:
+        """The fraction of labels replaced by a uniformly drawn class; None for a matrix."""
+        return None if isinstance(self.flip, tuple) else float(self.flip)
+
+    def matrix(self, classes: int) -> Floats:
+        """Probability that class j is recorded as k."""
+        if self.even is None:
+            return np.array(self.flip)
+        return (1 - self.even) * np.eye(classes) + self.even / classes
+
+    def truth(self, z: Floats) -> Floats:
+        """True probabilities for a matrix of scores."""
+        return z @ self.matrix(z.shape[1])
+
+    def __repr__(self) -> str:
+        side = len(self.flip) if self.even is None else 0
+        return f"LabelNoise({side}x{side})" if side else f"LabelNoise({self.even:g})"
+
+
+Confusion: TypeAlias = Temperature | LabelNoise
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities of rows of logits."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def as_confusion(distortion: Any, classes: int) -> Confusion | None:
+    """A distortion checked for this number of classes; None for one that does nothing."""
+    if distortion is None or distortion == Temperature(1.0) or distortion == LabelNoise(0.0):
+        return None
+    if not isinstance(distortion, Temperature | LabelNoise):
+        raise InputError("distortion", "must be None, Temperature or LabelNoise", f"got {distortion!r}")
+    if isinstance(distortion, LabelNoise) and distortion.even is None and len(distortion.flip) != classes:
+        side = len(distortion.flip)
+        raise InputError("distortion", f"must have one row of `flip` per class, {classes}", f"got {side}")
+    return distortion

@@ -1,12 +1,12 @@
-"""Several classes: Dirichlet scores, distorted truth, any prevalence."""
+"""Multiclass outcomes with Dirichlet scores, distortions and any prevalence."""
 
 import numpy as np
 
 from trueness.errors import InputError
 from trueness.simulate._arguments import Seed, check_count, generator
-from trueness.simulate._confusions import Confusion, LabelNoise, checked_confusion
 from trueness.simulate._dirichlet import Dirichlet, mean_truth
-from trueness.simulate._simulated import Simulated, categories
+from trueness.simulate._distortions import Confusion, LabelNoise, as_confusion
+from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
 
 __all__ = ["multiclass"]
@@ -23,25 +23,24 @@ def multiclass(
     prevalence: ArrayLike | None = None,
     seed: Seed = None,
 ) -> Simulated:
-    """
-    Several classes, with Dirichlet scores and a known probability of each class.
+    """Multiclass outcomes with Dirichlet scores and known class probabilities.
 
     Parameters
     ----------
     n : int
-        How many rows to draw.
+        Number of rows.
     n_classes : int, optional
-        K, at least 2; by default as many as `alpha` or `prevalence` have entries, and otherwise 3.
+        K, at least 2; by default the number of entries of `alpha` or `prevalence`, or else 3.
     alpha : float or array-like of shape (K,), default 1
-        Parameters of the Dirichlet law: 1 is uniform on the simplex, below 1 the scores are decided, above
-        1 undecided.
+        Parameters of the Dirichlet distribution: 1 is uniform on the simplex, smaller values give confident scores,
+        larger ones uncertain scores.
     distortion : Temperature or LabelNoise, optional
-        The truth as a function of the scores. Without it they are calibrated.
+        The truth as a function of the scores. By default the scores are calibrated.
     prevalence : array-like of shape (K,), optional
-        Probability of each class that the population shall have, in any unit. `alpha` is then changed, with
-        its sum kept. Exact, but for a temperature with K > 2, where it is met within about 1e-4.
+        Probability of each class in the population, in any unit; `alpha` is changed accordingly, with its sum kept.
+        Exact, except for a temperature with K > 2, where it is accurate to about 1e-4.
     seed : int or numpy.random.Generator, optional
-        Where the randomness comes from. The same seed gives the same bytes.
+        The same seed gives the same bytes.
 
     Returns
     -------
@@ -50,10 +49,10 @@ def multiclass(
 
     Notes
     -----
-    True errors are closed forms or quadratures for two classes, and for label noise: class-wise always;
-    confidence and top-label when labels are replaced evenly, in the norms l1, 'max' and mostly l2. All others are
-    averages over quasi-random points (eight sets of up to 4,096, always the same), good to four
-    digits or so: ``d.true_error()`` gives the standard error with the value and says so in `method`.
+    True errors are closed forms or integrals for two classes, and for label noise: always class-wise; for confidence
+    and top-label with a single number `flip`, in the norms l1, 'max' and mostly l2. All others are averages over
+    quasi-random points (eight fixed sets of up to 4,096), accurate to about four digits: ``d.true_error()`` also gives
+    the standard error and the `method`.
 
     The squared error of the k largest scores is known for k = 1 and k = K.
 
@@ -69,23 +68,23 @@ def multiclass(
     n = check_count(n, "n")
     rng = generator(seed)
     a, shares = _checked(n_classes, alpha, prevalence)
-    confusion = checked_confusion(distortion, a.size)
+    confusion = as_confusion(distortion, a.size)
     if shares is not None:
-        a = _reach(shares, float(a.sum()), confusion)
+        a = _solve_prevalence(shares, float(a.sum()), confusion)
     z = rng.dirichlet(a, n)
     t = z.copy() if confusion is None else confusion.truth(z)
-    name = f"Dirichlet({_shown(a)}), {'calibrated' if confusion is None else confusion}"
-    return Simulated(categories(t, rng), z, t, name, Dirichlet(tuple(a.tolist()), confusion))
+    name = f"Dirichlet({_format_alpha(a)}), {'calibrated' if confusion is None else confusion}"
+    return Simulated(draw_labels(t, rng), z, t, name, Dirichlet(tuple(a.tolist()), confusion))
 
 
-def _shown(a: Floats) -> str:
+def _format_alpha(a: Floats) -> str:
     if np.ptp(a) == 0:
         return f"{a[0]:.4g}"
     return ", ".join([f"{v:.4g}" for v in a[:5]] + ["…"] * (a.size > 5))
 
 
 def _checked(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | None) -> tuple[Floats, Floats | None]:
-    """Parameters of the law, one per class, and the shares that are wanted."""
+    """Parameters of the distribution, one per class, and the requested class probabilities."""
     a = _positive(alpha, "alpha")
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")
     if a.ndim > 1 or (wanted is not None and wanted.ndim != 1):
@@ -96,9 +95,8 @@ def _checked(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | No
     given = {name: size for name, size in sizes.items() if size is not None} or {"n_classes": 3}
     if len(set(given.values())) > 1 or min(given.values()) < 2:
         came = ", ".join(f"`{name}` {size}" for name, size in given.items())
-        raise InputError(
-            f"`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2; got {came}."
-        )
+        demand = "`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2"
+        raise InputError("", demand, f"got {came}")
     classes = next(iter(given.values()))
     return np.broadcast_to(a, classes).astype(np.float64), None if wanted is None else wanted / wanted.sum()
 
@@ -113,8 +111,8 @@ def _positive(values: ArrayLike, name: str) -> Floats:
     return array
 
 
-def _reach(shares: Floats, total: float, confusion: Confusion | None) -> Floats:
-    """Parameters with this sum that give the classes these shares."""
+def _solve_prevalence(shares: Floats, total: float, confusion: Confusion | None) -> Floats:
+    """Parameters with this sum that give the classes these probabilities."""
     if confusion is None:
         return total * shares
     if isinstance(confusion, LabelNoise):
@@ -130,14 +128,14 @@ def _reach(shares: Floats, total: float, confusion: Confusion | None) -> Floats:
             break
     raise InputError(
         "prevalence",
-        f"must be one that {confusion!r} leaves within reach of scores whose `alpha` sums to {total:g}",
+        f"must be attainable with {confusion!r} and an `alpha` that sums to {total:g}",
         f"got {np.array2string(shares, precision=4)}",
-        remedy="A smaller `alpha` reaches farther.",
+        remedy="A smaller `alpha` extends the range.",
     )
 
 
 def _before_noise(shares: Floats, noise: LabelNoise) -> Floats:
-    """Shares of the classes before labels were mistaken."""
+    """Probabilities of the classes before label noise."""
     try:
         before = np.asarray(np.linalg.solve(noise.matrix(shares.size).T, shares), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -145,7 +143,7 @@ def _before_noise(shares: Floats, noise: LabelNoise) -> Floats:
     if before.min() <= 0:
         raise InputError(
             "prevalence",
-            f"must be one that {noise!r} leaves within reach, no class rarer than its mistaken labels",
+            f"must be attainable with {noise!r}: no class may be rarer than the labels wrongly recorded as it",
             f"got {np.array2string(shares, precision=4)}",
         )
     return before

@@ -1,4 +1,4 @@
-"""Laws of scores and outcomes, and their calibration errors."""
+"""Populations: joint distributions of scores and outcomes, and their calibration errors."""
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
@@ -8,26 +8,26 @@ from typing import Any, Protocol
 import numpy as np
 
 from trueness._numerics.power_mean import power_mean
+from trueness._numerics.quadrature import integral, supremum
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Kind
 
-__all__ = ["Finite", "Line", "Population", "TrueError", "only_k", "pooled", "squared"]
+__all__ = ["Finite", "Line", "Population", "TrueError", "check_k", "pooled", "squared"]
 
 
 @dataclass(frozen=True)
 class TrueError:
-    """
-    A calibration error of a population, with how it was found.
+    """A calibration error of a population, with its numerical accuracy.
 
     Attributes
     ----------
     value : float
-        The error, in units of probability (of its square, for a squared error).
+        The error, in units of probability (squared, for a squared error).
     uncertainty : float
-        How far `value` may be from the truth: 0 for sums and closed forms, the estimated error of the
-        rule for quadrature, one standard error for quasi-Monte Carlo.
+        Numerical uncertainty of `value`: 0 for sums and closed forms, the estimated error for quadrature, one standard
+        error for quasi-Monte Carlo.
     method : {'sum', 'closed form', 'quadrature', 'quasi-Monte Carlo'}
-        How it was found.
+        How it was computed.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class TrueError:
 
 
 class Population(Protocol):
-    """The law that rows are drawn from; it knows its own errors."""
+    """The distribution that rows are drawn from, with its true errors."""
 
     def error(self, power: float, kind: Kind) -> TrueError:
         """The error in the norm with this exponent."""
@@ -61,40 +61,35 @@ class Population(Protocol):
 
 
 class Line(ABC):
-    """A law of vector scores driven by one number on the real line, in which everything is smooth."""
+    """A distribution of vector scores parametrised by a point on the real line."""
 
     @abstractmethod
     def density(self, s: Floats) -> Floats:
-        """How likely `s` is."""
+        """Density at `s`."""
 
     @abstractmethod
     def breaks(self) -> Floats:
-        """Panels that suit the density and the two functions below; nothing of weight lies outside."""
+        """Integration panels for the density and the two functions below; the mass outside is negligible."""
 
     @abstractmethod
     def score(self, s: Floats) -> Floats:
-        """What is predicted at `s`."""
+        """Score at `s`."""
 
     @abstractmethod
     def truth(self, s: Floats) -> Floats:
-        """What is true given the score at `s`."""
+        """Truth given the score at `s`."""
 
     def gap(self, s: Floats) -> Floats:
-        """How far the score is from the truth."""
-        distance: Floats = np.abs(self.truth(s) - self.score(s))
-        return distance
+        """Distance between score and truth."""
+        return np.abs(self.truth(s) - self.score(s))
 
     def mean_truth(self) -> float:
         """Probability of the event."""
-        from trueness._numerics.quadrature import integral
-
         return integral(lambda s: self.truth(s) * self.density(s), self.breaks())[0]
 
     def error(self, power: float, kind: Kind) -> TrueError:  # noqa: ARG002 - a vector has one error
         """The error in the norm with this exponent."""
-        from trueness._numerics.quadrature import integral
-
-        # A gap to a high power may be smaller than any float.
+        # High powers of small gaps underflow.
         unit = self._largest_gap() if power > 2 else 1.0
         if unit == 0:
             return TrueError(0.0, 0.0, "closed form")
@@ -108,13 +103,11 @@ class Line(ABC):
 
     def squared_error(self, k: int) -> TrueError:
         """The squared l2 error."""
-        only_k(k, (1,))
+        check_k(k, (1,))
         return squared(self.error(2, "classwise"))
 
     def _largest_gap(self) -> float:
-        from trueness._numerics.quadrature import supremum
-
-        # The support is the whole line, not only where the integral finds weight.
+        # The support is the whole line, not only where the mass is.
         far = 2.0 ** np.arange(6, 20)
         points = np.concatenate([self.breaks(), np.linspace(-40, 40, 4001), far, -far])
         points = np.unique(points)
@@ -123,7 +116,7 @@ class Line(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Finite:
-    """A law with finitely many scores: vectors or matrices of scores and truths, and a weight for each row."""
+    """A distribution with finitely many scores: vectors or matrices of scores and truths, with a weight per row."""
 
     scores: Floats
     truths: Floats
@@ -137,7 +130,7 @@ class Finite:
     def squared_error(self, k: int) -> TrueError:
         """The squared l2 error of the `k` largest scores."""
         if self.scores.ndim == 1:
-            only_k(k, (1,))
+            check_k(k, (1,))
             return squared(self.error(2, "classwise"))
         z, t = self.scores, self.truths
         if k < z.shape[1]:
@@ -167,29 +160,29 @@ def _vector_error(z: Floats, t: Floats, w: Floats, norm: str | float) -> float:
 
 
 def _gaps(z: Floats, t: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Distance of the mean truth from the score, and the weight, for each distinct row of scores."""
+    """Mean truth minus score, and the weight, of each distinct row of scores."""
     kept = w > 0
     _, gaps, weight = pooled(z[kept], t[kept], w[kept])
     return gaps, weight
 
 
 def pooled(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
-    """Which distinct row of scores each row has; distance of the mean truth, and weight, of each distinct row."""
-    # By rows only when there is more than one column: that sort is forty times slower.
+    """The distinct row of scores of each row; mean truth minus score, and weight, of each distinct row."""
+    # By rows only if there is more than one column: that sort is forty times slower.
     inverse = np.unique(z[:, 0] if z.shape[1] == 1 else z, axis=0, return_inverse=True)[1]
     group: Ints = inverse.reshape(-1).astype(np.int64)
     weight = np.asarray(np.bincount(group, w), dtype=np.float64)
-    with np.errstate(invalid="ignore"):  # nothing is known where nothing weighs
-        # Gaps, not means minus scores: a calibrated row has none at all, not even one of rounding.
+    with np.errstate(invalid="ignore"):  # the weight may be 0
+        # Mean gaps, not mean truth minus score: a calibrated row has no gap, not even from rounding.
         gaps = np.stack([np.bincount(group, w * column) for column in (t - z).T], axis=1) / weight[:, None]
     return group, gaps, weight
 
 
-def only_k(k: int, known: tuple[int, ...]) -> None:
-    """Refuse a `k` whose error this law does not know."""
+def check_k(k: int, known: tuple[int, ...]) -> None:
+    """Raise for a `k` whose true error is not known."""
     if k not in known:
-        listed = " and ".join(map(str, known))
-        raise InputError("k", f"must be one whose true error is known for this law: {listed}", f"got {k}")
+        listed = " or ".join(map(str, known))
+        raise InputError("k", f"must be {listed}, for which the true error of this population is known", f"got {k}")
 
 
 def squared(error: TrueError) -> TrueError:

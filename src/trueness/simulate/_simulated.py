@@ -12,33 +12,31 @@ from trueness.simulate._arguments import check_count, check_kind, check_norm
 from trueness.simulate._population import Finite, Population, TrueError
 from trueness.typing import Floats, Ints, Kind, Norm
 
-__all__ = ["Simulated", "categories"]
+__all__ = ["Simulated", "draw_labels"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulated:
-    """
-    Rows drawn from a law that is known.
+    """Rows drawn from a known population.
 
     Attributes
     ----------
     y_true : array of shape (n,)
-        What happened: 0 or 1, or the class from 0 to K−1.
+        Outcomes: 0 or 1, or the class from 0 to K−1.
     y_prob : array of shape (n,) or (n, K)
-        What was predicted: P(positive), or one probability per class.
+        Scores: P(positive), or one probability per class.
     truth : array of the shape of `y_prob`
-        What should have been predicted: the probability of the positive class, or of each class, given
-        the scores of the row.
+        True probability of the positive class, or of each class, given the scores of the row.
     name : str
-        What the rows are, in words.
+        A description of the rows.
     population : object
-        The law that the rows were drawn from; the true errors come from it.
+        The population that the rows were drawn from, which determines the true errors.
     columns : dict of str to array
-        Further columns, one entry per row, where the generator has any.
+        Further columns, one entry per row, if the generator has any.
 
     See Also
     --------
-    trueness.ece, trueness.squared_ece : the estimates whose targets are known here.
+    trueness.ece, trueness.squared_ece : the estimates of these true errors.
 
     Examples
     --------
@@ -65,15 +63,14 @@ class Simulated:
         return int(self.y_true.size)
 
     def true_ece(self, norm: Norm = "l1", *, kind: Kind = "classwise") -> float:
-        r"""
-        Calibration error of the population, which an estimate from the rows should find.
+        r"""Calibration error of the population: the target of estimates from the rows.
 
         Parameters
         ----------
         norm : {'l1', 'l2', 'max'} or float, default 'l1'
             How gaps are averaged: the exponent :math:`p \ge 1`, or 'max' for the largest gap.
         kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-            What is compared when the scores are a matrix; vector scores have only one error.
+            How a matrix is compared with the outcomes; vector scores have only one error.
 
         Returns
         -------
@@ -82,14 +79,13 @@ class Simulated:
 
         Notes
         -----
-        For a vector of scores Z, with no bins in it:
+        For a vector of scores Z, without bins:
 
         .. math:: \left( \mathrm{E} \, |\mathrm{E}[Y \mid Z] - Z|^p \right)^{1/p}
 
-        and 'max' is the supremum over the support of Z. Class-wise: the mean over the classes of this
-        error for column k and the event Y = k, given column k alone. Confidence: the same for the
-        largest score and the event that its class comes. Top-label: one such error for each predicted
-        class, averaged with the probabilities of being predicted.
+        and 'max' is the supremum over the support of Z. Class-wise: the mean over the classes of this error for column
+        k and the event Y = k, given column k alone. Confidence: the same for the largest score and the event that its
+        class is correct. Top-label: one such error for each predicted class, weighted by how often it is predicted.
 
         Examples
         --------
@@ -101,33 +97,18 @@ class Simulated:
         return self.true_error(norm, kind=kind).value
 
     def true_error(self, norm: Norm = "l1", *, kind: Kind = "classwise") -> TrueError:
-        """
-        :meth:`true_ece` with its uncertainty and how it was found.
-
-        Parameters
-        ----------
-        norm : {'l1', 'l2', 'max'} or float, default 'l1'
-            As for :meth:`true_ece`.
-        kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-            As for :meth:`true_ece`.
-
-        Returns
-        -------
-        TrueError
-            value, uncertainty, method.
-        """
+        """:meth:`true_ece` as a :class:`TrueError`, with its numerical uncertainty and method."""
         check_kind(kind)
         return self.population.error(check_norm(norm), kind)
 
     def true_squared_ece(self, k: int | None = None) -> float:
-        r"""
-        Squared l2 error of the `k` largest scores, the target of :func:`trueness.squared_ece`.
+        r"""Squared l2 error of the `k` largest scores, the target of :func:`trueness.squared_ece`.
 
         Parameters
         ----------
         k : int, default 1
-            How many of the largest scores of a matrix are looked at; all K columns, in class order,
-            for k = K. Vector scores have only k = 1, the probability of the positive class.
+            Number of largest scores of a matrix that are compared; k = K means all columns, in class order. Vector
+            scores have only k = 1, the probability of the positive class.
 
         Returns
         -------
@@ -149,19 +130,7 @@ class Simulated:
         return self.true_squared_error(k).value
 
     def true_squared_error(self, k: int | None = None) -> TrueError:
-        """
-        :meth:`true_squared_ece` with its uncertainty and how it was found.
-
-        Parameters
-        ----------
-        k : int, default 1
-            As for :meth:`true_squared_ece`.
-
-        Returns
-        -------
-        TrueError
-            value, uncertainty, method.
-        """
+        """:meth:`true_squared_ece` as a :class:`TrueError`, with its numerical uncertainty and method."""
         k = 1 if k is None else check_count(k, "k")
         most = self.y_prob.shape[1] if self.y_prob.ndim == 2 else 1
         if k > most:
@@ -169,11 +138,10 @@ class Simulated:
         return self.population.squared_error(k)
 
     def sample_ece(self, norm: Norm = "l1") -> float:
-        """
-        Calibration error that these very rows have, for vector scores.
+        """Calibration error of these very rows, for vector scores.
 
-        The same average as in :meth:`true_ece`, over the scores that were drawn instead of their law;
-        rows with equal scores count as one, with their mean truth.
+        The same average as in :meth:`true_ece`, over the sampled scores instead of the population; rows with equal
+        scores are pooled, with their mean truth.
 
         Parameters
         ----------
@@ -198,14 +166,12 @@ class Simulated:
         return rows.error(check_norm(norm), "classwise").value
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """
-        Everything as named columns, for a frame or a file.
+        """Everything as named columns, for a frame or a file.
 
         Returns
         -------
         dict of str to array of shape (n,)
-            'y'; 'p' and 'truth', or 'p0', 'p1', … and 'truth0', 'truth1', … when there are classes; then
-            the further `columns`.
+            'y'; 'p' and 'truth', or 'p0', 'p1', … and 'truth0', 'truth1', … for a matrix; then the further `columns`.
 
         Examples
         --------
@@ -223,11 +189,11 @@ class Simulated:
         return columns | dict(self.columns)
 
 
-def categories(truth: Floats, rng: np.random.Generator) -> Ints:
-    """Labels drawn with the probabilities in each row: 0 or 1, or the number of a column."""
+def draw_labels(truth: Floats, rng: np.random.Generator) -> Ints:
+    """Random labels with the probabilities of each row: 0 or 1, or a column number."""
     u: Floats = rng.random(size=truth.shape[:1])
     if truth.ndim == 1:
         return (u < truth).astype(np.int64)
-    # Without the last column: its cumulative sum may round to a hair below 1.
+    # Without the last column, whose cumulative sum may round to slightly below 1.
     below: Ints = (u[:, None] >= np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
     return below.astype(np.int64)

@@ -1,11 +1,11 @@
-"""Scores that take finitely many values, each with a known rate."""
+"""Finitely many scores with known rates: binned predictors, and outcomes for your own scores."""
 
 import numpy as np
 
 from trueness.errors import InputError
 from trueness.simulate._arguments import Seed, check_array, check_count, check_shares, generator
 from trueness.simulate._population import Finite, pooled
-from trueness.simulate._simulated import Simulated, categories
+from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
 
 __all__ = ["binned", "outcomes"]
@@ -14,26 +14,25 @@ __all__ = ["binned", "outcomes"]
 def binned(
     n: int, scores: ArrayLike, rates: ArrayLike, *, weights: ArrayLike | None = None, seed: Seed = None
 ) -> Simulated:
-    """
-    A binned predictor: each bin has one score and one known rate of events.
+    """A binned predictor: each bin has one score and one known event rate.
 
     Parameters
     ----------
     n : int
-        How many rows to draw.
+        Number of rows.
     scores : array-like of shape (B,) or (B, K)
-        What is predicted in each bin: P(positive), or one probability per class.
+        The prediction of each bin: P(positive), or one probability per class.
     rates : array-like of the shape of `scores`
-        What is true in each bin. Bins with equal scores may differ; given the score, their mean is true.
+        The true rate of each bin. Bins with equal scores may differ; the truth given the score is then their mean.
     weights : array-like of shape (B,), optional
-        How often each bin occurs, in any unit; equally often when not given.
+        Relative frequencies of the bins, in any unit; equal by default.
     seed : int or numpy.random.Generator, optional
-        Where the randomness comes from. The same seed gives the same bytes.
+        The same seed gives the same bytes.
 
     Returns
     -------
     Simulated
-        All its true errors are finite sums, for every kind and every k.
+        All true errors are finite sums, for every kind and every k.
 
     References
     ----------
@@ -42,7 +41,7 @@ def binned(
 
     Examples
     --------
-    Off by 0.1 nine times in ten, and by 0.2 else.
+    Off by 0.1 nine times in ten, and by 0.2 otherwise.
 
     >>> from trueness import simulate
     >>> d = simulate.binned(1000, [0.3, 0.6], [0.4, 0.8], weights=[0.9, 0.1], seed=0)
@@ -54,29 +53,28 @@ def binned(
     z, t = _pair(scores, rates, "scores", "rates")
     w = check_shares(weights, len(z), "weights")
     rows = rng.choice(len(z), n, p=w)
-    truth = _given_score(z, t, w)[rows]
-    return Simulated(categories(truth, rng), z[rows], truth, f"{len(z)} bins", Finite(z, t, w))
+    truth = _truth_given_score(z, t, w)[rows]
+    return Simulated(draw_labels(truth, rng), z[rows], truth, f"{len(z)} bins", Finite(z, t, w))
 
 
 def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = None) -> Simulated:
-    """
-    Outcomes for scores that you have, with probabilities that you choose.
+    """Random outcomes for your own scores.
 
     Parameters
     ----------
     y_prob : array-like of shape (n,) or (n, K)
-        The scores; they are kept, in their order.
+        The scores, which are kept in their order.
     truth : array-like of the shape of `y_prob`, optional
-        The probability of the event, or of each class, in each row. Without it the scores are
-        calibrated: what your model would look like if its word were true.
+        The true probability of the event, or of each class, in each row. By default the scores are calibrated: the
+        outcomes that your model would see if it were perfectly calibrated.
     seed : int or numpy.random.Generator, optional
-        Where the randomness comes from. The same seed gives the same bytes.
+        The same seed gives the same bytes.
 
     Returns
     -------
     Simulated
-        Its population is the rows themselves, each as often as the other. Its true errors are finite
-        sums; they take rows with equal scores together.
+        The population is the rows themselves, equally weighted. True errors are finite sums that pool rows with equal
+        scores.
 
     Examples
     --------
@@ -90,7 +88,7 @@ def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = 
     t = z.copy() if truth is None else _pair(y_prob, truth, "y_prob", "truth")[1]
     weight = np.full(len(z), 1 / len(z))
     name = f"given scores, {'calibrated' if truth is None else 'given truth'}"
-    return Simulated(categories(t, rng), z, t, name, Finite(z, t, weight))
+    return Simulated(draw_labels(t, rng), z, t, name, Finite(z, t, weight))
 
 
 def _pair(scores: ArrayLike, rates: ArrayLike, first: str, second: str) -> tuple[Floats, Floats]:
@@ -101,8 +99,8 @@ def _pair(scores: ArrayLike, rates: ArrayLike, first: str, second: str) -> tuple
     return z, t
 
 
-def _given_score(z: Floats, t: Floats, w: Floats) -> Floats:
-    """Truth given the score alone: the rate of the bin, or the mean rate of the bins that share the score."""
+def _truth_given_score(z: Floats, t: Floats, w: Floats) -> Floats:
+    """Truth given the score: the rate of the bin, or the mean rate of the bins with that score."""
     group, gaps, _ = pooled(z.reshape(len(z), -1), t.reshape(len(z), -1), w)
     shared = np.bincount(group)[group] > 1
     truth = t.copy()

@@ -104,7 +104,7 @@ def test_norms_grow_with_their_exponent(rows, norm):
         ),
         (
             lambda: simulate.binned(5, [[0.5, 0.4]], [[0.5, 0.5]]),
-            "The rows of `scores` must sum to 1; 1 of 1 do not, the first is row 0 with 0.9",
+            "Rows of `scores` must sum to 1; 1 of 1 do not, the first sums to 0.9 at row 0",
         ),
         (lambda: simulate.outcomes([[1.0]]), "`y_prob` must have at least 2 columns"),
         (lambda: simulate.outcomes([0.5], [0.5, 0.5]), "`truth` must have the shape of `y_prob`"),
