@@ -1,4 +1,4 @@
-"""Options that many functions take: whole numbers, fractions, words and seeds, checked."""
+"""Options that many functions take: whole numbers, fractions, words and seeds."""
 
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -35,13 +35,13 @@ def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
 
 
 def check_seed(seed: Any) -> None:
-    """Raise unless it can start a generator; none is made, since most calls draw nothing."""
+    """Raise unless it can seed a generator; none is made, since most calls draw nothing."""
     if not (seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)):
         raise InputError("seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}")
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """The generator itself, or a fresh one that starts from `seed`."""
+    """The generator that was passed, or a new one with this seed."""
     check_seed(seed)
     return np.random.default_rng(seed)
 

@@ -27,50 +27,49 @@ __all__ = [
 
 DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
 
-# Containers that narwhals reads; each is recognised by the packages its type derives from, so
-# that none of them is imported here.
+# Libraries whose containers narwhals reads. The type of a container names its library, so that none is imported here.
 _FRAME_LIBRARIES = frozenset({"pandas", "polars", "pyarrow", "modin", "cudf", "duckdb", "dask", "ibis", "pyspark"})
 _TEXT = str | bytes | bytearray
 _EXACT = 2.0**53  # whole numbers up to here are floats
 
 
 class Column(NamedTuple):
-    """An array, which of its rows are missing (None: none is known to be), and the names of its columns."""
+    """An array, the mask of its missing rows (None if none is known), and the names of its columns."""
 
     values: NDArray[Any]
     missing: Bools | None = None
     names: tuple[Any, ...] | None = None
 
 
-def column(given: Any, name: str) -> Column:
-    """Turn what was passed as argument `name` into an array, without a copy where none is needed."""
-    if isinstance(given, np.ndarray):
-        return _from_numpy(given)
-    libraries = {base.__module__.partition(".")[0] for base in type(given).__mro__}
-    if "torch" in libraries and hasattr(given, "detach"):
-        return Column(_from_torch(given, name))
+def column(passed: Any, name: str) -> Column:
+    """The argument `name` as an array, without a copy where none is needed."""
+    if isinstance(passed, np.ndarray):
+        return _from_numpy(passed)
+    libraries = {base.__module__.partition(".")[0] for base in type(passed).__mro__}
+    if "torch" in libraries and hasattr(passed, "detach"):
+        return Column(_from_torch(passed, name))
     if libraries & _FRAME_LIBRARIES:
-        return _from_frame(given, name)
-    if isinstance(given, Sequence) and not isinstance(given, _TEXT | memoryview):
-        return _from_sequence(given, name)
-    if hasattr(given, "__array__") or isinstance(given, memoryview) or "array" in libraries:
-        return _from_numpy(_as_array(given, name))
-    what = "None" if given is None else _a(type(given).__name__)
+        return _from_frame(passed, name)
+    if isinstance(passed, Sequence) and not isinstance(passed, _TEXT | memoryview):
+        return _from_sequence(passed, name)
+    if hasattr(passed, "__array__") or isinstance(passed, memoryview) or "array" in libraries:
+        return _from_numpy(_as_array(passed, name))
+    what = "None" if passed is None else _a(type(passed).__name__)
     raise InputError(
-        name, "must be an array, a list, a Series, a frame or a tensor", f"got {what}", remedy=_way_out(given, name)
+        name, "must be an array, a list, a Series, a frame or a tensor", f"got {what}", remedy=_remedy(passed, name)
     )
 
 
-def _way_out(given: Any, name: str) -> str:
-    if isinstance(given, numbers.Number):
-        return f"One row is a list of one: `[{given!r}]`."
-    if isinstance(given, set | frozenset):
+def _remedy(passed: Any, name: str) -> str:
+    if isinstance(passed, numbers.Number):
+        return f"One row is a list of one: `[{passed!r}]`."
+    if isinstance(passed, set | frozenset):
         return "A set has no order, so its entries belong to no row."
-    if hasattr(given, "toarray"):
+    if hasattr(passed, "toarray"):
         return f"Use `{name}.toarray()`."
-    if isinstance(given, dict):
+    if isinstance(passed, dict):
         return f"Use `list({name}.values())`."
-    return f"Use `list({name})`." if hasattr(given, "__iter__") and not isinstance(given, _TEXT) else ""
+    return f"Use `list({name})`." if hasattr(passed, "__iter__") and not isinstance(passed, _TEXT) else ""
 
 
 def _from_numpy(array: NDArray[Any]) -> Column:
@@ -98,12 +97,12 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
         raise InputError(name, "must be a tensor that NumPy can read", f"got dtype {tensor.dtype}") from None
 
 
-def _from_sequence(given: Any, name: str) -> Column:
-    array = _as_array(given, name)
+def _from_sequence(passed: Any, name: str) -> Column:
+    array = _as_array(passed, name)
     if array.ndim == 1 and (array.dtype.kind in "US" or (array.dtype == np.float64 and _has_large(array))):
         # NumPy writes ["a", nan] as ["a", "nan"], [1, "a"] as ["1", "a"], and rounds [-1, 2**63 + 1]: keep the objects.
-        array = np.empty(len(given), dtype=object)
-        array[:] = given
+        array = np.empty(len(passed), dtype=object)
+        array[:] = passed
     return _from_numpy(array)
 
 
@@ -112,33 +111,33 @@ def _has_large(array: NDArray[Any]) -> bool:
     return bool(((size > _EXACT) & (size < math.inf)).any())
 
 
-def _as_array(given: Any, name: str) -> NDArray[Any]:
+def _as_array(passed: Any, name: str) -> NDArray[Any]:
     try:
-        return np.asarray(given)
+        return np.asarray(passed)
     except (ValueError, TypeError, RuntimeError, OverflowError) as reason:
-        _refuse_ragged(given, name)
+        _refuse_ragged(passed, name)
         got = f"NumPy cannot make one: {str(reason).rstrip('.')}"
         raise InputError(name, "must be an array of numbers or labels", got) from reason
 
 
-def _refuse_ragged(given: Any, name: str) -> None:
-    if not isinstance(given, Sequence):
+def _refuse_ragged(passed: Any, name: str) -> None:
+    if not isinstance(passed, Sequence):
         return
-    lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in given]
+    lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in passed]
     at = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if at is not None:
         got = f"the first row has length {lengths[0]}, another has length {lengths[at]}"
         raise InputError(name, "must have rows of equal length", got, place=Place(at))
 
 
-def _from_frame(given: Any, name: str) -> Column:
+def _from_frame(passed: Any, name: str) -> Column:
     import narwhals.stable.v2 as nw
 
     arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(given, arrow.Array):  # narwhals wraps the chunked ones only
-        given = arrow.chunked_array([given])
+    if arrow is not None and isinstance(passed, arrow.Array):  # narwhals wraps the chunked ones only
+        passed = arrow.chunked_array([passed])
     try:
-        wrapped = nw.from_native(given, allow_series=True, pass_through=True)
+        wrapped = nw.from_native(passed, allow_series=True, pass_through=True)
     except nw.exceptions.DuplicateError:
         raise InputError(name, "must have columns of different names", "some have the same") from None
     if isinstance(wrapped, nw.LazyFrame):
@@ -147,7 +146,7 @@ def _from_frame(given: Any, name: str) -> Column:
         return _from_columns(wrapped, name)
     if isinstance(wrapped, nw.Series):
         return _from_series(wrapped)
-    return _from_numpy(_as_array(given, name))  # an Index, a Categorical: they know how to be arrays
+    return _from_numpy(_as_array(passed, name))  # an Index or a Categorical converts itself
 
 
 def _from_columns(frame: Any, name: str) -> Column:
@@ -192,13 +191,13 @@ def is_missing(entry: Any) -> bool:
 
 
 def is_decimal(entry: Any) -> bool:
-    """Whether this is a `decimal.Decimal`: there is none where that module, slow to load, was never imported."""
+    """Whether this is a `decimal.Decimal`, without importing that module, which is slow to load."""
     decimal = sys.modules.get("decimal")
     return decimal is not None and isinstance(entry, decimal.Decimal)
 
 
 def refuse_missing(name: str, missing: Bools) -> NoReturn:
-    """Raise for rows that are known to miss a value."""
+    """Raise for rows with missing values."""
     count = int(missing.sum())
     raise InputError(
         name,
@@ -210,7 +209,7 @@ def refuse_missing(name: str, missing: Bools) -> NoReturn:
 
 
 def numbers_of(objects: NDArray[Any], name: str) -> Column:
-    """Read an array of Python objects as numbers; strings are not read."""
+    """An array of Python objects as numbers; strings are an error."""
     flat = objects.ravel()
     values = np.zeros(flat.shape)
     missing = np.zeros(flat.shape, dtype=bool)
@@ -226,7 +225,7 @@ def numbers_of(objects: NDArray[Any], name: str) -> Column:
 
 
 def _as_float(entry: Any) -> float:
-    """The nearest float; but rounding never carries a number into [0, 1]."""
+    """The nearest float, except that rounding never moves a number into [0, 1]."""
     try:
         value = float(entry)
     except OverflowError:

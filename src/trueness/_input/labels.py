@@ -1,4 +1,4 @@
-"""What labels may be: 0/1 for a vector of scores, class codes for a matrix."""
+"""Labels: 0/1 for a vector of scores, class codes for a matrix."""
 
 import numbers
 import reprlib
@@ -22,7 +22,7 @@ _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Num
 
 
 def labels_missing(given: Column) -> Bools | None:
-    """Which labels are missing: masked, null, None or nan."""
+    """Mask of the missing labels: masked, null, None or nan."""
     values, missing = given.values, given.missing
     found = None
     if values.dtype.kind == "f":
@@ -37,23 +37,23 @@ def labels_missing(given: Column) -> Bools | None:
 def binary_labels(
     values: NDArray[Any], labels: Sequence[Any] | None, pos_label: Any, rows: Ints | None = None
 ) -> NDArray[Any]:
-    """Labels as 0/1. Numbers pass unread when nothing was said about them: the pass over the rows checks them."""
-    values = _plain(values)
+    """Labels as 0/1. Numbers without `labels` or `pos_label` are returned as they are, to be checked in the pass."""
+    values = _simplest(values)
     if labels is not None:
-        return _encoded(values, _two(labels, pos_label), rows).astype(np.uint8)
+        return _positions(values, _two_classes(labels, pos_label), rows).astype(np.uint8)
     if pos_label is not None:
-        return _against(values, pos_label)
+        return _events(values, pos_label)
     if values.dtype.kind in "biuf":
         return values
     if values.size == 0:
         return np.zeros(0, dtype=np.uint8)
-    found = _distinct(values)
+    found = _distinct_labels(values)
     text = f"With a vector of scores, say which of them the scores are about: `pos_label={found[-1]!r}`."
     remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
-    raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({_listed(found)})", remedy=remedy)
+    raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({_list_labels(found)})", remedy=remedy)
 
 
-def _two(labels: Sequence[Any], pos_label: Any) -> list[Any]:
+def _two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     order = checked_order(labels)
     if len(order) != 2:
         raise InputError(
@@ -68,7 +68,7 @@ def _two(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     return order
 
 
-def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
+def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     if not isinstance(pos_label, Hashable) or is_missing(pos_label):
         raise InputError("pos_label", "must be one label", f"got {reprlib.repr(pos_label)}")
     kind = _kind_of(values)
@@ -76,15 +76,15 @@ def _against(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
         return np.zeros(0, dtype=np.uint8)
     if kind in _KINDS and not isinstance(pos_label, _KINDS[kind]):
         raise InputError("pos_label", f"must be a value of `{NAME}`, which holds {kind}", f"got {pos_label!r}")
-    found = _distinct(values)
+    found = _distinct_labels(values)
     others = [v for v in found if v != pos_label]
     if len(others) > 1:
         if len(others) == len(found):
-            raise InputError("pos_label", f"must be a value of `{NAME}` ({_listed(found)})", f"got {pos_label!r}")
+            raise InputError("pos_label", f"must be a value of `{NAME}` ({_list_labels(found)})", f"got {pos_label!r}")
         raise InputError(
             NAME,
             "must hold two values when the scores are a vector",
-            f"got {len(found):,} ({_listed(found)})",
+            f"got {len(found):,} ({_list_labels(found)})",
             remedy=_NEED_MATRIX,
         )
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
@@ -100,7 +100,7 @@ def class_labels(
     rows: Ints | None = None,
 ) -> tuple[Ints, tuple[Any, ...]]:
     """Labels as column indices, and the classes in column order."""
-    values = _plain(values)
+    values = _simplest(values)
     if labels is not None:
         order = checked_order(labels)
         if len(order) != n_classes:
@@ -108,23 +108,23 @@ def class_labels(
                 "labels", f"must name the {n_classes} columns of `y_prob` in order", f"got {len(order)} names"
             )
         _refuse_contradiction(order, names)
-        return _encoded(values, order, rows), tuple(order)
+        return _positions(values, order, rows), tuple(order)
     if values.size == 0 and names is not None:
         return np.zeros(0, dtype=np.int64), names
     if values.size == 0 or values.dtype.kind in "biuf":
         _refuse_permuted_codes(names)
         return _codes(values, n_classes, rows), tuple(range(n_classes))
-    found = _distinct(values)
+    found = _distinct_labels(values)
     if names is not None and set(found) & set(names):
-        return _encoded(values, list(names), rows, "the columns of `y_prob`"), names
+        return _positions(values, list(names), rows, "the columns of `y_prob`"), names
     if len(found) != n_classes:
         raise InputError(
             NAME,
             "must have one distinct value per column of `y_prob`",
-            f"got {len(found):,} ({_listed(found)}) for {n_classes} columns",
+            f"got {len(found):,} ({_list_labels(found)}) for {n_classes} columns",
             remedy=Remedy("labels-order", "`labels=` names the columns in order."),
         )
-    return _encoded(values, found, rows), tuple(found)
+    return _positions(values, found, rows), tuple(found)
 
 
 def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> None:
@@ -132,13 +132,13 @@ def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> No
         raise InputError(
             "labels",
             "must name the columns of `y_prob` in their order",
-            f"it says {_listed(order)}, they are named {_listed(names)}",
+            f"it says {_list_labels(order)}, they are named {_list_labels(names)}",
             remedy="Leave `labels` out to go by the names.",
         )
 
 
 def _refuse_permuted_codes(names: tuple[Any, ...] | None) -> None:
-    """Columns named 2, 0, 1 beside labels 0, 1, 2 may be meant by name or by place."""
+    """Refuse columns named 2, 0, 1 for labels 0, 1, 2: they could be meant by name or by position."""
     codes = [str(i) for i in range(len(names or ()))]
     written = [str(name) for name in names or ()]
     if written != codes and sorted(written) == sorted(codes):
@@ -160,9 +160,9 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
     if bad.any():
-        found = _distinct(values)
+        found = _distinct_labels(values)
         fits = len(found) == n_classes
-        hint = f"`labels=[{_listed(found)}]`" if fits else "`labels=` with their names"
+        hint = f"`labels=[{_list_labels(found)}]`" if fits else "`labels=` with their names"
         text = f"Other labels are named in column order: {hint}."
         raise InputError(
             NAME,
@@ -175,7 +175,7 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
 
 
 def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -> None:
-    """Raise the error that fits labels that are not 0/1, with the user's number of the row; return if they are."""
+    """Raise for labels that are not 0/1, by the user's row number; return if all are."""
     if y.dtype.kind in "biu" and y.size and y.min() >= 0 and y.max() <= 1:
         return
     if y.dtype.kind == "f" and np.isnan(y).any():
@@ -184,7 +184,7 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     if not bad.any():
         return
     refuse_swapped(y, p)
-    found = _distinct(y)
+    found = _distinct_labels(y)
     remedy: Remedy | str = _NEED_MATRIX
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         remedy = "Labels say what happened, not how likely it was."
@@ -198,11 +198,11 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
 
 def _first_bad_label(y: NDArray[Any], bad: Bools) -> str:
     count = int(bad.sum())
-    return f"{count:,} of {y.size:,} labels {is_or_are(count)} not, the first is {_plainly(y[np.argmax(bad)])}"
+    return f"{count:,} of {y.size:,} labels {is_or_are(count)} not, the first is {_format_label(y[np.argmax(bad)])}"
 
 
 def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
-    """Labels that look like scores beside scores that look like labels."""
+    """Raise if labels look like scores and scores like labels."""
     if y.dtype.kind != "f" or p.ndim != 1 or p.size == 0:
         return
     if not (((y >= 0) & (y <= 1)).all() and (y != np.floor(y)).any()):
@@ -213,8 +213,8 @@ def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
         raise InputError(NAME, demand, remedy=SWAPPED)
 
 
-def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as the simplest dtype that holds them."""
+def _simplest(values: NDArray[Any]) -> NDArray[Any]:
+    """The labels with the simplest dtype that holds them."""
     kind = values.dtype.kind
     if kind in "biufUS":
         return values
@@ -231,7 +231,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _distinct(values: NDArray[Any]) -> list[Any]:
+def _distinct_labels(values: NDArray[Any]) -> list[Any]:
     if values.dtype.kind != "O":
         return list(np.unique(values).tolist())
     try:
@@ -251,13 +251,13 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
         raise InputError("labels", demand, f"got shape {given.values.shape}")
     order: list[Any] = given.values.tolist()
     if given.missing is not None or any(is_missing(v) for v in order):
-        raise InputError("labels", demand, f"got {_listed(order)}, of which one is missing")
+        raise InputError("labels", demand, f"got {_list_labels(order)}, of which one is missing")
     if len(set(order)) != len(order):
-        raise InputError("labels", "must name each class once", f"got {_listed(order)}")
+        raise InputError("labels", "must name each class once", f"got {_list_labels(order)}")
     return order
 
 
-def _encoded(values: NDArray[Any], order: list[Any], rows: Ints | None, source: str = "`labels`") -> Ints:
+def _positions(values: NDArray[Any], order: list[Any], rows: Ints | None, source: str = "`labels`") -> Ints:
     position = {name: i for i, name in enumerate(order)}
     if values.dtype.kind == "O":
         codes = np.fromiter((position.get(v, -1) for v in values), dtype=np.int64, count=values.size)
@@ -266,7 +266,7 @@ def _encoded(values: NDArray[Any], order: list[Any], rows: Ints | None, source: 
         codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[inverse.ravel()]
     bad = codes < 0
     if bad.any():
-        demand = f"must hold values named in {source} ({_listed(order)})"
+        demand = f"must hold values named in {source} ({_list_labels(order)})"
         raise InputError(NAME, demand, _first_bad_label(values, bad), place=first_place(bad, rows))
     return np.asarray(codes)
 
@@ -276,13 +276,13 @@ def _kind_of(values: NDArray[Any]) -> str:
     return next((name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects")
 
 
-def _plainly(value: Any) -> str:
-    """A label as its user would write it: 2, not np.int64(2)."""
+def _format_label(value: Any) -> str:
+    """A label as the user would write it: 2, not np.int64(2)."""
     if isinstance(value, np.generic):
         value = value.item()
     return format_value(value) if isinstance(value, float) else reprlib.repr(value)
 
 
-def _listed(found: Sequence[Any]) -> str:
+def _list_labels(found: Sequence[Any]) -> str:
     head = ", ".join(reprlib.repr(v) for v in list(found)[:4])
     return head + (", …" if len(found) > 4 else "")

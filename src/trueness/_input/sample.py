@@ -1,4 +1,4 @@
-"""`Sample`: the rows that everything else is made of."""
+"""`Sample`: the checked rows, which everything else is computed from."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from trueness._input.columns import Column, by_row, column, refuse_missing
 from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
 from trueness._input.scores import (
-    clipped,
+    clip_scores,
     explain_logits,
     explain_scores,
     explain_sums,
@@ -29,9 +29,9 @@ _ENTRIES = 1 << 20  # looked at in one step
 class Sample:
     """Rows of the right shape and type.
 
-    The range of scores and binary labels is checked in the pass that sums them, because a
-    pass of its own would cost as much as the sums; when that pass finds a bad value it
-    calls :meth:`explain`, which looks again and says what is wrong and where.
+    The range of scores and binary labels is checked in the pass that sums them, because a separate pass would cost as
+    much as the sums. When that pass finds a bad value, it calls :meth:`explain`, which looks again and raises an error
+    that says what is wrong and where.
     """
 
     __slots__ = ("classes", "dropped", "logits", "p", "rows", "tolerance", "w", "y")
@@ -58,14 +58,14 @@ class Sample:
         self.tolerance = tolerance
         """How far from one a row of a matrix may sum."""
         self.rows = rows
-        """The numbers of the rows among those that were passed, for messages; None if no row was left out."""
+        """The user's row numbers, for messages; None if no row was dropped."""
         self.dropped = dropped
-        """Rows left out because a value was missing."""
+        """Number of rows dropped because a value was missing."""
         self.logits = logits
-        """Whether `p` is a matrix of logits, to which softmax is still to be applied."""
+        """Whether `p` is a matrix of logits, before softmax."""
 
     def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
-        """Some of the rows, or some of them several times, which keep their numbers, with other weights."""
+        """Some of the rows, perhaps repeated, with other weights; they keep their row numbers."""
         rows = np.arange(self.y.size) if self.rows is None else self.rows
         return Sample(self.y[some], self.p[some], w, self.classes, self.tolerance, rows[some], logits=self.logits)
 
@@ -84,7 +84,7 @@ class Sample:
 
 
 def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
-    """The rows as they are, or None if anything has to be looked into."""
+    """Two NumPy vectors that need no conversion, as a Sample; else None. The fast path of most calls."""
     if type(y_true) is not np.ndarray or type(y_prob) is not np.ndarray or y_prob.ndim != 1:
         return None
     y, p = y_true.dtype, y_prob.dtype
@@ -107,11 +107,10 @@ def read_sample(
     allow_empty: bool = False,
     allow_none_left: bool = False,
 ) -> Sample:
-    """Turn what a user passed into a Sample; `allow_empty` is for sums, whose zero is no rows at all.
+    """Read labels, scores and weights into a Sample.
 
-    `allow_none_left` is for a piece of a stream, of which every row may miss a value or have no weight.
-
-    A matrix of logits stays one, since its probabilities may be needed a few at a time only.
+    `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a stream, all of whose
+    rows may miss a value or have weight 0. A matrix of logits stays one: its probabilities are computed when needed.
     """
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
@@ -119,15 +118,15 @@ def read_sample(
         raise InputError("from_logits", "must be True or False", f"got {from_logits!r}")
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
-    told = labels is not None or pos_label is not None
-    if told or given_y.values.ndim == 2 or given_p.values.dtype.kind not in "biuf":
+    described = labels is not None or pos_label is not None
+    if described or given_y.values.ndim == 2 or given_p.values.dtype.kind not in "biuf":
         refuse_swapped(given_y.values, given_p.values)
     _check_shapes(given_y.values, given_p.values)
     if given_y.values.shape[0] == 0 and not allow_empty:
         raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
     given_p = numeric(given_p, "y_prob")
     given_w = None if sample_weight is None else row_weights(sample_weight, given_p.values.shape[0])
-    read = told or given_p.values.ndim == 2  # labels that are read before the pass over the rows
+    read = described or given_p.values.ndim == 2  # labels that are read before the pass over the rows
     n = given_p.values.shape[0]
     given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read, allow_none_left)
     dropped = 0 if rows is None else n - rows.size
@@ -149,7 +148,7 @@ def _scores(
     values: NDArray[Any], clip_tolerance: float, sum_tolerance: float | None, from_logits: bool, rows: Ints | None
 ) -> NDArray[Any]:
     if not from_logits:
-        return clipped(values, clip_tolerance)
+        return clip_scores(values, clip_tolerance)
     if clip_tolerance or sum_tolerance is not None:
         name = "clip_tolerance" if clip_tolerance else "sum_tolerance"
         raise InputError(name, "is for probabilities", "logits (`from_logits=True`) need none")
@@ -182,7 +181,7 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
 def _without_missing(
     y: Column, p: Column, w: Column | None, missing: Missing, read: bool, allow_none: bool
 ) -> tuple[Column, Column, Column | None, Ints | None]:
-    """The rows that are left, and their numbers where some are not."""
+    """The rows without missing values, and their row numbers if some were dropped."""
     known = read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
     y = y._replace(missing=labels_missing(y) if known else None)
     if missing == "raise":
@@ -199,7 +198,7 @@ def _without_missing(
 
 
 def _refuse_known(y: Column, p: Column, w: Column | None) -> None:
-    """Raise for what is known to be missing; a nan among numbers is found in the pass over the rows."""
+    """Raise for values known to be missing; a nan among numbers is noticed in the pass over the rows."""
     for name, part in (("y_true", y), ("y_prob", p), ("sample_weight", w)):
         if part is not None and part.missing is not None:
             refuse_missing(name, part.missing)
@@ -220,7 +219,7 @@ def _nan_rows(values: NDArray[Any]) -> Bools:
 
 
 def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
-    """Two pandas objects with the same row names in another order would be paired wrongly by position."""
+    """Raise for pandas objects with the same index in another order: rows are paired by position."""
     a: Any = getattr(y_true, "index", None)
     for name, other in others.items():
         b: Any = getattr(other, "index", None)

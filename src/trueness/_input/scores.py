@@ -1,4 +1,4 @@
-"""What scores may be, and the sentences for what they may not."""
+"""Scores: reading them, and the errors for bad ones."""
 
 from typing import Any, NoReturn
 
@@ -10,7 +10,7 @@ from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
 __all__ = [
-    "clipped",
+    "clip_scores",
     "explain_logits",
     "explain_scores",
     "explain_sums",
@@ -22,11 +22,11 @@ __all__ = [
 ]
 
 _SHOWN = 6  # significant digits of a value in a message, unless it would round to 0 or 1
-_SLIP = 1e-3  # an excess or a missing part up to this much may be rounding, and the message says how to allow it
+_SLIP = 1e-3  # an excess up to this much may be rounding, and the message says how to allow it
 
 
 def numeric(given: Column, name: str) -> Column:
-    """The column with a real dtype of at most 64 bits, or an error that says what came."""
+    """The column with a real dtype of at most 64 bits; other types are an error."""
     values = given.values
     kind = values.dtype.kind
     if kind == "O":
@@ -36,10 +36,10 @@ def numeric(given: Column, name: str) -> Column:
     if kind not in "biuf":
         what = {"U": "strings", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
         raise InputError(name, "must hold numbers", f"got {what.get(kind, f'dtype {values.dtype}')}")
-    return given._replace(values=_narrowed(values)) if kind == "f" and values.dtype.itemsize > 8 else given
+    return given._replace(values=_as_float64(values)) if kind == "f" and values.dtype.itemsize > 8 else given
 
 
-def _narrowed(values: NDArray[Any]) -> Floats:
+def _as_float64(values: NDArray[Any]) -> Floats:
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float64)
     # 1 + 1e-19 is not a probability; rounding must not make it one.
@@ -48,17 +48,17 @@ def _narrowed(values: NDArray[Any]) -> Floats:
     return narrow
 
 
-def row_sum_tolerance(dtype: np.dtype[Any], asked: float | None) -> float:
+def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
     """How far from one a row of probabilities may sum."""
-    if asked is None:
+    if tolerance is None:
         return 2e-3 if dtype == np.float16 else 1e-6
-    if isinstance(asked, bool) or not isinstance(asked, int | float | np.number) or not 0 <= asked <= 1:
-        raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {asked!r}")
-    return float(asked)
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 1:
+        raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
+    return float(tolerance)
 
 
-def clipped(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
-    """Scores within `tolerance` of [0, 1] moved to its ends; the rest untouched, to be refused later."""
+def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
+    """Scores with those within `tolerance` of [0, 1] moved to its ends; the others are refused later."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 0.1:
         raise InputError("clip_tolerance", "must be a number between 0 and 0.1", f"got {tolerance!r}")
     if tolerance == 0 or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
@@ -79,7 +79,7 @@ def logistic(logits: NDArray[Any], name: str, rows: Ints | None = None) -> Float
 
 
 def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) -> None:
-    """Raise the error that fits, with the user's number of the row; return if every row has a softmax."""
+    """Raise for a row that has no softmax, by the user's row number; return if all have one."""
     if logits.dtype.kind != "f":
         return
     if np.isnan(logits).any():
@@ -97,7 +97,7 @@ def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) ->
 
 
 def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) -> None:
-    """Raise the error that fits, with the user's number of the row; return if every value lies in [0, 1]."""
+    """Raise for a value outside [0, 1], by the user's row number; return if there is none."""
     if values.dtype.kind == "f" and np.isnan(values).any():
         refuse_nan(values, name, rows)
     outside = (values < 0) | (values > 1)
@@ -130,7 +130,7 @@ def _refuse_range(values: NDArray[Any], outside: Bools, name: str, rows: Ints | 
 
 
 def _suggestion(values: NDArray[Any]) -> Remedy | str:
-    """What values outside [0, 1] look like, and what to do then."""
+    """A guess at what values outside [0, 1] are, with its remedy."""
     low, high = float(values.min()), float(values.max())
     excess = max(-low, high - 1)
     if excess <= _SLIP:
@@ -151,7 +151,7 @@ def _suggestion(values: NDArray[Any]) -> Remedy | str:
 
 
 def _round_up(excess: float) -> str:
-    """The least number of one digit that is not below `excess`."""
+    """The least number with one significant digit that is not below `excess`."""
     text = f"{excess:.0e}"
     if float(text) >= excess:
         return text
@@ -160,11 +160,11 @@ def _round_up(excess: float) -> str:
 
 
 def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints | None = None) -> NoReturn:
-    """Raise for rows that a pass has found not to sum to one."""
+    """Raise for rows that do not sum to one, as a pass over the rows has noticed."""
     total = np.ascontiguousarray(values).sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
     bad = off > tolerance
-    if not bad.any():  # the pass adds in another order, and this row is at the very limit
+    if not bad.any():  # the pass adds in another order, and this row is right at the limit
         bad = off == off.max()
     count, largest, first = int(bad.sum()), float(off.max()), format_value(total[bad][0])
     remedy = Remedy("divide-rows", "Divide each row by its sum if its entries are shares of the whole.")
@@ -182,6 +182,6 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
 
 
 def format_value(value: Any) -> str:
-    """A number as a message shows it: short, but never rounded onto the limit it breaks."""
+    """A number for a message: short, but never rounded to the limit that it exceeds."""
     text = f"{float(value):.{_SHOWN}g}"
     return text if float(text) == float(value) or not 0 <= float(text) <= 1 else repr(float(value))

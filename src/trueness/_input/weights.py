@@ -1,4 +1,4 @@
-"""What row weights may be."""
+"""Row weights: reading and checking them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _LARGEST = 1e100  # squares of weights are summed, which must neither overflow n
 
 
 def row_weights(given: Any, n_rows: int) -> Column:
-    """Weights as float64, one per row; their values are not looked at yet."""
+    """Weights as float64, one per row; :func:`check_weights` checks their values."""
     found = column(given, NAME)
     if found.values.shape != (n_rows,):
         raise InputError(NAME, f"must have one entry per row ({n_rows:,})", f"got shape {found.values.shape}")
@@ -25,7 +25,7 @@ def row_weights(given: Any, n_rows: int) -> Column:
 
 
 def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = False) -> None:
-    """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's numbers."""
+    """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's row numbers."""
     if w.size == 0:
         return
     high = w.max()

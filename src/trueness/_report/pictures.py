@@ -82,7 +82,7 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float) -> Expl
         groups["given"] = {str(found.start.size - 1): found}
     start = np.unique(np.concatenate([one.start for by_number in groups.values() for one in by_number.values()]))
     fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
-    bins_asked = str(rule.asked) if asked != "given" else None
+    bins_asked = str(rule.n_requested) if asked != "given" else None
     return _explorer(name, fine, start, groups, asked, level, bins_asked, sums)
 
 

@@ -207,8 +207,8 @@ report.__signature__ = _signature.replace(parameters=_parameters)  # type: ignor
 
 def _rule(bins: BinsLike) -> BinRule:
     rule = blind_to_labels(as_rule(bins))
-    if rule.asked > MOST_BINS:
-        raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.asked:,}")
+    if rule.n_requested > MOST_BINS:
+        raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}")
     return rule
 
 

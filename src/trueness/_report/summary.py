@@ -92,7 +92,7 @@ def summarize(data: Evidence, cluster: Ints | None, rule: BinRule, settings: Set
 
 def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
     """Name and function of each measure, by field."""
-    mass = rule if isinstance(rule, EqualMass) else EqualMass(rule.asked or _ORDINARY_BINS)
+    mass = rule if isinstance(rule, EqualMass) else EqualMass(rule.n_requested or _ORDINARY_BINS)
     return {
         "ece": ("the ECE", partial(ece, bins=rule)),
         "ace": ("the ACE", partial(ace, bins=mass)),

@@ -85,7 +85,7 @@ def as_binned(
         sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
         rule = _rule(bins, _size(sample))
         found = binned_of(sample, kind, rule, moments=moments, piece=False)
-    _give_warnings(found, rule.asked)
+    _give_warnings(found, rule.n_requested)
     return found
 
 
@@ -116,7 +116,7 @@ def as_sums(
     else:
         found = tally_of(sample, kind, rule)
         found = found if n <= few else found.coarsen(rule)
-    _give_warnings(found, rule.asked)
+    _give_warnings(found, rule.n_requested)
     return found, rule
 
 
@@ -155,7 +155,7 @@ def as_tally(
             found.coarsen(rule)  # raises: a tally has no order of rows
     else:
         found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule)
-    _give_warnings(found, 0 if rule is None else rule.asked)
+    _give_warnings(found, 0 if rule is None else rule.n_requested)
     return found
 
 

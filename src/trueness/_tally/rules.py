@@ -76,7 +76,7 @@ class BinRule(ABC):
         return None
 
     @property
-    def asked(self) -> int:
+    def n_requested(self) -> int:
         """The number of bins asked for; 0 if the data decide."""
         return 0
 
@@ -179,8 +179,8 @@ class EqualWidth(_Fixed):
         return _width_edges(self.n)
 
     @property
-    def asked(self) -> int:
-        """As many as were named."""
+    def n_requested(self) -> int:
+        """`n`."""
         return self.n
 
 
@@ -226,7 +226,7 @@ class Edges(_Fixed):
         return edges
 
     @property
-    def asked(self) -> int:
+    def n_requested(self) -> int:
         """One fewer than the edges."""
         return int(self.edges.size) - 1
 
@@ -263,8 +263,8 @@ class EqualMass(BinRule):
         super().__init__(n=_whole(n, "`EqualMass` bins", 1, MOST_BINS))
 
     @property
-    def asked(self) -> int:
-        """As many as were named."""
+    def n_requested(self) -> int:
+        """`n`."""
         return self.n
 
     def ranks(self, n_rows: int) -> Ints:

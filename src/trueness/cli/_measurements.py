@@ -44,7 +44,9 @@ class Options:
     @property
     def mass(self) -> tn.EqualMass:
         """Bins of equal mass to go with the bins: as many, if their number is known."""
-        return self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(self.bins.asked or _ORDINARY_BINS)
+        return (
+            self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(self.bins.n_requested or _ORDINARY_BINS)
+        )
 
     @property
     def of_matrix(self) -> tuple[Kind, ...]:

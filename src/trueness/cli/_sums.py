@@ -161,7 +161,7 @@ Line = dict[str, Any]
 def _measures(rule: "BinRule", kind: str, blocks: bool) -> list[_Measure]:
     import trueness as tn
 
-    mass = rule if isinstance(rule, tn.EqualMass) else tn.EqualMass(rule.asked or 10)
+    mass = rule if isinstance(rule, tn.EqualMass) else tn.EqualMass(rule.n_requested or 10)
 
     def plain(key: str, name: str, function: Callable[..., float], **options: Any) -> _Measure:
         return _Measure(key, name, lambda sums: function(sums, **options), function, options)

@@ -73,8 +73,8 @@ class ClusteredRows:
 
     def residuals(self, rule: BinRule) -> BinnedResiduals:
         """The residuals in the bins of a rule."""
-        if rule.asked > self.n:
-            warn(f"There are fewer rows ({self.n:,}) than bins ({rule.asked:,}).", FewRowsWarning)
+        if rule.n_requested > self.n:
+            warn(f"There are fewer rows ({self.n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
         residuals = BinnedResiduals(self.u, bin_numbers(self._weighted, rule), self.cluster, self.weight)
         residuals.check()
         return residuals

@@ -230,8 +230,8 @@ class _Estimate:
 
 
 def _squared_errors(paired: PairedRows, rule: BinRule) -> dict[str, _Estimate]:
-    if rule.asked > paired.n:
-        warn(f"There are fewer rows ({paired.n:,}) than bins ({rule.asked:,}).", FewRowsWarning)
+    if rule.n_requested > paired.n:
+        warn(f"There are fewer rows ({paired.n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
     return {name: _squared_error(name, sample, paired, rule) for name, sample in paired.samples.items()}
 
 

@@ -250,7 +250,7 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
     rows = rows_of(frame, question)
     if isinstance(rule, str):
         return _sketched(frame, question, rows)
-    is_long = isinstance(rule, Edges) and rule.asked > _FEW_EDGES
+    is_long = isinstance(rule, Edges) and rule.n_requested > _FEW_EDGES
     if rule.fixed_edges is not None and (rows.weighted or not is_long):
         return _with_fixed_edges(frame, question, rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
