@@ -4,20 +4,9 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.clusters import INDEPENDENT, clusters_in_words, with_cluster_notes
+from trueness._report.clusters import INDEPENDENT, clusters_in_words
 from trueness._report.records import Contents, Model, Remedies
-from trueness._report.tables import (
-    bins_table,
-    blocks_table,
-    classes_table,
-    comparison_table,
-    files_table,
-    models_table,
-    remedies_table,
-    segments_table,
-    summary_table,
-    top_k_table,
-)
+from trueness._report.tables import model_tables, report_tables
 from trueness._text.numbers import count, number, percent
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
@@ -35,6 +24,15 @@ __all__ = [
 
 _WIDTH = 100
 _PER_CLASS = ("classwise", "top-label")
+_HEADINGS = {
+    "summary": "Summary",
+    "bins": "Where it is wrong",
+    "blocks": "Scores that a test rejects",
+    "segments": "Segments",
+    "classes": "Classes",
+    "top_k": "The largest scores jointly",
+    "remedies": "What would fix it",
+}
 _SOURCES = {
     "rows": "",
     "tally": ", summed per distinct score",
@@ -92,62 +90,44 @@ def _text_piece(piece: Piece) -> str:
 
 def _outline(contents: Contents) -> Iterator[Piece]:
     """All pieces in order; strings are paragraphs."""
-    for piece in _pieces(contents):
-        yield with_cluster_notes(piece, contents.clusters) if isinstance(piece, Table) else piece
-
-
-def _pieces(contents: Contents) -> Iterator[Piece]:
-    several = len(contents.models) > 1
+    tables = report_tables(contents)
     yield Heading(1, contents.title)
     yield contents.verdict.sentence
     yield contents.omitted
-    if contents.files:
+    if "files" in tables:
         yield Heading(2, "Files")
-        yield files_table(contents)
-    if several:
+        yield tables["files"]
+    if "models" in tables:
         yield Heading(2, f"Comparison of the {plural(contents)}")
-        yield models_table(contents)
-        if contents.comparison is not None:
-            yield comparison_table(contents.comparison)
+        yield from (tables[name] for name in ("models", "comparison") if name in tables)
     yield from contents.notes
     for model in contents.models:
-        if several:
-            yield Heading(
-                2, f"{model.name[:1].upper()}{model.name[1:]}" if contents.view in _PER_CLASS else f"Model {model.name}"
-            )
+        if len(contents.models) > 1:
+            class_name = f"{model.name[:1].upper()}{model.name[1:]}"
+            yield Heading(2, class_name if contents.view in _PER_CLASS else f"Model {model.name}")
             yield model.verdict.sentence
-        yield from _model_pieces(model, contents, 3 if several else 2)
+        yield from _model_pieces(model, contents, 3 if len(contents.models) > 1 else 2)
     yield Heading(2, "How it was computed")
     yield Items(tuple(circumstances(contents)))
     yield Items(tuple(contents.definitions.items()))
 
 
 def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:
-    yield Heading(depth, "Summary")
-    yield summary_table(model, contents.view)
-    yield from model.notes
-    yield Heading(depth, "Where it is wrong")
-    yield worst_sentence(model)
-    yield bins_table(model)
-    if model.blocks is not None:
-        yield Heading(depth, "Scores that a test rejects")
-        yield blocks_table(model.blocks)
-    if model.segments is not None:
-        yield Heading(depth, "Segments")
-        yield segments_table(model.segments)
-        yield from model.segments.notes
-    if model.classes is not None:
-        yield Heading(depth, "Classes")
-        yield classes_table(model.classes)
-    if model.top_k:
-        yield Heading(depth, "The largest scores jointly")
-        yield top_k_table(model.top_k)
-    if model.remedies is not None:
-        yield Heading(depth, "What would fix it")
-        yield remedies_sentence(model.remedies)
-        yield remedies_table(model.remedies, contents.settings.level)
-        yield guarantee_sentence(model.remedies)
-        yield from model.remedies.notes
+    tables, fixes = model_tables(model, contents), model.remedies
+    before: dict[str, tuple[str, ...]] = {
+        "bins": (worst_sentence(model, tables["bins"]),),
+        "remedies": () if fixes is None else (remedies_sentence(fixes),),
+    }
+    after: dict[str, tuple[str, ...]] = {
+        "summary": model.notes,
+        "segments": () if model.segments is None else model.segments.notes,
+        "remedies": () if fixes is None else (guarantee_sentence(fixes), *fixes.notes),
+    }
+    for name, table in tables.items():
+        yield Heading(depth, _HEADINGS[name])
+        yield from before.get(name, ())
+        yield table
+        yield from after.get(name, ())
 
 
 def plural(contents: Contents) -> str:
@@ -155,11 +135,10 @@ def plural(contents: Contents) -> str:
     return "classes" if contents.view in _PER_CLASS else "models"
 
 
-def worst_sentence(model: Model) -> str:
+def worst_sentence(model: Model, table: Table) -> str:
     """Which bins contribute most to the ECE."""
     if not model.worst:
         return "No bin has a gap between its rate and its mean score."
-    table = bins_table(model)
     filled = [i for i, n in enumerate(model.bins.n.tolist()) if n > 0]
     columns = {column.key: table.texts(column) for column in table.columns if column.key in ("bin", "share")}
     at = {b: i for i, b in enumerate(filled)}

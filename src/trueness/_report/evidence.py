@@ -11,7 +11,6 @@ import numpy as np
 
 from trueness._input.columns import Column, column, refuse_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
-from trueness._input.weights import row_weights
 from trueness._report.records import RowCounts, Source
 from trueness._tally import rows_or_sums
 from trueness._tally.accumulator import Accumulator
@@ -165,23 +164,19 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
     n = column(y_true, "y_true").values.shape[0]
     for scores in models.values():
         refuse_shuffled_index(y_true, {"y_prob": scores})
-    options: dict[str, Any] = dict(rows)
     names = _cluster_names(y_true, cluster, n)
+    samples = _samples(y_true, models, dict(rows))
     kept = np.ones(n, dtype=bool)
-    if options.get("missing") == "drop":
-        given = options.get("sample_weight")
-        kept = _complete(y_true, models, options, n)
+    if rows.get("missing") == "drop":
+        for sample in samples.values():
+            kept &= True if sample.rows is None else np.bincount(sample.rows, minlength=n).astype(bool)
         if names is not None and names.missing is not None:
             kept &= ~names.missing
-        options["sample_weight"] = np.where(kept, 1.0 if given is None else row_weights(given, n).values, np.nan)
-        samples = _samples(y_true, models, options)
-        if given is None:
-            samples = {name: Sample(s.y, s.p, None, s.classes, s.tolerance, s.rows) for name, s in samples.items()}
-    else:
-        samples = _samples(y_true, models, options)
+        if not kept.any():
+            raise InputError("", "There must be at least one row without missing values in any model")
     dropped = n - int(kept.sum())
     _check_alike(samples)
-    samples, kept = _of_positive_weight(samples, kept)
+    samples, kept = _restrict(samples, kept)
     for name, sample in samples.items():
         with _naming_model(name, len(models) > 1):
             _check_values(sample)
@@ -200,9 +195,8 @@ def _cluster_names(y_true: Any, cluster: Any, n: int) -> Column | None:
 
 
 def _cluster_codes(names: Column, kept: Bools) -> Ints:
-    left = None if names.missing is None or not names.missing[kept].any() else names.missing
-    if left is not None:  # rows were not to be dropped, and messages count all of them
-        refuse_missing("cluster", left)
+    if names.missing is not None and names.missing[kept].any():
+        refuse_missing("cluster", names.missing)
     codes = cluster_codes(Column(names.values[kept]))
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
@@ -217,24 +211,6 @@ def _samples(y_true: Any, models: Mapping[str, Any], options: dict[str, Any]) ->
             warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
             found[name], _ = rows_or_sums.sample_and_kind(y_true, scores, options)  # type: ignore[arg-type]  # checked there
     return found
-
-
-def _complete(y_true: Any, models: Mapping[str, Any], options: dict[str, Any], n: int) -> Bools:
-    """Which rows have all values in every model."""
-    numbers = np.arange(1.0, n + 1)
-    if options.get("sample_weight") is not None:
-        weights = row_weights(options["sample_weight"], n)
-        numbers[np.isnan(weights.values)] = np.nan
-        if weights.missing is not None:
-            numbers[weights.missing] = np.nan
-    kept = np.ones(n, dtype=bool)
-    # Row numbers passed as weights show which rows are left.
-    for sample in _samples(y_true, models, options | {"sample_weight": numbers}).values():
-        assert sample.w is not None
-        left = np.zeros(n, dtype=bool)
-        left[sample.w.astype(np.int64) - 1] = True
-        kept &= left
-    return kept
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:
@@ -265,16 +241,19 @@ def _check_alike(samples: dict[str, Sample]) -> None:
             )
 
 
-def _of_positive_weight(samples: dict[str, Sample], kept: Bools) -> tuple[dict[str, Sample], Bools]:
-    w = next(iter(samples.values())).w
-    if w is None or (w > 0).all():
-        return samples, kept
-    some = w > 0
-    if not some.any():
+def _restrict(samples: dict[str, Sample], kept: Bools) -> tuple[dict[str, Sample], Bools]:
+    """The rows that are kept and have positive weight."""
+    kept = kept.copy()
+    numbers = {name: np.arange(kept.size) if one.rows is None else one.rows for name, one in samples.items()}
+    for name, one in samples.items():
+        kept[numbers[name]] &= True if one.w is None else one.w > 0
+    if not kept.any():
         raise InputError("sample_weight", "must be above 0 in at least one row", "all weights are 0")
-    left = kept.copy()
-    left[kept] = some
-    return {name: s.at(some, None if s.w is None else s.w[some]) for name, s in samples.items()}, left
+    found = {}
+    for name, one in samples.items():
+        some = kept[numbers[name]]
+        found[name] = one if some.all() else one.at(some, None if one.w is None else one.w[some])
+    return found, kept
 
 
 def _without_unit_weights(sample: Sample) -> Sample:

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from trueness._report.charts import blocks_chart, reliability_chart
-from trueness._report.clusters import INDEPENDENT, with_cluster_notes
+from trueness._report.clusters import INDEPENDENT
 from trueness._report.document import (
     circumstances,
     guarantee_sentence,
@@ -19,21 +19,9 @@ from trueness._report.document import (
     worst_sentence,
 )
 from trueness._report.records import Contents, Explorer, Model
-from trueness._report.tables import (
-    bins_table,
-    blocks_table,
-    classes_table,
-    comparison_table,
-    files_table,
-    models_table,
-    remedies_table,
-    segments_table,
-    summary_table,
-    top_k_table,
-)
+from trueness._report.tables import model_tables, report_tables
 from trueness._text.numbers import number, percent, percentage
-from trueness._text.strings import visible
-from trueness._text.table import Table
+from trueness._text.strings import json_ready, visible
 
 __all__ = ["framed", "page"]
 
@@ -60,13 +48,7 @@ def page(contents: Contents) -> str:
             contents=contents,
             several=len(contents.models) > 1,
             models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
-            side_by_side=_html(models_table(contents), contents, f"All {plural(contents)}, on the same rows"),
-            comparison=None
-            if contents.comparison is None
-            else _html(comparison_table(contents.comparison), contents, "Differences between models"),
-            files=_html(files_table(contents), contents, "Each file of sums, and all together")
-            if contents.files
-            else None,
+            tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
             plural=plural(contents),
             rows_sentence=rows_sentence(contents),
             independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
@@ -110,38 +92,22 @@ def _environment() -> Any:
     return environment
 
 
-def _html(table: Table, contents: Contents, caption: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(with_cluster_notes(table, contents.clusters).to_html(caption))
-
-
 def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     """The variables of the template for one model."""
     from markupsafe import Markup
 
-    first, fixes, level = model.explorers[0], model.remedies, contents.settings.level
-
-    def html(table: Table, caption: str) -> Any:
-        return _html(table, contents, caption)
-
+    first, fixes = model.explorers[0], model.remedies
+    tables = model_tables(model, contents)
     return {
         "id": f"m{i}",
         "model": model,
         "verdict_word": _VERDICT_WORDS[model.verdict.code],
-        "summary": html(summary_table(model, contents.view), "Each measure and its reference value"),
+        "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "chart": Markup(reliability_chart(model.picture, first, f"m{i}-r")),
-        "bins": html(bins_table(model), f"Bins: {contents.settings.bins_in_words}"),
         "ece": number(model.picture.ece),
         "tce": percentage(model.summary.tce),
-        "worst": worst_sentence(model),
+        "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first.zoom, f"m{i}-b")),
-        "blocks": model.blocks and html(blocks_table(model.blocks), "Isotonic blocks"),
-        "segments": model.segments and html(segments_table(model.segments), "Segments, smallest p-value first"),
-        "classes": model.classes
-        and html(classes_table(model.classes), "Each class against the rest, largest ECE first"),
-        "top_k": html(top_k_table(model.top_k), "The largest scores jointly") if model.top_k else None,
-        "remedies": fixes and html(remedies_table(fixes, level), "Before and after, on held-out data"),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
@@ -156,27 +122,8 @@ def _data(contents: Contents) -> str:
 
 
 def _view(one: Explorer) -> dict[str, Any]:
-    return {
-        "name": visible(one.name),
-        "n": one.n,
-        "events": one.events,
-        "weight": None if one.weight == one.n else one.weight,
-        "high": one.high,
-        "low": one.low,
-        "sum": one.sum_score,
-        "rules": {
-            kind: {
-                n: {key: [None if v != v else v for v in values] for key, values in bins.items()}
-                for n, bins in by.items()
-            }
-            for kind, by in one.rules.items()
-        },
-        "rule": one.rule,
-        "bins": one.bins,
-        "zoom": one.zoom,
-        "histogram": one.histogram,
-        "near": one.near_histogram,
-    }
+    weight = None if one.weight == one.n else one.weight  # the script then takes n
+    return {**json_ready(one), "name": visible(one.name), "weight": weight}
 
 
 def _main_band(model: Model) -> dict[str, Any]:
@@ -184,10 +131,4 @@ def _main_band(model: Model) -> dict[str, Any]:
     b = model.picture.bins
     if not b.band:
         return {"band": None}
-    return {
-        "band": {
-            "low": [None if v != v else round(v, 6) for v in b.low.tolist()],
-            "high": [None if v != v else round(v, 6) for v in b.high.tolist()],
-            "outside": b.outside.tolist(),
-        }
-    }
+    return {"band": json_ready({"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside})}

@@ -1,4 +1,7 @@
-"""The contents of a report as frozen records, and as one dict of plain values."""
+"""The contents of a report as frozen records, and as one dict of plain values.
+
+``docs/report.md`` describes the fields, which are the keys of the JSON.
+"""
 
 import math
 from collections.abc import Mapping
@@ -44,17 +47,11 @@ class RowCounts:
     """How many rows were used."""
 
     given: int
-    """Rows that were passed."""
     used: int
-    """Rows of positive weight with no value missing."""
     dropped: int
-    """Rows dropped because a value was missing."""
     weight: float
-    """Total weight of the rows used."""
     weights: Literal["none", "whole", "fractional"]
-    """The kind of sample weights."""
     classes: tuple[Any, ...] | None
-    """The classes in column order; None for a vector of scores."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +59,9 @@ class Clusters:
     """Clusters of dependent rows, and which numbers account for them."""
 
     number: int
-    """Number of clusters."""
     effective: float
-    """Effective number: clusters of equal size that would give the same Σ size²."""
     considered: tuple[str, ...]
-    """Results that account for clusters."""
     ignored: tuple[str, ...]
-    """Results computed as if rows were independent, for lack of a method for clusters."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +69,10 @@ class Settings:
     """The options of the report, defaults included."""
 
     bins: str
-    """The bin rule, as a Python expression."""
     bins_in_words: str
     level: float
-    """Level of every interval, band and decision."""
     seed: int
-    """Seed of all random draws."""
     offered: tuple[int, ...]
-    """Numbers of bins offered on the page."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +92,10 @@ class Summary:
 
     n: int
     rate: float
-    """Share of events; for a matrix, the accuracy."""
     mean_score: float
     ece: float
     ece_interval: Interval | None
-    """Confidence set of the l2 error; None if it could not be computed."""
     noise_floor: NoiseFloor | None
-    """Of the ECE."""
     test: Significance | None
     ace: float
     mce: float
@@ -125,14 +111,10 @@ class Summary:
     intercept: float
     observed_expected: float
     classwise_ece: float | None
-    """Mean over classes of each one against the rest; None for a vector of scores."""
     multiclass_brier: float | None
-    """Squared errors of all classes together; None for a vector of scores."""
     multiclass_log_loss: float | None
     limits: Mapping[str, tuple[float, float]]
-    """From a sketch: the range of the exact value, by field; empty otherwise."""
     absent: tuple[str, ...]
-    """Measures that the sums cannot give, in words."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +131,6 @@ class Blocks:
     score_q3: tuple[float, ...]
     score_max: tuple[float, ...]
     refuted: tuple[float, ...]
-    """Share of the rows of the block whose score the test rejects."""
     alpha: float
     rule: str
 
@@ -164,11 +145,9 @@ class Segment:
     score: float
     rate: float
     gap: float
-    """Rate − mean score."""
     ece: float
     pvalue: float | None
     adjusted_pvalue: float | None
-    """Adjusted by Holm's method over all segments of the model."""
     flagged: bool
 
 
@@ -187,13 +166,10 @@ class ClassRow:
 
     label: str
     share: float
-    """Share of rows of this class."""
     score: float
-    """Its mean score."""
     gap: float
     ece: float
     damage: float
-    """Share of the class-wise ECE due to this class."""
     pvalue: float | None
     adjusted_pvalue: float | None
     flagged: bool
@@ -213,16 +189,12 @@ class Remedy:
 
     name: str
     calibrator: str
-    """As a Python expression."""
     ece: float
     ece_interval: Interval | None
     brier: float
-    """For a matrix, over all classes."""
     log_loss: float
     gain: float = math.nan
-    """Reduction of the Brier score, compared row by row."""
     gain_low: float = math.nan
-    """Lower end of its confidence interval."""
     gain_high: float = math.nan
 
 
@@ -233,12 +205,9 @@ class Guarantee:
     n: int
     n_bins: int
     scheme: str
-    """'umd', or 'randomized' where scores are tied."""
     epsilon: float
-    """With probability `level`, every bin's value is within this of its true rate."""
     level: float
     marginal: float
-    """The same for the bin of one new row."""
 
 
 @dataclass(frozen=True)
@@ -248,10 +217,8 @@ class Remedies:
     before: Remedy
     after: tuple[Remedy, ...]
     best: str | None
-    """The calibrator with the smallest Brier score among those whose gain has an interval above 0."""
     folds: int
     n: int
-    """Rows split into folds."""
     guarantee: Guarantee | None
     notes: tuple[str, ...]
 
@@ -306,12 +273,9 @@ class Model:
     verdict: Verdict
     summary: Summary
     bins: Bands
-    """One row per bin, with a simultaneous band for the rates of a calibrated model; nan if there is no band."""
     interval_low: tuple[float, ...]
-    """Lower end of each rate's own confidence interval."""
     interval_high: tuple[float, ...]
     worst: tuple[int, ...]
-    """The bins that contribute most to the ECE, numbered from 0."""
     blocks: Blocks | None
     segments: Segments | None
     remedies: Remedies | None
@@ -331,19 +295,14 @@ class Contents:
     task: Literal["binary", "multiclass"]
     verdict: Verdict
     source: Source
-    """What the report was computed from."""
     view: Literal["binary", "classwise", "confidence", "top-label"]
-    """The question asked about every model; for a matrix of scores, whether the top label is right."""
     omitted: str
-    """What a report of sums lacks, as a sentence; empty for rows."""
     rows: RowCounts
     clusters: Clusters | None
-    """None if rows are independent."""
     settings: Settings
     models: tuple[Model, ...]
     comparison: Comparison | None
     files: tuple[Mapping[str, Any], ...] | None
-    """One entry per file of sums; None unless asked for."""
     notes: tuple[str, ...]
     definitions: Mapping[str, str]
 

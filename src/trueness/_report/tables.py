@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._report.clusters import with_cluster_notes
 from trueness._report.records import Blocks, ClassRow, Contents, Model, Remedies, Remedy, Segments, Summary, TopK
 from trueness._text.bins import bin_name
 from trueness._text.numbers import confidence_set, count, number, p_value, percent, percentage, signed, span
@@ -13,23 +14,38 @@ from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, NoiseFloor
 
-__all__ = [
-    "bins_table",
-    "blocks_table",
-    "classes_table",
-    "comparison_table",
-    "files_table",
-    "models_table",
-    "remedies_table",
-    "segments_table",
-    "summary_table",
-    "top_k_table",
-]
+__all__ = ["model_tables", "report_tables"]
 
 _LONGEST_RESULT = 24
 
 
-def summary_table(model: Model, view: str) -> Table:
+def report_tables(contents: Contents) -> dict[str, Table]:
+    """The tables of the whole report, by name."""
+    comparison = contents.comparison
+    tables = {
+        "files": _files(contents) if contents.files else None,
+        "models": _models(contents) if len(contents.models) > 1 else None,
+        "comparison": None if comparison is None else _comparison(comparison),
+    }
+    return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
+
+
+def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
+    """The tables of one model, by name."""
+    settings = contents.settings
+    tables = {
+        "summary": _summary(model, contents.view),
+        "bins": _bins(model, settings.bins_in_words),
+        "blocks": None if model.blocks is None else _blocks(model.blocks),
+        "segments": None if model.segments is None else _segments(model.segments),
+        "classes": None if model.classes is None else _classes(model.classes),
+        "top_k": _top_k(model.top_k) if model.top_k else None,
+        "remedies": None if model.remedies is None else _remedies(model.remedies, settings.level),
+    }
+    return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
+
+
+def _summary(model: Model, view: str) -> Table:
     """One line per measure: its value, a reference value, what it means."""
     s, multiclass = model.summary, view in ("confidence", "top-label")
     columns = (
@@ -51,7 +67,9 @@ def summary_table(model: Model, view: str) -> Table:
         if value != "–" or not s.absent
     ]
     note = ["Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."]
-    return Table(columns, rows, note if s.limits else (), "summary", sortable=False)
+    return Table(
+        columns, rows, note if s.limits else (), "summary", "Each measure and its reference value", sortable=False
+    )
 
 
 def _measures(s: Summary, multiclass: bool) -> Iterator[tuple[str, str, str, str, str]]:
@@ -115,7 +133,7 @@ def _infinite(loss: float | None) -> str:
     return "an observed outcome had predicted probability 0" if loss == math.inf else ""
 
 
-def models_table(contents: Contents) -> Table:
+def _models(contents: Contents) -> Table:
     """One line per model."""
     columns = (
         Column("model", "Model", "name"),
@@ -129,32 +147,28 @@ def models_table(contents: Contents) -> Table:
         Column("slope", "Slope", "number"),
         Column("ratio", "Obs./exp.", "number"),
     )
-    lines = []
+    rows = []
     for model in contents.models:
-        s = model.summary
-        code = model.verdict.code
-        lines.append(
-            (
-                model.name,
-                Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""),
-                s.ece,
-                None if s.noise_floor is None else s.noise_floor.mean,
-                None if s.ece_interval is None else s.ece_interval.estimate,
-                None if s.ece_interval is None else confidence_set(s.ece_interval),
-                None if s.test is None else s.test.pvalue,
-                s.brier if s.multiclass_brier is None else s.multiclass_brier,
-                _three_decimals(s.slope),
-                _three_decimals(s.observed_expected),
-            )
+        s, code = model.summary, model.verdict.code
+        interval = s.ece_interval
+        rows.append(
+            {
+                "model": model.name,
+                "verdict": Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""),
+                "ece": s.ece,
+                "floor": None if s.noise_floor is None else s.noise_floor.mean,
+                "l2": None if interval is None else interval.estimate,
+                "set": None if interval is None else confidence_set(interval),
+                "p": None if s.test is None else s.test.pvalue,
+                "brier": s.brier if s.multiclass_brier is None else s.multiclass_brier,
+                "slope": Cell(s.slope, number(s.slope, 3)),
+                "ratio": Cell(s.observed_expected, number(s.observed_expected, 3)),
+            }
         )
-    return Table.from_lines(columns, lines, name="models")
+    return Table(columns, rows, name="models", caption="On the same rows")
 
 
-def _three_decimals(value: float) -> Cell:
-    return Cell(value, number(value, 3))
-
-
-def files_table(contents: Contents) -> Table:
+def _files(contents: Contents) -> Table:
     """One line per file of sums, and one for all."""
     rows = contents.files or ()
     by = contents.models[0].segments
@@ -173,7 +187,7 @@ def files_table(contents: Contents) -> Table:
     lines = [{key: _with_limits(row, key) if key not in kinds else row.get(key) for key in titles} for row in rows]
     brackets = any(isinstance(cell, Cell) for line in lines for cell in line.values())
     note = ["Brackets: range of the exact value (not a confidence interval)."] if brackets else []
-    return Table(columns, lines, note, "files")
+    return Table(columns, lines, note, "files", "Each file, and all together")
 
 
 def _with_limits(row: Mapping[str, Any], key: str) -> Any:
@@ -184,7 +198,7 @@ def _with_limits(row: Mapping[str, Any], key: str) -> Any:
     return Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
 
 
-def bins_table(model: Model) -> Table:
+def _bins(model: Model, words: str) -> Table:
     """One line per bin that has rows."""
     b = model.bins
     damage = b.weight * np.abs(b.gap)
@@ -220,14 +234,16 @@ def bins_table(model: Model) -> Table:
         else ""
     )
     omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted." if empty else ""
-    return Table.from_lines(columns, lines, notes=[f"{flagged}Gap: rate − mean score.{omitted}"], name="bins")
+    return Table.from_lines(
+        columns, lines, notes=[f"{flagged}Gap: rate − mean score.{omitted}"], name="bins", caption=f"Bins: {words}"
+    )
 
 
 def _flag(flagged: bool, word: str) -> Cell:
     return Cell(word if flagged else "", None, "flag" if flagged else "")
 
 
-def blocks_table(blocks: Blocks) -> Table:
+def _blocks(blocks: Blocks) -> Table:
     """One line per isotonic block."""
     columns = (
         Column("block", "Block", "number"),
@@ -239,20 +255,19 @@ def blocks_table(blocks: Blocks) -> Table:
     )
     last = len(blocks.n) - 1
     lines = (
-        (
-            Cell(blocks.low_edge[i], bin_name(blocks.low_edge[i], blocks.high_edge[i], last=i == last)),
-            blocks.n[i],
-            blocks.rate[i],
-            Cell(blocks.score_min[i], span(blocks.score_min[i], blocks.score_max[i])),
-            blocks.score_median[i],
-            blocks.refuted[i],
+        (Cell(low, bin_name(low, high, last=i == last)), n, rate, Cell(least, span(least, most)), median, rejected)
+        for i, (low, high, n, rate, least, most, median, rejected) in enumerate(
+            zip(
+                *(blocks.low_edge, blocks.high_edge, blocks.n, blocks.rate),
+                *(blocks.score_min, blocks.score_max, blocks.score_median, blocks.refuted),
+                strict=True,
+            )
         )
-        for i in range(len(blocks.n))
     )
-    return Table.from_lines(columns, lines, name="blocks")
+    return Table.from_lines(columns, lines, name="blocks", caption="Isotonic blocks")
 
 
-def segments_table(segments: Segments) -> Table:
+def _segments(segments: Segments) -> Table:
     """One line per segment, in order of adjusted p-value."""
     columns = (
         Column("column", "Column", "name"),
@@ -263,39 +278,21 @@ def segments_table(segments: Segments) -> Table:
         Column("rate", "Rate", "number"),
         Column("gap", "Gap", "signed"),
         Column("ece", "ECE", "number"),
-        Column("p", "p", "p"),
-        Column("adjusted_p", "Adjusted p", "p"),
+        Column("pvalue", "p", "p"),
+        Column("adjusted_pvalue", "Adjusted p", "p"),
     )
-    order = sorted(
+    ordered = sorted(
         segments.rows,
         key=lambda one: (2.0 if one.adjusted_pvalue is None else one.adjusted_pvalue, -abs(one.gap) * one.n),
     )
-    lines = (
-        (
-            one.column,
-            one.value,
-            _flag(one.flagged, "miscalibrated"),
-            one.n,
-            one.score,
-            one.rate,
-            one.gap,
-            one.ece,
-            _or_nan(one.pvalue),
-            _or_nan(one.adjusted_pvalue),
-        )
-        for one in order
-    )
-    return Table.from_lines(columns, lines, notes=[f"Tested by {segments.test}."], name="segments")
+    rows = [vars(one) | {"flag": _flag(one.flagged, "miscalibrated")} for one in ordered]
+    return Table(columns, rows, [f"Tested by {segments.test}."], "segments", "Segments, smallest p-value first")
 
 
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def remedies_table(remedies: Remedies, level: float) -> Table:
+def _remedies(remedies: Remedies, level: float) -> Table:
     """The scores as they are, then after each calibrator."""
     columns = (
-        Column("scores", "Scores"),
+        Column("name", "Scores"),
         Column("note", "Note"),
         Column("ece", "ECE", "number"),
         Column("l2", "l2 error", "number"),
@@ -304,61 +301,44 @@ def remedies_table(remedies: Remedies, level: float) -> Table:
         Column("gain", f"Gain, {percent(level)} interval", "number"),
         Column("log_loss", "Log loss", "number"),
     )
-    lines = (_remedy_line(one, remedies.best) for one in (remedies.before, *remedies.after))
+    rows = [_remedy_row(one, remedies.best) for one in (remedies.before, *remedies.after)]
     note = (
         f"{count(remedies.n, 'row')}, {remedies.folds} folds: each row is scored by a calibrator fitted without it. "
         "Gain: reduction of the Brier score, compared row by row."
     )
-    return Table.from_lines(columns, lines, notes=[note], name="remedies")
+    return Table(columns, rows, [note], "remedies", "Before and after, on held-out data")
 
 
-def _remedy_line(one: Remedy, best: str | None) -> tuple[Any, ...]:
-    is_best = one.name == best
+def _remedy_row(one: Remedy, best: str | None) -> dict[str, Any]:
     gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, lambda value: signed(value, 5))
-    return (
-        f"{one.name[0].upper()}{one.name[1:]}",
-        Cell("best" if is_best else "", None, "good" if is_best else ""),
-        one.ece,
-        math.nan if one.ece_interval is None else one.ece_interval.estimate,
-        confidence_set(one.ece_interval),
-        one.brier,
-        Cell(one.gain, gain),
-        one.log_loss,
-    )
+    return vars(one) | {
+        "name": f"{one.name[0].upper()}{one.name[1:]}",
+        "note": Cell("best", None, "good") if one.name == best else "",
+        "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
+        "set": confidence_set(one.ece_interval),
+        "gain": Cell(one.gain, gain),
+    }
 
 
-def classes_table(classes: Iterable[ClassRow]) -> Table:
+def _classes(classes: Iterable[ClassRow]) -> Table:
     """One line per class, the largest ECE first."""
     columns = (
-        Column("class", "Class", "name"),
+        Column("label", "Class", "name"),
         Column("flag", "Flag"),
         Column("share", "Share", "share"),
         Column("score", "Mean score", "number"),
         Column("gap", "Gap", "signed"),
         Column("ece", "ECE", "number"),
         Column("damage", "Share of ECE", "share"),
-        Column("p", "p", "p"),
-        Column("adjusted_p", "Adjusted p", "p"),
+        Column("pvalue", "p", "p"),
+        Column("adjusted_pvalue", "Adjusted p", "p"),
     )
-    lines = (
-        (
-            one.label,
-            _flag(one.flagged, "miscalibrated"),
-            one.share,
-            one.score,
-            one.gap,
-            one.ece,
-            one.damage,
-            _or_nan(one.pvalue),
-            _or_nan(one.adjusted_pvalue),
-        )
-        for one in classes
-    )
+    rows = [vars(one) | {"flag": _flag(one.flagged, "miscalibrated")} for one in classes]
     note = "Share of ECE: of the class-wise ECE. Flags use p-values adjusted by Holm's method."
-    return Table.from_lines(columns, lines, notes=[note], name="classes")
+    return Table(columns, rows, [note], "classes", "Each class against the rest, largest ECE first")
 
 
-def top_k_table(found: tuple[TopK, ...]) -> Table:
+def _top_k(found: tuple[TopK, ...]) -> Table:
     """One line per k."""
     columns = (
         Column("k", "k", "count"),
@@ -367,10 +347,16 @@ def top_k_table(found: tuple[TopK, ...]) -> Table:
         Column("bins", "Bins"),
     )
     lines = ((one.k, one.interval.estimate, confidence_set(one.interval), one.interval.bins) for one in found)
-    return Table.from_lines(columns, lines, notes=["The k largest scores of each row, taken jointly."], name="top-k")
+    return Table.from_lines(
+        columns,
+        lines,
+        notes=["The k largest scores of each row, taken jointly."],
+        name="top-k",
+        caption="The largest scores jointly",
+    )
 
 
-def comparison_table(comparison: Comparison) -> Table:
+def _comparison(comparison: Comparison) -> Table:
     """One line per pair of models."""
     columns = (
         Column("first", "First", "name"),
@@ -378,24 +364,17 @@ def comparison_table(comparison: Comparison) -> Table:
         Column("result", "Result"),
         Column("difference", "Difference", "number"),
         Column("interval", f"{percent(comparison.level)} interval", "number"),
-        Column("p", "p", "p"),
-        Column("adjusted_p", "Adjusted p", "p"),
+        Column("pvalue", "p", "p"),
+        Column("adjusted_pvalue", "Adjusted p", "p"),
     )
-    lines = []
+    rows = []
     for pair in comparison.pairs:
-        differs = pair.adjusted_pvalue <= 1 - comparison.level
         better = pair.first if pair.difference < 0 else pair.second
-        lines.append(
-            (
-                pair.first,
-                pair.second,
-                Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else "",
-                Cell(pair.difference, signed(pair.difference, 5)),
-                Cell(pair.low, span(pair.low, pair.high, lambda value: signed(value, 5))),
-                pair.pvalue,
-                pair.adjusted_pvalue,
-            )
-        )
+        differs = pair.adjusted_pvalue <= 1 - comparison.level
+        result = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
+        difference = Cell(pair.difference, signed(pair.difference, 5))
+        interval = Cell(pair.low, span(pair.low, pair.high, lambda value: signed(value, 5)))
+        rows.append(vars(pair) | {"result": result, "difference": difference, "interval": interval})
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
     note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
-    return Table.from_lines(columns, lines, notes=[note], name="comparison")
+    return Table(columns, rows, [note], "comparison", "Differences between models")

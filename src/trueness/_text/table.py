@@ -62,6 +62,8 @@ class Table:
     notes: Sequence[str] = ()
     name: str = ""
     """The class of the HTML table."""
+    caption: str = ""
+    """The caption of the HTML table."""
     sortable: bool = True
     """Whether the page sorts it by a click on a title."""
 
@@ -162,7 +164,7 @@ class Table:
         keys = [column.key for column in self.columns if column.forms != "table"]
         return [{key: json_ready(self.cell(row, key).value) for key in keys} for row in self.rows]
 
-    def to_html(self, caption: str = "") -> str:
+    def to_html(self) -> str:
         """An escaped HTML table in a box that scrolls, and a paragraph per note."""
         columns = self.shown()
         texts = [self.texts(column) for column in columns]
@@ -179,7 +181,7 @@ class Table:
             + "</tr>"
             for i, row in enumerate(self.rows)
         )
-        title = escape(visible(caption))
+        title = escape(visible(self.caption))
         return (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
             f'<table class="{escape(self.name)}"{" data-sortable" if self.sortable else ""}>\n'

@@ -57,7 +57,7 @@
     const bins = [];
     for (let b = 0; b + 1 < start.length; b++) {
       const weight = run(weights, b), events = run(view.events, b);
-      const score = view.high ? run(view.high, b) * 2 ** -26 + run(view.low, b) * 2 ** -53 : run(view.sum, b);
+      const score = view.high ? run(view.high, b) * 2 ** -26 + run(view.low, b) * 2 ** -53 : run(view.sum_score, b);
       bins.push({
         n: run(view.n, b), weight, excess: events - score, score: score / weight, rate: events / weight,
         gap: (events - score) / weight, low: low[b], high: high[b], from: edges[b], to: edges[b + 1],
@@ -119,7 +119,7 @@
       tell(g, said);
     });
     roving(marks);
-    const heights = top < 1 ? view.near : view.histogram, most = Math.max(...heights), step = SIZE / heights.length;
+    const heights = top < 1 ? view.near_histogram : view.histogram, most = Math.max(...heights), step = SIZE / heights.length;
     heights.forEach((v, i) => {
       if (v > 0) {
         const tall = Math.max(1, (BARS * v) / most);
