@@ -7,7 +7,6 @@ The everyday names live here and are loaded when first used, so that ``import tr
 from typing import TYPE_CHECKING
 
 from trueness._lazy import lazily
-from trueness._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from trueness import infer as infer
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from trueness._tally.sketch import Sketch as Sketch
     from trueness._tally.tally import Binned as Binned
     from trueness._tally.tally import Tally as Tally
+    from trueness._version import __version__ as __version__
     from trueness._version import show_versions as show_versions
     from trueness.errors import DroppedRowsWarning as DroppedRowsWarning
     from trueness.errors import FewClustersWarning as FewClustersWarning
@@ -124,7 +124,7 @@ _HOMES = {
     "_tally.rules": "BlockIsotonic Distinct Edges EqualMass EqualWidth Isotonic",
     "_tally.sketch": "Sketch",
     "_tally.tally": "Binned Tally",
-    "_version": "show_versions",
+    "_version": "__version__ show_versions",
     "errors": (
         "DroppedRowsWarning FewClustersWarning FewRowsWarning InputError MissingLibraryError MovedScoresWarning "
         "NoEstimateWarning NotConvergedWarning OneClassWarning OwnRowsWarning SeparableWarning TiedScoresWarning "
@@ -156,6 +156,6 @@ _HOMES = {
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",
 }
-__all__ = ["__version__", *sorted(" ".join(_HOMES.values()).split())]
+__all__ = [*sorted(" ".join(_HOMES.values()).split())]
 # Not in __all__: a star import must not hide the library of that name.
 __getattr__, __dir__ = lazily(__name__, {**_HOMES, "": f"{_HOMES['']} torch"})
