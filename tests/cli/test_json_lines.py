@@ -46,6 +46,13 @@ def test_keys_that_come_late_or_are_left_out_are_missing_values(read):
     assert found.labels["y"].tolist() == [1, 0, 1]
 
 
+def test_nan_is_a_missing_value_and_leaves_integers_whole(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"g": 9007199254740993, "p": NaN}\n{"g": NaN, "p": 0.5}\n')
+    found = JsonLinesFile(tmp_path / "x.jsonl", "x.jsonl").read([], ["p"], ["g"])
+    assert found.groups["g"].tolist() == [9007199254740993, None]
+    np.testing.assert_array_equal(found.numbers["p"], [np.nan, 0.5])
+
+
 def test_lists_are_rows_of_a_matrix(call, multiclass, tmp_path):
     y, P = multiclass
     rows = zip(y.tolist(), P.tolist(), strict=True)
