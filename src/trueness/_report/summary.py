@@ -72,7 +72,9 @@ def summarize(data: Evidence, cluster: Ints | None, rule: BinRule, settings: Set
     classwise = data.classwise
     with collect_warnings(notes):
         limits = _limits(data.sums, rule)
-        values = _values(data.sums, rule, absent) | {key: found.value for key, found in limits.items()}
+        values = _values(data.sums, rule, absent, counted=exact or tally is None) | {
+            key: found.value for key, found in limits.items()
+        }
         return Summary(
             n=data.sums.n,
             rate=rate,
@@ -107,8 +109,11 @@ def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
     }
 
 
-def _values(sums: Sums, rule: BinRule, absent: list[str]) -> dict[str, float]:
-    """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`."""
+def _values(sums: Sums, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, float]:
+    """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
+
+    The TCE requires weights that count rows.
+    """
 
     def attempt(name: str, measure: Callable[[Sums], Any]) -> Any:
         try:
@@ -119,7 +124,6 @@ def _values(sums: Sums, rule: BinRule, absent: list[str]) -> dict[str, float]:
             absent.append(name)
             return None
 
-    counted = not isinstance(sums, Tally) or sums.parts[0].exact
     values = {
         key: attempt(name, measure) if counted or key != "tce" else None
         for key, (name, measure) in _measures(rule).items()
