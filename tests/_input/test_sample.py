@@ -1,4 +1,4 @@
-"""What needs no conversion is not copied."""
+"""Rows that need no conversion are not copied."""
 
 import array
 
