@@ -180,7 +180,7 @@ def calibration_test(
 
     The standard error of a share is about 0.007 with `cluster` and 0.012 without. With fewer clusters, or one that
     contains half of the rows, the level is kept for scores around 1/2 but not always for rare events, where at 0.1 up
-    to 0.22 of calibrated data sets are rejected (``benchmarks/clusters.py``). Below 20 effective clusters,
+    to 0.22 of calibrated data sets are rejected (benchmark ``clusters``). Below 20 effective clusters,
     :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`trueness.FewClustersWarning`.
 
     **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If

@@ -158,7 +158,7 @@ def ece_interval(
     variance of the labels along the error and :math:`R_2` the unevenness of the error over rows; the lower end is zero
     whenever the exact test does not reject. Bins of equal mass have far more power and correct coverage for
     concentrated scores, and less power against local or oscillating miscalibration than bins of equal width. At level
-    0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of ``benchmarks/coverage.py``, with 50 to 10,000 rows,
+    0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of the benchmark ``coverage``, with 50 to 10,000 rows,
     too often in six others, such as 50 rows of rare events, and 0.83 and 0.84 in two where the error changes sign
     within bins. ``docs/inference.md`` has the tables.
 
@@ -172,7 +172,7 @@ def ece_interval(
     :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. At
     level 0.9, for 100 clusters of 1 to 10 rows with correlated labels, it covers between 0.86 and 0.98; treating
     uniform scores as independent rows covers 0.80 if they are calibrated and 0.68 to 0.73 if not. With 5 to 80
-    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (``benchmarks/clusters.py``), with long
+    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (benchmark ``clusters``), with long
     sets. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
     :class:`FewClustersWarning`.
 

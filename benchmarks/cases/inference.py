@@ -1,29 +1,20 @@
-"""Intervals, tests and resamples against plain transcriptions of their formulas, as a Markdown table.
+"""Intervals, tests and resampling against plain transcriptions of their formulas.
 
-    python benchmarks/inference_speed.py            # half a minute
-    python benchmarks/inference_speed.py --quick    # a tenth of the rows; the bars are for the full size
-
-The transcriptions are what a reader of the papers would write first: in Python row by row, and in NumPy with a mask per
-bin or a sort per resolution. Calls that are compared take turns in shuffled order, and ratios are taken within a round.
-Interval ends and T-Cal statistics (up to 256 bins) must agree with the library, or the script ends with an error.
+The transcriptions are what a reader of the papers would write first: Python row by row, and NumPy with a mask per bin
+or a sort per resolution. Interval ends and T-Cal statistics (up to 256 bins) must agree with the library.
 """
 
-import argparse
 import math
-import os
 import statistics
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-# Set before NumPy is loaded: matrix products play no part here, and their threads would blur the CPU time.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import numpy as np
-from harness.lines import Line, print_head, print_lines, raced, verdict
-from harness.rounds import Pace
+from benchmark import Page, case
 from scipy import stats
+from timing import Line, Pace, race_or_fail, time_table
 
 import trueness as tn
 from trueness import simulate
@@ -130,7 +121,7 @@ def analytic_interval(n: int, pace: Pace) -> list[Line]:
     d = simulate.binary(n, distortion=simulate.Logit(slope=0.9), seed=0)
     y, z, m = d.y_true, d.y_prob, max(2, round(n**0.4))
     rows = y.tolist(), z.tolist()
-    found = raced(
+    found = race_or_fail(
         {
             "trueness": lambda: ece_interval(y, z, method="analytic", squared=True),
             "rows": lambda: algorithm_1(bins_by_rows(*rows, m), m),
@@ -149,12 +140,13 @@ def analytic_interval(n: int, pace: Pace) -> list[Line]:
     ]
 
 
-def many_classes(n: int, pace: Pace) -> list[Line]:
+def many_classes(page: Page, n: int, pace: Pace, judged: bool) -> list[Line]:
     d = simulate.multiclass(n, 10, seed=0)
-    found = raced({"k": lambda: ece_interval(d.y_true, d.y_prob, k=2, method="analytic")}, pace)["k"]
-    good = statistics.median(found.wall.values()) < SECONDS_BAR
-    bar = f"under {SECONDS_BAR:g} s: {verdict(good)}"
-    return [Line(f"analytic interval, {n:,} rows, K = 10, k = 2", found, bar=bar)]
+    found = race_or_fail({"k": lambda: ece_interval(d.y_true, d.y_prob, k=2, method="analytic")}, pace)["k"]
+    wall = statistics.median(found.wall.values())
+    title = f"analytic interval, {n:,} rows, K = 10, k = 2"
+    page.bar(f"{title}: under {SECONDS_BAR:g} s", f"{wall:.3g} s", wall < SECONDS_BAR if judged else None)
+    return [Line(title, found)]
 
 
 def t_cal(n: int, pace: Pace) -> list[Line]:
@@ -165,7 +157,7 @@ def t_cal(n: int, pace: Pace) -> list[Line]:
     np.testing.assert_allclose(t_cal_by_rows(*rows, levels), t_cal_by_sorting(y, z, levels), atol=1e-12)
     ours = [calibration_test(y, z, method="t-cal", bins=2**b, resamples=1).statistic for b in range(1, 9)]
     np.testing.assert_allclose(t_cal_by_sorting(y, z, 8), ours, atol=1e-12)
-    found = raced(
+    found = race_or_fail(
         {
             "trueness": lambda: calibration_test(y, z, method="adaptive-t-cal", resamples=draws, seed=0),
             "rows": partial(adaptive_t_cal, t_cal_by_rows, *rows, few),
@@ -187,10 +179,10 @@ def t_cal(n: int, pace: Pace) -> list[Line]:
     ]
 
 
-def bootstrap(n: int, pace: Pace) -> list[Line]:
+def bootstrap(page: Page, n: int, pace: Pace, judged: bool) -> list[Line]:
     d = simulate.binary(n, seed=0)
     y, p = d.y_true, d.y_prob
-    found = raced(
+    found = race_or_fail(
         {
             "pass": lambda: tn.ece(y, p, bins=10),
             "interval": lambda: ece_interval(y, p, bins=10, method="bootstrap", resamples=1000, seed=0),
@@ -200,34 +192,20 @@ def bootstrap(n: int, pace: Pace) -> list[Line]:
     one, interval = found["pass"], found["interval"]
     wall = statistics.median(interval.wall[i] - one.wall[i] for i in interval.wall if i in one.wall)
     cpu = statistics.median(interval.cpu[i] - one.cpu[i] for i in interval.cpu if i in one.cpu)
+    promise = f"1,000 resamples of `ece`, {n:,} rows: within {EXTRA_BAR * 1e3:g} ms of one pass"
     added = f"{wall * 1e3:+.2f} ms, CPU {cpu * 1e3:+.2f} ms"
-    good = f"within {EXTRA_BAR * 1e3:g} ms: {verdict(max(wall, cpu) <= EXTRA_BAR)} ({added})"
+    page.bar(promise, added, max(wall, cpu) <= EXTRA_BAR if judged else None)
     return [
         Line(f"`ece`, {n:,} rows, 10 bins: one pass", one),
-        Line('… `ece_interval(method="bootstrap", bins=10, resamples=1000)`', interval, bar=good),
+        Line('… `ece_interval(method="bootstrap", bins=10, resamples=1000)`', interval),
     ]
 
 
-PARTS: dict[str, Callable[[int, Pace], list[Line]]] = {
-    "analytic": analytic_interval,
-    "classes": many_classes,
-    "t-cal": t_cal,
-    "bootstrap": bootstrap,
-}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer rounds")
-    parser.add_argument("--only", action="append", choices=PARTS, help="one part of the table; may be repeated")
-    given = parser.parse_args()
-    quick = given.quick
+@case("inference", "intervals and tests against plain transcriptions of their formulas", "30 s", one_thread=True)
+def inference(page: Page, quick: bool, *, rows: int = 0) -> None:
     pace = Pace(rounds=5, fewest=3) if quick else Pace(slow_s=30.0)
-    n, few = (100_000, 1_000) if quick else (1_000_000, 10_000)
-    print_head()
-    for part in given.only or PARTS:
-        print_lines(PARTS[part](few if part == "t-cal" else n, pace))
-
-
-if __name__ == "__main__":
-    main()
+    n = rows or (100_000 if quick else 1_000_000)
+    judged = not quick
+    lines = [*analytic_interval(n, pace), *many_classes(page, n, pace, judged)]
+    lines += [*t_cal(n // 100, pace), *bootstrap(page, n, pace, judged)]
+    time_table(page, "inference", lines, judged=judged)

@@ -1,17 +1,14 @@
-"""Rows in clusters: coverage of the interval and level of the tests with few clusters, or one that is large.
+"""Rows in clusters: coverage of the interval and level of the tests with few clusters, or with one large one.
 
-    python benchmarks/clusters.py --runs 300
-
-Prints two Markdown tables. Nothing in the library was chosen by these scenarios.
+Nothing in the library was tuned on these scenarios.
 """
 
-import argparse
 import math
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from benchmark import Page, case
 from scipy.special import betaincinv, expit, logit, ndtr
 
 from trueness.infer import calibration_test, ece_interval
@@ -23,13 +20,13 @@ SHIFT = 0.7
 
 
 class Scenario(NamedTuple):
-    """Clusters, of which the first may hold a share of the rows; the others have 1 to 12 rows."""
+    """Clusters of 1 to 12 rows, except that the first may have a given share of all rows."""
 
     law: str
     clusters: int
     share: float = 0.0
     alike: float = 0.4
-    """Correlation of the normal numbers behind the labels of a cluster."""
+    """Correlation of the latent normals behind the labels of a cluster."""
 
     @property
     def name(self) -> str:
@@ -53,8 +50,8 @@ def scenarios() -> Iterator[Scenario]:
             yield Scenario(law, clusters, share, alike=0.9)
 
 
-def drawn(scenario: Scenario, shift: float, rng: np.random.Generator) -> Rows:
-    """The label of a row has the probability expit(logit p + shift); labels and scores of a cluster go together."""
+def draw(scenario: Scenario, shift: float, rng: np.random.Generator) -> Rows:
+    """Labels with probability expit(logit p + shift); labels and scores are correlated within clusters."""
     sizes = rng.integers(1, 13, scenario.clusters)
     if scenario.share:
         sizes[0] = round(scenario.share / (1 - scenario.share) * sizes[1:].sum())
@@ -74,10 +71,10 @@ def truth(law: str, shift: float) -> float:
 
 
 def levels(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[str]:
-    """Shares of calibrated data sets refuted."""
+    """Shares of calibrated data sets rejected."""
     pvalues = np.empty((runs, len(METHODS)))
     for row in pvalues:
-        data = drawn(scenario, 0.0, rng)
+        data = draw(scenario, 0.0, rng)
         row[:] = [
             calibration_test(data.y, data.p, method=m, cluster=data.cluster, resamples=199, seed=rng).pvalue
             for m in METHODS
@@ -86,42 +83,32 @@ def levels(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[str]
 
 
 def coverages(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[str]:
-    """Coverage of the set at level 0.9 and its median upper end, calibrated and with an error."""
+    """True error, coverage at level 0.9 and median upper end, for calibrated and for shifted scores."""
     cells = []
     for shift in (0.0, SHIFT):
         target = truth(scenario.law, shift) if shift else 0.0
         found = []
         for _ in range(runs):
-            data = drawn(scenario, shift, rng)
+            data = draw(scenario, shift, rng)
             found.append(ece_interval(data.y, data.p, cluster=data.cluster, squared=True, seed=rng))
         held = np.mean([target in one for one in found])
         cells += [f"{math.sqrt(target):.4f}", f"{held:.3f}", f"{np.median([one.high for one in found]):.4f}"]
     return cells
 
 
-def table(head: list[str], lines: Iterator[list[str]]) -> None:
-    print("| " + " | ".join(head) + " |\n|---" + "|--:" * (len(head) - 1) + "|")
-    for line in lines:
-        print("| " + " | ".join(line) + " |", flush=True)
-    print()
-
-
-def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--runs", type=int, default=300)
-    asked.add_argument("--seed", type=int, default=0)
-    given = asked.parse_args()
-    warnings.simplefilter("ignore")
-    rng = np.random.default_rng(given.seed)
-    print(f"Share of {given.runs:,} calibrated data sets refuted at 0.1 and 0.05 (199 draws each).\n")
-    head = [f"{m}, {alpha:g}" for m in METHODS for alpha in LEVELS]
-    table(["scores and clusters", *head], ([s.name, *levels(s, given.runs, rng)] for s in scenarios()))
-    print(
-        f"Coverage of the interval at level 0.9, {given.runs:,} data sets, and its median upper end (squared error).\n"
-    )
-    head = [f"{what}, {error}" for error in ("calibrated", "too low") for what in ("√truth", "coverage", "upper end")]
-    table(["scores and clusters", *head], ([s.name, *coverages(s, given.runs, rng)] for s in scenarios()))
-
-
-if __name__ == "__main__":
-    main()
+@case("clusters", "coverage and level with rows in clusters", "20 min")
+def clusters(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
+    runs = runs or (20 if quick else 300)
+    chosen = list(scenarios())[:: 5 if quick else 1]
+    rng = np.random.default_rng(seed)
+    title = f"Share of {runs:,} calibrated data sets rejected at 0.1 and 0.05 (199 resamples each)"
+    page.head("scores and clusters", *(f"{m}, {alpha:g}" for m in METHODS for alpha in LEVELS), title=title)
+    for scenario in chosen:
+        page.row(scenario.name, *levels(scenario, runs, rng))
+    title = f"Coverage of the interval at level 0.9, {runs:,} data sets, and its median upper end (squared error)"
+    columns = [
+        f"{what}, {error}" for error in ("calibrated", "too low") for what in ("√truth", "coverage", "upper end")
+    ]
+    page.head("scores and clusters", *columns, title=title)
+    for scenario in chosen:
+        page.row(scenario.name, *coverages(scenario, runs, rng))

@@ -1,27 +1,21 @@
-"""How strong the default penalties of matrix and Dirichlet scaling should be, by cross-validation.
-
-    TRUENESS_DATA=… python benchmarks/regularisation.py           # a minute or two
-    TRUENESS_DATA=… python benchmarks/regularisation.py --test    # and the log loss of rows that chose nothing
+"""Default penalties of matrix and Dirichlet scaling, by cross-validation.
 
 Every penalty is fitted on four fifths of the rows and judged by the log loss of the others: on the validation rows of
-CIFAR-10 logits (all of them, and a tenth) and on simulated scores. A cell is what the penalty loses against the best
-one of its row, in thousandths; the default is the penalty with the smallest mean. The test rows of CIFAR-10 take no
-part in the choice. Without the data the simulations stand alone.
+CIFAR-10 logits (all of them, and a tenth; they need TRUENESS_DATA) and on simulated scores. A cell is the loss above
+that of the best penalty of its row, in thousandths; the default is the penalty with the smallest mean. The test rows of
+CIFAR-10 are not used for the choice.
 """
 
-import argparse
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import numpy as np
+from benchmark import Page, case
 from sklearn.model_selection import StratifiedKFold
 
-from trueness import TruenessWarning, simulate
+from trueness import simulate
 from trueness.recalibrate import Calibrator, DirichletCalibration, MatrixScaling
 
 FILE = "cifar10_resnet50_logits.npz"
@@ -30,14 +24,14 @@ FOLDS = 5
 
 
 class Rows(NamedTuple):
-    """Scores, what they are, and classes."""
+    """Scores, their kind, and classes."""
 
     scores: np.ndarray
     input: str
     y: np.ndarray
 
 
-def made(name: str, penalty: float, rows: Rows) -> Calibrator:
+def calibrator(name: str, penalty: float, rows: Rows) -> Calibrator:
     if name.startswith("Matrix"):
         return MatrixScaling(l2=penalty, input=rows.input)
     return DirichletCalibration(odir=penalty, input=rows.input)
@@ -56,7 +50,7 @@ def data_sets() -> Iterator[tuple[str, Rows]]:
 
 
 def truths(n_classes: int) -> dict[str, simulate.Temperature | simulate.LabelNoise]:
-    """Scores that are too bold, labels that are noise now and then, and classes that are taken for each other."""
+    """Overconfident scores, noisy labels, and confused classes."""
     next_class = np.roll(np.eye(n_classes), 1, axis=1)
     return {
         "temperature 2": simulate.Temperature(2.0),
@@ -66,7 +60,7 @@ def truths(n_classes: int) -> dict[str, simulate.Temperature | simulate.LabelNoi
 
 
 def rarer(n: int, n_classes: int) -> Rows:
-    """Calibrated scores, of which half the rows of the first half of the classes were lost: their log-odds shift."""
+    """Calibrated scores after losing half of the rows of half of the classes, which shifts their log-odds."""
     d = simulate.multiclass(2 * n, n_classes, alpha=0.3, seed=n_classes)
     lost = (d.y_true < n_classes // 2) & (np.random.default_rng(n).random(2 * n) < 0.5)
     return Rows(d.y_prob[~lost][:n], "probabilities", d.y_true[~lost][:n])
@@ -81,7 +75,7 @@ def cifar10(part: str) -> Rows | None:
 
 
 def held_out_loss(make: Callable[[], Calibrator], rows: Rows) -> float:
-    """The mean log loss of rows in folds that the map was not fitted on."""
+    """Mean log loss on the folds that were not fitted."""
     found = np.empty(rows.scores.shape)
     for train, test in StratifiedKFold(FOLDS).split(rows.scores, rows.y):
         found[test] = make().fit(rows.scores[train], rows.y[train]).predict(rows.scores[test])
@@ -92,44 +86,38 @@ def loss_of(y: np.ndarray, p: np.ndarray) -> float:
     return float(-np.log(p[np.arange(y.size), y]).mean())
 
 
-def table(name: str) -> float:
-    """Print what each penalty loses on each data set; the penalty that loses least."""
+def compare_penalties(page: Page, name: str, quick: bool) -> float:
+    """The loss of each penalty on each data set; returns the best penalty."""
     penalties = PENALTIES[name]
-    print(f"| {name}: log loss above the best, × 1,000 | " + " | ".join(f"{p:g}" for p in penalties) + " |")
-    print("|---" * (1 + len(penalties)) + "|")
-    every = []
-    for title, rows in data_sets():
-        losses = np.array([held_out_loss(lambda p=p, rows=rows: made(name, p, rows), rows) for p in penalties])
-        every.append(1000 * (losses - losses.min()))
-        print(f"| {title} | " + " | ".join(f"{v:.2f}" for v in every[-1]) + " |", flush=True)
-    mean = np.mean(every, axis=0)
-    print("| mean | " + " | ".join(f"{v:.2f}" for v in mean) + " |\n")
+    page.head(f"{name}: log loss above the best, × 1,000", *(f"{p:g}" for p in penalties))
+    excess = []
+    for title, rows in list(data_sets())[-2 if quick else 0 :]:
+        losses = np.array([held_out_loss(lambda p=p, rows=rows: calibrator(name, p, rows), rows) for p in penalties])
+        excess.append(1000 * (losses - losses.min()))
+        page.row(title, *(f"{v:.2f}" for v in excess[-1]))
+    mean = np.mean(excess, axis=0)
+    page.row("mean", *(f"{v:.2f}" for v in mean))
     return penalties[int(np.argmin(mean))]
 
 
-def report_test(chosen: dict[str, float]) -> None:
+def report_test(page: Page, chosen: dict[str, float]) -> None:
     val, test = cifar10("val"), cifar10("test")
     if val is None or test is None:
-        raise SystemExit(f"set TRUENESS_DATA to a folder that has {FILE}")
+        page.text(f"Test rows: set TRUENESS_DATA to a folder that contains {FILE}.")
+        return
     logits = test.scores.astype(np.float64)
     plain = np.exp(logits - logits.max(axis=1, keepdims=True))
-    print(f"CIFAR-10 test rows: log loss {loss_of(test.y, plain / plain.sum(axis=1, keepdims=True)):.4f} as they are")
+    page.head("CIFAR-10 test rows", "log loss")
+    page.row("as they are", f"{loss_of(test.y, plain / plain.sum(axis=1, keepdims=True)):.4f}")
     for name, penalty in chosen.items():
-        found = made(name, penalty, val).fit(val.scores, val.y).predict(test.scores)
-        print(f"  {loss_of(test.y, found):.4f} after {name} = {penalty:g}")
+        p = calibrator(name, penalty, val).fit(val.scores, val.y).predict(test.scores)
+        page.row(f"after {name} = {penalty:g}", f"{loss_of(test.y, p):.4f}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--test", action="store_true", help="also report the test rows of CIFAR-10")
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore", TruenessWarning)
-    chosen = {name: table(name) for name in PENALTIES}
-    for name, penalty in chosen.items():
-        print(f"{name}: {penalty:g} loses least")
-    if asked.test:
-        report_test(chosen)
-
-
-if __name__ == "__main__":
-    main()
+@case("regularisation", "default penalties of matrix and Dirichlet scaling", "2 min", one_thread=True)
+def regularisation(page: Page, quick: bool, *, test: bool = False) -> None:
+    """With `test`, also the log loss of the test rows of CIFAR-10."""
+    chosen = {name: compare_penalties(page, name, quick) for name in PENALTIES}
+    page.text("Best: " + ", ".join(f"{name} = {penalty:g}" for name, penalty in chosen.items()) + ".")
+    if test:
+        report_test(page, chosen)

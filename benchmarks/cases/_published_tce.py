@@ -1,8 +1,8 @@
-"""TCE as its paper prints it, line by line: the yardstick for values and for time.
+"""TCE as printed in its paper, line by line: the reference for values and times.
 
 Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in
 Artificial Intelligence, 2023: Algorithm 2 (PAVA-BC) makes the bins, Algorithm 1 tests every prediction
-against the labels of its bin. Scores must be distinct: the paper leaves open what becomes of ties.
+against the labels of its bin. Scores must be distinct: the paper does not say how to treat ties.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ ALPHA = 0.05
 
 
 def tce(y: np.ndarray, p: np.ndarray) -> float:
-    """Percentage of the predictions that a binomial test refutes."""
+    """Percentage of the predictions that a binomial test rejects."""
     from scipy.stats import binomtest
 
     order = np.argsort(p)

@@ -1,36 +1,31 @@
-"""How often confidence sets for the l2 calibration error hold the truth, how long they are, and what they detect.
-
-    python benchmarks/coverage.py --quick                  # minutes: 200 runs a scenario, at most 1,000 rows
-    python benchmarks/coverage.py --full --out table.md    # hours on two cores
-    python benchmarks/coverage.py --only paper --json paper.json    # what benchmarks/figures.py draws
+"""Coverage, length and power of confidence sets for the l2 calibration error, by simulation.
 
 Two grids. The settings 1, 2 and 3 of Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected
-calibration error" (2025), with its bins and the methods it compares with; setting 3 looks at two scores of a row
-(k = 2). And harder scenarios, from 50 to 10,000 rows: calibrated and not, a local bump, oscillations, rare events,
-confident models, tied scores, several classes. Half of the harder ones are marked "chosen": whoever changes a constant
-of a method looks at these; the other half, "reported", says how good it is. Unequal weights and rows in clusters, which
-no method but 'score' takes, are "apart". Lengths are of the hull, for the squared error. Power is how often zero is not
-in the set; for calibrated scores that is the level of the test of zero.
+calibration error" (2025), with their bins and the methods they compare with (group "paper"). And harder scenarios, from
+50 to 10,000 rows: calibrated and not, a local bump, oscillations, rare events, confident models, tied scores, several
+classes. Half of the harder ones, "chosen", may be used to tune a method; the other half, "reported", says how good it
+is. Unequal weights and rows in clusters, which only 'score' supports, are "apart". Lengths are those of the hull, for
+the squared error. Power is how often the set excludes zero; for calibrated scores that is the level.
+
+The case "coverage-figures" draws what `--json` kept: one figure per setting, with a column per number of rows. Its
+grey band is two Monte-Carlo standard errors around the level.
 """
 
-import argparse
 import json
 import os
 import sys
-import time
 import warnings
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
-# Two workers with as many threads each as there are cores would fight.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import numpy as np
+from benchmark import Page, case
 from scipy import stats
 
 from trueness import simulate
@@ -38,8 +33,9 @@ from trueness.infer import ece_interval
 from trueness_papers.sun import sun_setting
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
-ALIKE = 0.3  # correlation of the normal numbers behind the labels of a cluster
+ALIKE = 0.3  # correlation of the latent normals behind the labels of a cluster
 GOOD = (0.88, 0.97)
+GROUPS = ("paper", "chosen", "reported", "apart")
 METHODS = ("score", "analytic")
 COMPETITORS = ("bootstrap", "centred-bootstrap", "subsampling", "hulc", "adaptive-hulc")
 
@@ -50,7 +46,7 @@ Rows: TypeAlias = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Data of known error, and how the interval is asked for."""
+    """Data of known error, and the options of the interval."""
 
     name: str
     n: int
@@ -58,10 +54,10 @@ class Scenario:
     group: str
     k: int = 1
     bins: dict[str, Any] = field(default_factory=dict)
-    """Bins of a method that does not use its default."""
+    """Bins of methods that do not use their default."""
     methods: tuple[str, ...] = METHODS
     rows: Callable[[simulate.Simulated, int, np.random.Generator], Rows] | None = None
-    """What becomes of the rows that `make` draws, where they are not taken as they are."""
+    """A change to the rows that `make` draws."""
 
     @property
     def label(self) -> str:
@@ -129,28 +125,28 @@ SEVERAL: dict[str, tuple[int, Callable[..., Callable[..., simulate.Simulated]]]]
 }
 
 
-def weighed(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
-    """Weights that have nothing to do with the rows; the effective number of rows is n / 2.7, about."""
+def weigh(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
+    """Weights that do not depend on the rows; the effective number of rows is about n / 2.7."""
     return d.y_true, d.y_prob, {"sample_weight": rng.lognormal(0, 1, n), "weight_type": "importance"}
 
 
-def sampled(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
-    """Rows of high scores are sampled more often, and weigh the less: the error is that of all rows."""
+def sample(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
+    """Rows with high scores are sampled more often and weigh less: the error is that of all rows."""
     chance = 0.2 + 0.8 * d.y_prob
     kept = np.flatnonzero(rng.random(chance.size) < chance)[:n]
     return d.y_true[kept], d.y_prob[kept], {"sample_weight": 1 / chance[kept], "weight_type": "importance"}
 
 
-def clustered(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
-    """Four rows to a cluster, with labels that go together and are right on average."""
+def cluster_rows(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
+    """Four rows per cluster, with correlated labels that are correct on average."""
     cluster = np.arange(n) // 4
     shared = rng.normal(size=n // 4 + 1)[cluster]
     behind = ALIKE**0.5 * shared + (1 - ALIKE) ** 0.5 * rng.normal(size=n)
     return (stats.norm.cdf(behind) < d.truth).astype(int), d.y_prob, {"cluster": cluster}
 
 
-OF_ROWS = {"weights": (weighed, 1), "sampled by score": (sampled, 6), "clusters of 4": (clustered, 1)}
-"""What becomes of the rows, and how many times n must be drawn for it."""
+OF_ROWS = {"weights": (weigh, 1), "sampled by score": (sample, 6), "clusters of 4": (cluster_rows, 1)}
+"""Changes to the rows, and how many times n must be drawn for each."""
 OF_ROWS_ON = (
     "uniform, calibrated",
     "uniform, over-confident",
@@ -165,14 +161,14 @@ def harder(most: int) -> list[Scenario]:
         (name, 1, n, partial(simulate.binary, n, **what)) for name, what in BINARY.items() for n in sizes
     ]
     cases += [(name, k, n, make(n)) for name, (k, make) in SEVERAL.items() for n in sizes]
-    # Turned by one from case to case, so that both halves have every size.
+    # Shifted by one from case to case, so that both halves have every size.
     half = [("chosen", "reported")[(i + i // len(sizes)) % 2] for i in range(len(cases))]
     every = [Scenario(name, n, make, group, k) for (name, k, n, make), group in zip(cases, half, strict=True)]
-    made = [(what, law, n) for what in OF_ROWS for law in OF_ROWS_ON for n in (200, 1000, 10_000)]
-    for what, law, n in made:
-        how, times = OF_ROWS[what]
+    combinations = [(what, law, n) for what in OF_ROWS for law in OF_ROWS_ON for n in (200, 1000, 10_000)]
+    for what, law, n in combinations:
+        change, times = OF_ROWS[what]
         make = partial(simulate.binary, n * times, **BINARY[law])
-        every.append(Scenario(f"{what}: {law}", n, make, "apart", methods=("score",), rows=how))
+        every.append(Scenario(f"{what}: {law}", n, make, "apart", methods=("score",), rows=change))
     return [scenario for scenario in every if scenario.n <= most]
 
 
@@ -205,7 +201,7 @@ def run(scenario: Scenario, runs: int) -> Outcome:
     return Outcome(scenario, truth, runs, {name: tuple((s / runs).tolist()) for name, s in sums.items()})
 
 
-def error(coverage: float, runs: int) -> str:
+def limits(coverage: float, runs: int) -> str:
     """Clopper-Pearson limits, 95 %."""
     hits = round(coverage * runs)
     low = stats.beta.ppf(0.025, hits, runs - hits + 1) if hits else 0.0
@@ -213,21 +209,17 @@ def error(coverage: float, runs: int) -> str:
     return f"{low:.3f}–{high:.3f}"
 
 
-def shown(coverage: float) -> str:
+def emphasise(coverage: float) -> str:
     return f"{coverage:.3f}" if GOOD[0] <= coverage <= GOOD[1] else f"**{coverage:.3f}**"
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
-
-
-def table(outcomes: list[Outcome]) -> str:
-    """All of a few methods, a row per scenario."""
+def harder_table(page: Page, outcomes: list[Outcome]) -> None:
+    """A row per scenario, for few methods."""
     names = list(outcomes[0].found)
     head = ["scenario", "half", "√truth", "runs"]
     for name in names:
         head += [f"{name}: coverage", "95 %", "length", "power"]
-    rows = []
+    page.head(*head)
     for o in outcomes:
         cells = [o.scenario.label, o.scenario.group, f"{o.truth**0.5:.4f}", str(o.runs)]
         for name in names:
@@ -235,107 +227,101 @@ def table(outcomes: list[Outcome]) -> str:
                 cells += ["–"] * 4
                 continue
             coverage, length, power = o.found[name]
-            cells += [shown(coverage), error(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
-        rows.append(cells)
-    return markdown(head, rows)
+            cells += [emphasise(coverage), limits(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
+        page.row(*cells)
 
 
-def paper_tables(outcomes: list[Outcome]) -> str:
+def paper_tables(page: Page, outcomes: list[Outcome]) -> None:
     """One table each of coverage, length and power, a column per method."""
     names = METHODS + COMPETITORS
-    pages = []
-    forms: tuple[Callable[[float], str], ...] = (shown, "{:.4f}".format, "{:.3f}".format)
+    forms: tuple[Callable[[float], str], ...] = (emphasise, "{:.4f}".format, "{:.3f}".format)
     for column, (what, form) in enumerate(zip(("coverage", "length", "power"), forms, strict=True)):
-        rows = [
-            [o.scenario.label, f"{o.truth**0.5:.4f}"]
-            + [form(o.found[name][column]) if name in o.found else "–" for name in names]
-            for o in outcomes
-        ]
-        pages.append(markdown([f"{what}, {outcomes[0].runs} runs", "√truth", *names], rows))
-    return "\n\n".join(pages)
+        page.head(f"{what}, {outcomes[0].runs} runs", "√truth", *names)
+        for o in outcomes:
+            cells = [form(o.found[name][column]) if name in o.found else "–" for name in names]
+            page.row(o.scenario.label, f"{o.truth**0.5:.4f}", *cells)
 
 
-def summary(outcomes: list[Outcome]) -> str:
-    head = ["grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean distance from 0.9"]
-    rows = []
-    for group in ("paper", "chosen", "reported", "apart"):
+def summary(page: Page, outcomes: list[Outcome]) -> None:
+    page.head("grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean distance from 0.9")
+    for group in GROUPS:
         part = [o for o in outcomes if o.scenario.group == group]
         for name in part[0].found if part else ():
             c = np.array([o.found[name][0] for o in part if name in o.found])
             inside = np.mean((c >= GOOD[0]) & (c <= GOOD[1]))
             cells = [group, name, str(c.size), f"{100 * inside:.0f} %", str(int((c < GOOD[0]).sum())), f"{c.min():.3f}"]
-            rows.append([*cells, f"{np.abs(c - LEVEL).mean():.3f}"])
-    return markdown(head, rows)
+            page.row(*cells, f"{np.abs(c - LEVEL).mean():.3f}")
 
 
 def note(runs: int) -> str:
-    """How far chance alone goes."""
+    """Monte-Carlo error of the coverage."""
     deviation = (LEVEL * (1 - LEVEL) / runs) ** 0.5
     hits = np.arange(runs + 1)
     inside = (hits / runs >= GOOD[0]) & (hits / runs <= GOOD[1])
     outside = 1 - stats.binom.pmf(hits[inside], runs, LEVEL).sum()
     return (
-        f"Monte-Carlo deviation of a coverage of {LEVEL:g}, {runs} runs: {deviation:.3f}. A method that covers exactly "
-        f"{LEVEL:g} is found outside {list(GOOD)} in {100 * outside:.0f} % of scenarios."
+        f"Monte-Carlo standard error of a coverage of {LEVEL:g}, {runs} runs: {deviation:.3f}. A method that covers "
+        f"exactly {LEVEL:g} is found outside {list(GOOD)} in {100 * outside:.0f} % of scenarios."
     )
 
 
-def page(outcomes: list[Outcome]) -> str:
-    paper = [o for o in outcomes if o.scenario.group == "paper"]
-    harder = [o for o in outcomes if o.scenario.group != "paper"]
-    parts = [
-        paper_tables(paper) if paper else "",
-        table(harder) if harder else "",
-        summary(outcomes),
-        note(outcomes[0].runs),
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def kept(outcomes: list[Outcome]) -> str:
-    """Everything found, as JSON."""
-    rows = [
+def to_json(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    """Everything found."""
+    return [
         {"scenario": o.scenario.name, "n": o.scenario.n, "group": o.scenario.group, "truth": o.truth, "runs": o.runs}
         | {"found": {name: dict(zip(("coverage", "length", "power"), f, strict=True)) for name, f in o.found.items()}}
         for o in outcomes
     ]
-    return json.dumps(rows, indent=1, ensure_ascii=False)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="200 runs, at most 1,000 rows, a fifth of the paper's grid")
-    size.add_argument("--full", action="store_true", help="2,000 runs (a quarter above 1,000 rows), everything")
-    parser.add_argument("--runs", type=int, help="data sets of a scenario")
-    parser.add_argument("--most", type=int, help="rows of the largest scenario")
-    parser.add_argument("--least", type=int, default=0, help="rows of the smallest scenario")
-    parser.add_argument(
-        "--only", choices=("paper", "chosen", "reported", "apart"), action="append", help="part of the grid"
-    )
-    parser.add_argument("--step", type=int, help="take every STEP-th β of the 21 of the paper")
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, help="write the tables to this file too")
-    parser.add_argument("--json", type=Path, help="keep what was found, for benchmarks/figures.py")
-    asked = parser.parse_args()
-    runs = asked.runs or (2000 if asked.full else 200)
-    most = asked.most or (10_000 if asked.full else 1000)
-    every = [s for s in paper(asked.step or (1 if asked.full else 5)) + harder(most) if s.n >= asked.least]
-    scenarios = [s for s in every if not asked.only or s.group in asked.only]
-    began = time.perf_counter()
+@case("coverage", "coverage, length and power of intervals", "hours", one_thread=True)
+def coverage(
+    page: Page,
+    quick: bool,
+    *,
+    runs: int = 0,
+    least: int = 0,
+    most: int = 0,
+    groups: str = "",
+    step: int = 0,
+    workers: int = 0,
+) -> None:
+    """Options: data sets per scenario; smallest and largest number of rows; groups; every STEP-th β of the paper."""
+    wanted = groups.split(",") if groups else GROUPS
+    runs = runs or (200 if quick else 2000)
+    grid = paper(step or (5 if quick else 1)) + harder(most or (1000 if quick else 10_000))
+    scenarios = [s for s in grid if s.group in wanted and s.n >= least and (not most or s.n <= most)]
     outcomes = []
-    with ProcessPoolExecutor(asked.workers) as pool:
+    # Not by fork: the parent may have threads.
+    with ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
         for done, outcome in enumerate(pool.map(partial(run, runs=runs), scenarios), start=1):
             outcomes.append(outcome)
             print(f"\r{done} of {len(scenarios)}  {outcome.scenario.label:60}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    text = f"{page(outcomes)}\n\n{time.perf_counter() - began:.0f} s, {asked.workers} workers\n"
-    print(text)
-    if asked.out:
-        asked.out.write_text(text, encoding="utf-8")
-    if asked.json:
-        asked.json.write_text(kept(outcomes), encoding="utf-8")
+    of_paper = [o for o in outcomes if o.scenario.group == "paper"]
+    others = [o for o in outcomes if o.scenario.group != "paper"]
+    if of_paper:
+        paper_tables(page, of_paper)
+    if others:
+        harder_table(page, others)
+    summary(page, outcomes)
+    page.text(note(outcomes[0].runs))
+    page.data = to_json(outcomes)
 
 
-if __name__ == "__main__":
-    main()
+@case("coverage-figures", "figures of what `coverage --json FILE` kept", "10 s")
+def coverage_figures(page: Page, _quick: bool, *, data: str = "coverage.json", folder: str = "docs/figures") -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from trueness.plot import CoverageDisplay
+
+    kept = json.loads(Path(data).read_text(encoding="utf-8"))["coverage"]["data"]
+    rows = [row for row in kept if row["group"] == "paper"]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for setting in sorted({row["scenario"].split(",")[0] for row in rows}):
+        part = [row for row in rows if row["scenario"].startswith(f"{setting},")]
+        path = Path(folder) / f"{setting.replace(' ', '-')}.png"
+        display = CoverageDisplay.from_rows(part, level=LEVEL, title=setting).plot()
+        display.figure_.savefig(path, dpi=90, pil_kwargs={"optimize": True})
+        page.text(str(path))

@@ -1,18 +1,15 @@
-"""Times of the Triton kernels on the GPU at hand, after checks on fresh random data.
-
-    python benchmarks/gpu.py            # checks, then the table
-    python benchmarks/gpu.py --small    # sizes for a quick look
+"""Times of the Triton kernels on a CUDA device, after checks on fresh random data.
 
 Times are medians of CUDA events around repeated calls, after warming up. torchmetrics is timed where it is installed.
 """
 
-import argparse
 import statistics
 import time
 
 import numpy as np
 import torch
 import triton
+from benchmark import Page
 
 import trueness as tn
 from trueness.torch import CalibrationError
@@ -38,8 +35,8 @@ SHAPES = (
 
 
 def median_ms(run, repeats=21, calls=1):
-    """Of so many repeats; with several calls between two events, the time of one of them."""
-    # Long enough that what ran before, and how hot it left the card, no longer shows.
+    """Median over the repeats; with several calls between two events, the time of one call."""
+    # Long enough that what ran before, and how hot it left the card, no longer matters.
     warm = time.perf_counter() + 0.4
     while time.perf_counter() < warm:
         run()
@@ -57,7 +54,7 @@ def median_ms(run, repeats=21, calls=1):
 
 
 def wall_ms(run, repeats=21):
-    """From the call to the number in the host's hands."""
+    """From the call until the host has the number."""
     for _ in range(3):
         run()
     times = []
@@ -117,7 +114,7 @@ def check_scores():
         found = score_sums(y.cuda(), p.cuda(), ruler_of(bins), True)
         expected = sums_by_operations(y, p, ruler_of(bins), True)
         assert torch.equal(found.flat.cpu(), expected.flat), bins
-    print(f"scores: {3 * len(cases)} cases equal to the CPU bit for bit; faults counted, not summed")
+    return f"scores: {3 * len(cases)} cases equal to the CPU bit for bit; faults counted, not summed"
 
 
 def check_logits():
@@ -141,7 +138,6 @@ def check_logits():
             again = sums_by_operations(correct, confidence, ruler_of(10), True)
             assert torch.equal(found.flat, again.flat), (dtype, n, k)
             cases += 1
-    print(f"confidence: {cases} cases; right or wrong as in float64, largest relative error {worst:.1e}")
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
         for n, k in ((4_000, 2), (700, 300), (60, 5_000)):
             for bins in (10, [0, 0.003, 0.4, 1], [0.001, 0.6]):
@@ -156,7 +152,10 @@ def check_logits():
                 # Beside an outer edge it then counts on one side only.
                 moved = (found.faults - expected.faults)[2].abs().item()
                 assert torch.allclose(a, b, rtol=2**-17, atol=1e-5 + moved), (dtype, n, k, bins)
-    print("class by class: sums as in float64")
+    return (
+        f"confidence: {cases} cases; right or wrong as in float64, largest relative error {worst:.1e}; "
+        "class by class: sums as in float64"
+    )
 
 
 def check_metric():
@@ -173,7 +172,7 @@ def check_metric():
         options = {} if kind == "binary" else {"kind": kind}
         expected = tn.ece(rows[0].cpu(), rows[1].cpu(), from_logits=from_logits, **options)
         assert abs(metric.compute().item() - expected) < 1e-5, (kind, from_logits)
-    print("metric: no update waited for the device")
+    return "metric: no update waited for the device"
 
 
 def error_in_float64(y, p, w, kind):
@@ -223,7 +222,7 @@ def check_options():
                 # From narrow logits softmax is float32, and a confidence may change its bin.
                 assert off < (1e-12 if dtype == torch.float64 or not from_logits else 1e-5), (dtype, k, kind, off)
                 cases += 1
-    print(f"weights, ignored rows and views: {cases} errors as NumPy has them in float64")
+    return f"weights, ignored rows and views: {cases} errors as NumPy has them in float64"
 
 
 def ceiling():
@@ -233,11 +232,11 @@ def ceiling():
     return 2 * 4 * a.numel() / ms / 1e9
 
 
-def line(what, ms, limit, rival="", goal=""):
-    print(f"| {what} | {ms:.3f} | {limit:.3f} | {goal} | {rival} |", flush=True)
+def line(page, what, ms, limit, peer="", goal=""):
+    page.row(what, f"{ms:.3f}", f"{limit:.3f}", goal, peer)
 
 
-def rivals():
+def torchmetrics():
     try:
         import torchmetrics.functional.classification as f
     except ImportError:
@@ -245,7 +244,7 @@ def rivals():
     return f
 
 
-def time_scores(n, bandwidth):
+def time_scores(page, n, bandwidth):
     y, p = scores(n)
     expected = sums_by_operations(y, p, ruler_of(10), False)
     found = score_sums(y, p, ruler_of(10), False)
@@ -253,19 +252,19 @@ def time_scores(n, bandwidth):
     metric = CalibrationError(device=DEVICE)
     took = median_ms(lambda: metric.update(y, p))
     queued = median_ms(lambda: metric.update(y, p), calls=10)
-    f = rivals()
-    rival = median_ms(lambda: f.binary_calibration_error(p, y, n_bins=10, validate_args=False), 3) if f else None
+    f = torchmetrics()
+    peer = median_ms(lambda: f.binary_calibration_error(p, y, n_bins=10, validate_args=False), 3) if f else None
     limit = 5 * n / bandwidth / 1e9
-    rival = "" if rival is None else f"{rival:.1f}"
-    line(f"ECE of {n:,} float32 scores", took, limit, rival, "0.62")
+    peer = "" if peer is None else f"{peer:.1f}"
+    line(page, f"ECE of {n:,} float32 scores", took, limit, peer, "0.62")
 
     def all_of_it():
         metric.reset()
         metric.update(y, p)
         return metric.compute().item()
 
-    line("the same, ten updates in the queue, each", queued, limit, "", "")
-    line("the same, wall clock until the host has the number", wall_ms(all_of_it), limit, "", "")
+    line(page, "the same, ten updates in the queue, each", queued, limit, "", "")
+    line(page, "the same, wall clock until the host has the number", wall_ms(all_of_it), limit, "", "")
     for what, bins, moments in (
         ("with Σp² too", 10, True),
         ("in 15 bins", 15, False),
@@ -274,68 +273,59 @@ def time_scores(n, bandwidth):
         ("in 1,000 bins", 1_000, False),
     ):
         run = lambda b=bins, m=moments: score_sums(y, p, ruler_of(b), m)  # noqa: E731
-        line(f"sums of the same {what}", median_ms(run, 11), limit)
+        line(page, f"sums of the same {what}", median_ms(run, 11), limit)
     weight, padded = torch.rand_like(p), y.clone()
     padded[::5] = 255
     weighted, ignoring = CalibrationError(device=DEVICE), CalibrationError(device=DEVICE, ignore_index=255)
-    line("ECE of the same with an ignored label", median_ms(lambda: ignoring.update(padded, p)), limit)
+    line(page, "ECE of the same with an ignored label", median_ms(lambda: ignoring.update(padded, p)), limit)
     assert ignoring.compute() > 0  # raises if the label was taken for a bad one
     took = median_ms(lambda: weighted.update(y, p, sample_weight=weight), 5)
-    line("ECE of the same with float32 weights, by torch's operations", took, 9 * n / bandwidth / 1e9)
+    line(page, "ECE of the same with float32 weights, by torch's operations", took, 9 * n / bandwidth / 1e9)
 
 
-def time_logits(n, k, dtype, bandwidth, goal):
+def time_logits(page, n, k, dtype, bandwidth, goal):
     y, z = logits(n, k, dtype)
     metric = CalibrationError(device=DEVICE, kind="confidence", from_logits=True)
     took = median_ms(lambda: metric.update(y, z))
-    f = rivals()
-    rival = ""
+    f = torchmetrics()
+    peer = ""
     if f:
         try:
             run = lambda: f.multiclass_calibration_error(z, y, num_classes=k, n_bins=10, validate_args=False)  # noqa: E731
-            rival = f"{median_ms(run, 3):.1f}"
+            peer = f"{median_ms(run, 3):.1f}"
         except torch.OutOfMemoryError:
-            rival = "out of memory"
+            peer = "out of memory"
         torch.cuda.empty_cache()
     limit = z.element_size() * n * k / bandwidth / 1e9
     name = str(dtype).removeprefix("torch.")
-    line(f"confidence ECE of {n:,} × {k:,} logits, {name}", took, limit, rival, goal)
+    line(page, f"confidence ECE of {n:,} × {k:,} logits, {name}", took, limit, peer, goal)
     if k <= 2_048:
         run = lambda: sums_of_logits(y, z, ruler_of(10), "classwise", False)  # noqa: E731
-        line("class-wise ECE of the same, which reads them twice", median_ms(run), 2 * limit)
+        line(page, "class-wise ECE of the same, which reads them twice", median_ms(run), 2 * limit)
         weight = torch.rand(n, device=DEVICE)
         for what, kind, batch in (
             ("confidence ECE of the same with weights", "confidence", {"sample_weight": weight}),
             ("top-label ECE of the same", "top-label", {}),
         ):
             other = CalibrationError(device=DEVICE, kind=kind, from_logits=True, n_classes=k)
-            line(what, median_ms(lambda m=other, b=batch: m.update(y, z, **b)), limit)
+            line(page, what, median_ms(lambda m=other, b=batch: m.update(y, z, **b)), limit)
 
 
-def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--small", action="store_true")
-    options.add_argument("--only", default="check,scores,logits")
-    args = options.parse_args()
+def run(page: Page, quick: bool, only: str) -> None:
+    """Checks, then times; `only` names some of check, scores and logits."""
     torch.manual_seed(time.time_ns() % (1 << 40))
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}")
-    if "check" in args.only:
-        check_scores()
-        check_logits()
-        check_metric()
-        check_options()
+    page.text(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}")
+    if "check" in only:
+        for check in (check_scores, check_logits, check_metric, check_options):
+            page.text(check())
     bandwidth = ceiling()
-    print(f"a copy moves {bandwidth:.2f} TB/s, read and written")
-    print("| what | ms | limit of the memory, ms | goal, ms | torchmetrics, ms |\n|---|---|---|---|---|", flush=True)
-    scale = 64 if args.small else 1
-    if "scores" in args.only:
-        time_scores((1 << 28) // scale, bandwidth)
-    if "logits" in args.only:
+    page.text(f"A copy moves {bandwidth:.2f} TB/s, read and written.")
+    page.head("what", "ms", "limit of the memory, ms", "goal, ms", "torchmetrics, ms")
+    scale = 64 if quick else 1
+    if "scores" in only:
+        time_scores(page, (1 << 28) // scale, bandwidth)
+    if "logits" in only:
         for n, k, goals in ((65_536, 128_256, ("8.2", "4.5")), (1_000_000, 1_000, ("1.3", "0.75"))):
             for dtype, goal in zip((torch.float32, torch.bfloat16), goals, strict=True):
-                time_logits(n // scale, k, dtype, bandwidth, goal)
+                time_logits(page, n // scale, k, dtype, bandwidth, goal)
                 torch.cuda.empty_cache()
-
-
-if __name__ == "__main__":
-    main()

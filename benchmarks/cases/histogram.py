@@ -1,25 +1,15 @@
-"""Calibrators against those of other libraries: fit and predict, as a Markdown table.
+"""Histogram binning against other libraries: fit and predict.
 
-    python benchmarks/recalibrate_speed.py            # a minute
-    python benchmarks/recalibrate_speed.py --quick    # a tenth of the rows; the bars are for the full size
-
-Calls that are compared take turns in shuffled order, and ratios are taken within a round. What a peer computes is
-checked against what ours does, where both are meant to be the same. A peer that is not installed is left out.
+What a peer computes is compared with ours where both should agree. A peer that is not installed is left out.
 """
 
-import argparse
-import os
-import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
-# Set before NumPy is loaded: matrix products play no part here, and their threads would blur the CPU time.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import numpy as np
-from harness.lines import Line, print_head, print_lines, raced
-from harness.rounds import Pace
+from benchmark import Page, case
+from timing import Line, Pace, race_or_fail, time_table
 
 from trueness.recalibrate import HistogramBinning
 
@@ -33,14 +23,14 @@ def histogram(n: int, pace: Pace) -> Iterator[Line]:
     """Bins of equal width and of equal mass, each against the peers that have it."""
     rows = scores(n)
     peers = {**equal_width(*rows), **equal_mass(*rows)}
-    found = raced({**ours(*rows), **peers}, pace)
+    found = race_or_fail({**ours(*rows), **peers}, pace)
     for scheme, names in (("fixed-width", equal_width(*rows)), ("umd", equal_mass(*rows))):
-        yield Line(f"histogram binning, {n:,} rows, {N_BINS} bins, scheme {scheme!r}: fit and predict", found[scheme])
+        yield Line(f"scheme {scheme!r}", found[scheme])
         for name in names:
             agree(scheme, found[scheme].result, name, found[name].result)
             yield Line(f"… {name}", found[name], against=found[scheme], at_least=RATIO_BAR)
     for scheme in ("randomized", "original", "split"):
-        yield Line(f"histogram binning, {n:,} rows, {N_BINS} bins, scheme {scheme!r}", found[scheme])
+        yield Line(f"scheme {scheme!r}", found[scheme])
 
 
 def scores(n: int) -> Rows:
@@ -57,7 +47,7 @@ def ours(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Callable[[]
 
 
 def equal_width(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Callable[[], Any]]:
-    if not installed("netcal"):
+    if find_spec("netcal") is None:
         return {}
     from netcal.binning import HistogramBinning as Netcal
 
@@ -70,7 +60,7 @@ def equal_width(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Call
 
 
 def equal_mass(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Callable[[], Any]]:
-    if not installed("calibration"):
+    if find_spec("calibration") is None:
         return {}
     import calibration
 
@@ -83,33 +73,17 @@ def equal_mass(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Calla
 
 
 def agree(scheme: str, mine: np.ndarray, name: str, theirs: np.ndarray) -> None:
-    """The same rates for bins of equal width; for equal mass up to where boundary rows go."""
-    # A boundary row more or less moves few new rows to another bin, and a rate by one label in n / B.
+    """Equal rates for bins of equal width; for equal mass, up to rows on boundaries."""
+    # One boundary row more or less moves few new rows to another bin, and a rate by one label in n / B.
     share = 1.0 if scheme == "fixed-width" else 0.99
     if np.mean(np.abs(mine - theirs) <= 2.0 * N_BINS / mine.size + 1e-9) < share:
         raise SystemExit(f"{name} and scheme {scheme!r} do not agree")
 
 
-def installed(package: str) -> bool:
-    if find_spec(package):
-        return True
-    print(f"{package} is not installed: left out\n")
-    return False
-
-
-# A section takes a number of rows and a pace and yields the lines of its races.
-SECTIONS: list[Callable[[int, Pace], Iterator[Line]]] = [histogram]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer rounds")
-    quick = parser.parse_args().quick
-    warnings.simplefilter("ignore")  # peers warn of their own future
-    print_head()
-    for section in SECTIONS:
-        print_lines(section(10_000 if quick else 100_000, Pace(rounds=5, fewest=3) if quick else Pace(rounds=25)))
-
-
-if __name__ == "__main__":
-    main()
+@case("histogram", "histogram binning: fit and predict", "1 min", one_thread=True)
+def histogram_binning(page: Page, quick: bool, *, rows: int = 0) -> None:
+    for package in ("netcal", "calibration"):
+        if find_spec(package) is None:
+            page.text(f"{package} is not installed, and left out.")
+    n, pace = rows or (10_000 if quick else 100_000), Pace(rounds=5, fewest=3) if quick else Pace(rounds=25)
+    time_table(page, f"histogram binning, {n:,} rows, {N_BINS} bins", histogram(n, pace), judged=not quick)

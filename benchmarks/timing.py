@@ -4,22 +4,25 @@ A busy machine slows all contenders of a round alike, so ratios within a round a
 of the whole process counts every thread; wall time is kept beside it.
 """
 
+import gc
 import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from contenders.contender import Call
+from benchmark import Page
+
+Call = Callable[[], Any]
 
 _BEFORE = -1  # the round of a call so slow that it ran only once, before the others
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long to measure. Slow calls run in fewer rounds; of very slow ones the first, unwarmed call is all."""
+    """How long to measure. Slow calls run in fewer rounds; very slow ones run once, unwarmed."""
 
     rounds: int = 15
     fewest: int = 5
@@ -56,17 +59,15 @@ class Ratio:
     high: float
 
 
-def race(calls: Mapping[str, Call], pace: Pace, tick: Callable[[str], None] = lambda _: None) -> dict[str, Samples]:
+def race(calls: Mapping[str, Call], pace: Pace) -> dict[str, Samples]:
     """Time the calls against each other."""
     found: dict[str, Samples] = {}
     repeats: dict[str, int] = {}
     for name, call in calls.items():
-        tick(name)
         found[name], repeats[name] = _first(call, pace)
     n_rounds = max(repeats.values(), default=0)
     order, rng = list(calls), random.Random(0)
     for i in range(n_rounds):
-        tick(f"round {i + 1} of {n_rounds}")
         rng.shuffle(order)
         for name in order:
             if _takes_part(i, repeats[name], n_rounds):
@@ -111,3 +112,59 @@ def _timed(call: Call, loops: int) -> tuple[float, float, Any]:
         result = call()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     return cpu / loops, wall / loops, result
+
+
+# --------------------------------------------------------------------------------------------- tables
+
+_HEAD = ("rounds", "wall", "CPU", "value", "wall, times ours", "CPU, times ours")
+
+
+class Line(NamedTuple):
+    """A row of a table of times."""
+
+    what: str
+    samples: Samples
+    times: float = 1.0
+    """Factor for the time: draws wanted over draws timed."""
+    against: Samples | None = None
+    """Our samples, for a ratio."""
+    at_least: float | None = None
+    """The promised ratio, if any."""
+    value: str = ""
+    """The number that was computed, where the table shows it."""
+
+
+def times(value: float) -> str:
+    return f"{value:,.0f}×" if value >= 10 else f"{value:.1f}×"
+
+
+def seconds(value: float) -> str:
+    return f"{value:,.3g} s" if value >= 1 else f"{value * 1e3:,.3g} ms"
+
+
+def race_or_fail(calls: Mapping[str, Call], pace: Pace) -> dict[str, Samples]:
+    """Time the calls; an error in one of them ends the run."""
+    gc.freeze()  # what the libraries loaded is not worth traversing during anybody's turn
+    found = race(calls, pace)
+    for name, samples in found.items():
+        if samples.error:
+            raise SystemExit(f"{name}: {samples.error}")
+    return found
+
+
+def time_table(page: Page, what: str, lines: Iterable[Line], *, judged: bool = True) -> None:
+    """A table of times and ratios to ours, with a bar for each promised ratio; `judged` at the size of the bar."""
+    page.head(what, *_HEAD)
+    for line in lines:
+        wall, cpu = (statistics.median(s.values()) * line.times for s in (line.samples.wall, line.samples.cpu))
+        cells = [line.what, str(len(line.samples.wall)), seconds(wall), seconds(cpu), line.value]
+        if line.against is None:
+            page.row(*cells, "", "")
+            continue
+        by_wall = ratio(line.samples.wall, line.against.wall).median * line.times
+        by_cpu = ratio(line.samples.cpu, line.against.cpu).median * line.times
+        page.row(*cells, times(by_wall), times(by_cpu))
+        if line.at_least is not None:
+            slower = min(by_wall, by_cpu)
+            promise = f"{what}: at least {line.at_least:g}× as fast as {line.what.removeprefix('… ')}"
+            page.bar(promise, times(slower), slower >= line.at_least if judged else None)

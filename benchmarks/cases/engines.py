@@ -1,36 +1,30 @@
-"""`tn.scan` of Parquet against the engine's bare scan and its own group-by, as a Markdown table of ratios.
-
-    python benchmarks/engines.py                      # 10^8 rows, some 600 MB in a temporary folder
-    python benchmarks/engines.py --rows 10000000      # a tenth of them; the bars are for the full size
-    python benchmarks/engines.py --general            # weights, groups and classes, 2·10^7 rows
-    python benchmarks/engines.py --spark              # also a Spark cluster of one and of two workers; needs Java
-    python benchmarks/engines.py --sketch             # also sketches, as ratios to ten bins made the same way
+"""`tn.scan` of Parquet against the engine's bare scan and its own group-by.
 
 The file has a float32 score and a bool label in row groups of 2^20 rows. "Bare" sums both columns; "by hand" groups by
 ⌊10 p⌋ and sums both, which misplaces scores at edges and adds floats in any order. Calls take turns, and ratios are
-taken within a round. Memory is the peak of a process of its own, with what the same process needs for a file
-of one row beside it.
+taken within a round. Memory is the peak of a separate process, shown beside that for a file of one row.
 """
 
-import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmark import Page, case
+from processes import child
 
 import trueness as tn
 
 RATIO_BAR = 1.3
 MEMORY_BAR = 400.0
 GROUP = 1 << 20
-WARM_UP = 4  # calls until the Java machines have compiled what they run
+WARM_UP = 4  # calls until Java has compiled what it runs
 
 
 def write(path: Path, n: int) -> None:
@@ -73,7 +67,7 @@ def duckdb_by_hand(path: Path) -> Any:
     return duckdb.read_parquet(str(path)).aggregate(sums, "bin").fetchall()
 
 
-def scanned(path: Path, engine: Any) -> Any:
+def scan(path: Path, engine: Any) -> Any:
     return tn.scan(path, label="y", score="p", engine=engine)
 
 
@@ -99,10 +93,10 @@ def write_general(path: Path, n: int) -> None:
 
 
 def polars_general(path: Path) -> dict[str, Callable[[], Any]]:
-    """Group-bys as one would write them by hand."""
+    """Group-bys written by hand."""
     import polars as pl
 
-    def asked(rows: Any, *keys: str, n: Any, score: Any, events: Any) -> Any:
+    def group(rows: Any, *keys: str, n: Any, score: Any, events: Any) -> Any:
         place = (pl.col("p") * 10).floor().cast(pl.Int64).alias("bin")
         sums = [n.alias("n"), score.sum().alias("score"), events.sum().alias("events")]
         return rows.group_by(place, *keys).agg(*sums).collect(engine="streaming")
@@ -113,10 +107,10 @@ def polars_general(path: Path) -> dict[str, Callable[[], Any]]:
     each = [(rows.select(pl.col(c).alias("p"), (pl.col("c") == k).alias("y"))) for k, c in enumerate(CLASSES)]
     each = [part.with_columns(k=pl.lit(k)) for k, part in enumerate(each)]
     return {
-        "weight": lambda: asked(rows, n=w.sum(), score=w * p, events=w * y),
-        "by": lambda: asked(rows, "g", n=pl.len(), score=p, events=y),
-        "confidence": lambda: asked(top, n=pl.len(), score=p, events=y),
-        "classwise": lambda: asked(pl.concat(each), "k", n=pl.len(), score=p, events=y),
+        "weight": lambda: group(rows, n=w.sum(), score=w * p, events=w * y),
+        "by": lambda: group(rows, "g", n=pl.len(), score=p, events=y),
+        "confidence": lambda: group(top, n=pl.len(), score=p, events=y),
+        "classwise": lambda: group(pl.concat(each), "k", n=pl.len(), score=p, events=y),
     }
 
 
@@ -144,48 +138,20 @@ GENERAL: dict[str, dict[str, Any]] = {
 }
 
 
-def general(n: int, n_rounds: int) -> None:
-    """The ratio of scans with weights, groups and classes to a group-by written by hand; calls take turns."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "rows.parquet")
-        write_general(path, n)
-        print(f"{n:,} rows, {path.stat().st_size / 1e6:,.0f} MB of Parquet\n")
-        print("| engine | question | × by hand | (CPU) | at most | rows/s |\n|---|---|---|---|---|---|")
-        for engine, hand in (("polars", polars_general(path)), ("duckdb", duckdb_general(path))):
-            for question, by_hand in hand.items():
-                calls = [
-                    by_hand,
-                    lambda q=question, e=engine: (tn.scan_groups if q == "by" else tn.scan)(
-                        path, engine=e, **GENERAL[q]
-                    ),
-                ]
-                for call in calls:
-                    call()
-                times = np.array([[timed(call) for call in calls] for _ in range(n_rounds)])
-                ratio = np.median(times[:, 1] / times[:, 0], axis=0)
-                cells = [
-                    f"{ratio[0]:.2f}",
-                    f"{ratio[1]:.2f}",
-                    f"{RATIO_BAR:g}",
-                    f"{n / np.median(times[:, 1, 0]):,.0f}",
-                ]
-                print(f"| {engine} | {question} | {' | '.join(cells)} |", flush=True)
-
-
 BARE: dict[str, Callable[[Path], Any]] = {"polars": polars_bare, "duckdb": duckdb_bare}
 BY_HAND: dict[str, Callable[[Path], Any]] = {"polars": polars_by_hand, "duckdb": duckdb_by_hand}
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds that pass, and seconds of CPU time on all cores."""
+    """Wall time, and CPU time of all cores."""
     start = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - start[0], time.process_time() - start[1]
 
 
-def rounds(engine: str, path: Path, n: int) -> tuple[list[float], float]:
+def scan_ratios(engine: str, path: Path, n: int) -> tuple[list[float], float]:
     """Median ratios of the scan to the bare scan and to the group-by, in seconds and in CPU time; and its seconds."""
-    calls = [lambda: BARE[engine](path), lambda: BY_HAND[engine](path), lambda: scanned(path, engine)]
+    calls = [lambda: BARE[engine](path), lambda: BY_HAND[engine](path), lambda: scan(path, engine)]
     for call in calls:
         call()
     times = np.array([[timed(call) for call in calls] for _ in range(n)])
@@ -194,7 +160,7 @@ def rounds(engine: str, path: Path, n: int) -> tuple[list[float], float]:
 
 
 def constant_group(path: Path, engine: str) -> Any:
-    """The rows, in one group that only a group-by can tell of."""
+    """The rows with a constant group, which forces a group-by."""
     if engine == "polars":
         import polars as pl
 
@@ -217,21 +183,22 @@ def sketch_ratios(engine: Any, path: Path, n: int) -> list[float]:
 
 
 def peak(engine: str, path: Path) -> float:
-    """Megabytes at the peak of a process that scans the file and nothing else."""
-    command = [sys.executable, __file__, "--measure", engine, str(path)]
-    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    """Peak megabytes of a process that only scans the file."""
+    answer = child("cases.engines", engine, str(path))
+    assert answer is not None, engine
+    return float(answer["peak"])
 
 
 def measure(engine: str, path: str) -> None:
-    scanned(Path(path), engine)
-    # Not ru_maxrss: a child process begins with its parent's.
+    scan(Path(path), engine)
+    # Not ru_maxrss: a child process starts with that of its parent.
     status = Path("/proc/self/status").read_text(encoding="ascii").split()
-    print(json.dumps(int(status[status.index("VmHWM:") + 1]) / 1024))
+    print(json.dumps({"peak": int(status[status.index("VmHWM:") + 1]) / 1024}))
 
 
 def on_spark(path: Path, place: Path, workers: int, n: int) -> list[float]:
     """Seconds of each of n scans on a cluster of that many workers, of one core each."""
-    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    sys.path.append(str(Path(__file__).parents[2] / "tests"))
     from local_cluster import SparkCluster
 
     place.mkdir()
@@ -249,52 +216,75 @@ def on_spark(path: Path, place: Path, workers: int, n: int) -> list[float]:
     return seconds
 
 
-def spark_scaling(path: Path, folder: Path, n: int) -> None:
-    """Print the seconds of a scan on one worker and on two; the clusters take turns, 1-2-2-1, so that drift cancels."""
-    seconds: dict[int, list[float]] = {1: [], 2: []}
-    for turn, workers in enumerate((1, 2, 2, 1)):
-        seconds[workers] += on_spark(path, folder / f"spark-{turn}", workers, n)
-    one, two = (statistics.median(seconds[workers]) for workers in (1, 2))
-    print(f"\nSpark: {one:.2f} s on one worker ({min(seconds[1]):.2f}–{max(seconds[1]):.2f}), ", end="")
-    print(f"{two:.2f} s on two ({min(seconds[2]):.2f}–{max(seconds[2]):.2f}): {one / two:.2f} times as fast")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, help="10^8 by default, 2·10^7 with --general")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--general", action="store_true")
-    parser.add_argument("--spark", action="store_true")
-    parser.add_argument("--sketch", action="store_true")
-    parser.add_argument("--measure", nargs=2, metavar=("ENGINE", "PATH"))
-    asked = parser.parse_args()
-    if asked.measure:
-        measure(*asked.measure)
-        return
-    if asked.general:
-        general(asked.rows or 2 * 10**7, asked.rounds)
-        return
-    asked.rows = asked.rows or 10**8
+@contextmanager
+def parquet(page: Page, n: int, write_rows: Callable[[Path, int], None]) -> Iterator[Path]:
+    """A file of n rows in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
-        path, one = Path(folder, "rows.parquet"), Path(folder, "one.parquet")
-        write(path, asked.rows)
+        path = Path(folder, "rows.parquet")
+        write_rows(path, n)
+        page.text(f"{n:,} rows, {path.stat().st_size / 1e6:,.0f} MB of Parquet.")
+        yield path
+
+
+@case("engines", "`scan` of Parquet against a bare scan and a group-by, time and memory", "5 min, 0.6 GB of disk")
+def engines(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
+    n, rounds = rows or (10**6 if quick else 10**8), rounds or (2 if quick else 5)
+    judged = True if n >= 10**8 else None
+    with parquet(page, n, write) as path:
+        one = path.with_name("one.parquet")
         write(one, 1)
-        print(f"{asked.rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB of Parquet\n")
-        print("| engine | × bare scan | (CPU) | × by hand | (CPU) | at most | rows/s | peak MB | of one row | below |")
-        print("|---|---|---|---|---|---|---|---|---|---|")
+        page.head("engine", "× bare scan", "(CPU)", "× by hand", "(CPU)", "rows/s", "peak MB", "of one row")
         for engine in BARE:
-            ratios, seconds = rounds(engine, path, asked.rounds)
-            cells = [*(f"{ratio:.2f}" for ratio in ratios), f"{RATIO_BAR:g}", f"{asked.rows / seconds:,.0f}"]
-            cells += [f"{peak(engine, path):,.0f}", f"{peak(engine, one):,.0f}", f"{MEMORY_BAR:g}"]
-            print(f"| {engine} | {' | '.join(cells)} |", flush=True)
-        if asked.sketch:
-            print("\n| engine | sketch / ten bins, batches | sketch / ten bins, group-by |\n|---|---|---|")
-            for engine in BARE:
-                batches, group_by = sketch_ratios(engine, path, asked.rounds)
-                print(f"| {engine} | {batches:.2f} | {group_by:.2f} |", flush=True)
-        if asked.spark:
-            spark_scaling(path, Path(folder), asked.rounds)
+            ratios, seconds = scan_ratios(engine, path, rounds)
+            memory = peak(engine, path)
+            cells = [*(f"{ratio:.2f}" for ratio in ratios), f"{n / seconds:,.0f}", f"{memory:,.0f}"]
+            page.row(engine, *cells, f"{peak(engine, one):,.0f}")
+            by_hand = ratios[2]
+            promise = f"{engine}: at most {RATIO_BAR:g}× the group-by by hand"
+            page.bar(promise, f"{by_hand:.2f}×", judged and by_hand <= RATIO_BAR)
+            page.bar(f"{engine}: below {MEMORY_BAR:g} MB", f"{memory:,.0f} MB", judged and memory < MEMORY_BAR)
 
 
-if __name__ == "__main__":
-    main()
+@case("engines-general", "`scan` with weights, groups and classes against group-bys", "5 min, 2 GB of disk")
+def engines_general(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
+    n, rounds = rows or (2 * 10**5 if quick else 2 * 10**7), rounds or (2 if quick else 5)
+    with parquet(page, n, write_general) as path:
+        page.head("engine", "question", "× by hand", "(CPU)", "rows/s")
+        for engine, hand in (("polars", polars_general(path)), ("duckdb", duckdb_general(path))):
+            for question, by_hand in hand.items():
+                scan = tn.scan_groups if question == "by" else tn.scan
+                calls = [by_hand, lambda s=scan, q=question, e=engine: s(path, engine=e, **GENERAL[q])]
+                for call in calls:
+                    call()
+                times = np.array([[timed(call) for call in calls] for _ in range(rounds)])
+                wall, cpu = np.median(times[:, 1] / times[:, 0], axis=0)
+                page.row(engine, question, f"{wall:.2f}", f"{cpu:.2f}", f"{n / np.median(times[:, 1, 0]):,.0f}")
+                promise = f"{engine}, {question}: at most {RATIO_BAR:g}× the group-by by hand"
+                page.bar(promise, f"{wall:.2f}×", bool(wall <= RATIO_BAR) if n >= 2 * 10**7 else None)
+
+
+@case("engines-sketch", "`scan` to sketches, as a ratio to ten bins", "5 min, 0.6 GB of disk")
+def engines_sketch(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
+    n, rounds = rows or (10**6 if quick else 10**8), rounds or (2 if quick else 5)
+    with parquet(page, n, write) as path:
+        page.head("engine", "sketch / ten bins, batches", "sketch / ten bins, group-by")
+        for engine in BARE:
+            page.row(engine, *(f"{ratio:.2f}" for ratio in sketch_ratios(engine, path, rounds)))
+
+
+@case("engines-spark", "`scan` on a Spark cluster of one and of two workers; needs Java", "10 min, 0.6 GB of disk")
+def engines_spark(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
+    n, rounds = rows or (10**6 if quick else 10**8), rounds or (2 if quick else 5)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    with parquet(page, n, write) as path:
+        for turn, workers in enumerate((1, 2, 2, 1)):  # in this order, so that drift cancels
+            seconds[workers] += on_spark(path, path.with_name(f"spark-{turn}"), workers, rounds)
+    page.head("workers", "median seconds", "range")
+    for workers, found in seconds.items():
+        page.row(str(workers), f"{statistics.median(found):.2f}", f"{min(found):.2f}–{max(found):.2f}")
+    one, two = (statistics.median(seconds[workers]) for workers in (1, 2))
+    page.text(f"Two workers are {one / two:.2f} times as fast as one.")
+
+
+if __name__ == "__main__":  # a fresh process, started by `peak`
+    measure(*sys.argv[1:])
