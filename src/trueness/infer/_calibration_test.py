@@ -108,9 +108,8 @@ def calibration_test(
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are refused.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
-        and different clusters are independent. For 'exact', 'ks', 'kuiper' and 'spiegelhalter', from labels and
-        scores; whole-number weights only. See Notes.
+        A cluster name for each row, as for :func:`trueness.ece_interval`. For 'exact', 'ks', 'kuiper' and
+        'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999 for 'exact', 't-cal' and all methods with
         `cluster`, and at least 100 B − 1 for 'adaptive-t-cal', so that 0.01 can be reached. For 'ks', 'kuiper',
