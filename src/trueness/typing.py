@@ -1,4 +1,4 @@
-"""Types of arguments and arrays, for type checkers and editors."""
+"""The words that arguments may be, for type checkers and editors."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -34,7 +34,10 @@ IntervalMethod: TypeAlias = Literal["exact", "wilson", "jeffreys"]
 
 
 class RowOptions(TypedDict, total=False):
-    """Options that describe the rows, the same for every measure; :func:`trueness.ece` documents them."""
+    """What may be said about the rows, the same for every measure.
+
+    The page of :func:`trueness.ece` says what each means.
+    """
 
     kind: Kind
     labels: Sequence[Any] | None

@@ -28,9 +28,8 @@ def test_help_imports_no_arrays_and_no_frames(arguments):
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
-@pytest.mark.parametrize("module", ["trueness", "trueness.cli"])
-def test_both_modules_run_the_command(module):
-    done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True)
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "trueness", "--version"], capture_output=True, text=True)
     assert done.stdout == f"trueness {tn.__version__}\n"
     assert done.returncode == 0
 
@@ -230,7 +229,7 @@ def test_an_error_that_nobody_foresaw_is_a_paragraph_too(call, fails, monkeypatc
     def broken(*_, **__):
         raise RuntimeError("one line\nand another")
 
-    monkeypatch.setattr("trueness.cli._measure.bin_rule", broken)
+    monkeypatch.setattr("trueness.cli._options.bin_rule", broken)
     assert fails("measure", "--demo") == (
         "A mistake in trueness, not in your data: RuntimeError: one line. `--debug` shows where."
     )
@@ -241,7 +240,7 @@ def test_rows_that_do_not_fit_into_memory_are_a_paragraph(fails, monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("trueness.cli._measure.bin_rule", full)
+    monkeypatch.setattr("trueness.cli._options.bin_rule", full)
     assert fails("measure", "--demo").startswith("The rows do not fit into memory.")
 
 

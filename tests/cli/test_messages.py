@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from trueness.cli._messages import CommandError, reworded, visible, wording
+from trueness.cli._messages import CommandError, reworded, wording
 from trueness.errors import InputError, OneClassWarning, Place
 
 
@@ -53,14 +53,3 @@ def test_warnings_of_the_library_are_collected_once_and_others_passed_on():
         warnings.warn("another", DeprecationWarning, stacklevel=2)
     assert [str(other.message) for other in others] == ["another"]
     assert messages == ["All labels are 0: `--pos-label 1`"]
-
-
-@pytest.mark.parametrize("text", ["plain", "π [bold] 宽", "with space"])
-def test_what_can_be_seen_is_left_alone(text):
-    assert visible(text) == text
-
-
-@pytest.mark.parametrize("text", ["\x1b", "\n", "\x00", "\x7f", "\u202e", "\udcff", "\u2028"])
-def test_what_cannot_be_seen_is_spelled_out(text):
-    assert visible(text).isascii()
-    assert visible(text).isprintable()

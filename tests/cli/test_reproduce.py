@@ -8,7 +8,6 @@ import pytest
 @pytest.fixture(autouse=True)
 def _not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "trueness_papers", None)
-    monkeypatch.delitem(sys.modules, "trueness.cli._reproduce", raising=False)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--list"], ["sun", "--quick", "--jobs", "2"]])

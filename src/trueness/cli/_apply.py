@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, reworded, warning, wording
-from trueness.cli._options import data_options, plain_output_options
+import trueness.cli._options as opt
+from trueness.cli._messages import reworded, warning, wording
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 
@@ -21,20 +21,18 @@ __all__ = ["command"]
 
 
 @click.command("apply", no_args_is_help=True)
-@data_options(shown="[FILE]", demo=False, label=False, by=False, rows=False)
+@opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option(
     "--calibrator", "path", metavar="FILE", required=True, help="The map that `trueness fit` wrote: a JSON file."
 )
 @click.option("--name", metavar="NAME", help="Name of the new column.  [default: that of the scores + _calibrated]")
-@click.option(
-    "--missing",
-    type=click.Choice(["raise", "keep"]),
-    default="raise",
-    show_default=True,
-    help="Rows without a score: an error, or kept without a calibrated one.",
+@opt.choice(
+    "--missing", ("raise", "keep"), "raise", "Rows without a score: an error, or kept without a calibrated one."
 )
-@plain_output_options
-def command(files: tuple[str, ...], debug: bool, **options: Any) -> None:
+@opt.file_output
+def command(
+    files: tuple[str, ...], path: str, name: str | None, missing: str, output: str | None, **options: Any
+) -> None:
     """Add calibrated scores to a file.
 
     The rows of FILE are written with one more column, in the format of the input; the other columns stay as they are.
@@ -46,22 +44,15 @@ def command(files: tuple[str, ...], debug: bool, **options: Any) -> None:
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness.cli._rows import Request, open_source
+    from trueness.sources._compression import compress_into
+
     if not files:
         raise click.UsageError("Give a FILE to apply the map to.")
     if len(files) > 1:
         raise click.UsageError(
             f"apply takes one FILE, whose rows it writes again; got {len(files)}. Run it once for each."
         )
-    with errors_as_messages(debug):
-        _apply(files, **options)
-
-
-def _apply(
-    files: tuple[str, ...], *, path: str, name: str | None, missing: str, output: str | None, **options: Any
-) -> None:
-    from trueness.cli._rows import Request, open_source
-    from trueness.sources._compression import compress_into
-
     check_writable(output, path)  # not the rows: they are all written again
     calibrator = _load(path)
     request = Request.pop_from(options, files=files)

@@ -5,18 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, warning
-from trueness.cli._options import (
-    bin_rule,
-    bins_option,
-    check_input,
-    cluster_option,
-    data_options,
-    level_option,
-    output_options,
-    seed_option,
-)
-from trueness.cli._writing import Output, check_writable, deliver, form_of
+import trueness.cli._options as opt
+from trueness.cli._messages import note, warning
+from trueness.cli._writing import Output, deliver, form_of
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,35 +21,31 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 
 
 @click.command("compare", no_args_is_help=True)
-@data_options()
-@cluster_option
-@click.option(
-    "--measure",
-    type=click.Choice([*_KNOWN, *_DRAWN]),
-    default="squared-ece",
-    show_default=True,
-    help="The measure compared.",
-)
-@click.option(
+@opt.data()
+@opt.cluster
+@opt.choice("--measure", (*_KNOWN, *_DRAWN), "squared-ece", "The measure compared.")
+@opt.choice(
     "--method",
-    type=click.Choice(["influence", "bootstrap"]),
-    help="How the uncertainty is computed: from the influence of each row, or by resampling rows.  "
+    ("influence", "bootstrap"),
+    None,
+    "How the uncertainty is computed: from the influence of each row, or by resampling rows.  "
     "[default: influence; for ece, ace, smooth-ece and tce bootstrap, the only one]",
 )
-@bins_option(None, "Bins of squared-ece, ece and ace", blind=True)
-@level_option(0.9, "Confidence level of the intervals.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=999,
-    show_default=True,
-    help="Number of bootstrap samples.",
-)
-@seed_option()
-@output_options
+@opt.bins(None, "Bins of squared-ece, ece and ace", blind=True)
+@opt.level(0.9, "Confidence level of the intervals.")
+@opt.count("--resamples", "Number of bootstrap samples.", 999)
+@opt.seed()
+@opt.output()
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    measure: str,
+    form: str | None,
+    output: str | None,
+    **options: Any,
+) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     A negative difference means that the first model has the smaller error. With three or more models, p-values are
@@ -71,18 +58,12 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo)
-    with errors_as_messages(debug):
-        _compare(files, **options)
-
-
-def _compare(files: tuple[str, ...], *, form: str | None, output: str | None, measure: str, **options: Any) -> None:
     from trueness.cli._rows import IMPORTANCE, Request, read_rows
 
-    check_writable(output, *files)
-    form = form_of(form, output)
+    opt.check_input(context)
+    form = form_of(form, output, files)
     settings = {
-        **_measure(measure, bin_rule(options["bins"])),
+        **_measure(measure, opt.bin_rule(options["bins"])),
         "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
         "level": options["level"],
         "resamples": options["resamples"],

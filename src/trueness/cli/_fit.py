@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, warning
-from trueness.cli._options import (
-    check_input,
-    data_options,
-    missing_option,
-    plain_output_options,
-    seed_option,
-)
+import trueness.cli._options as opt
+from trueness.cli._messages import note, warning
 from trueness.cli._writing import check_suffix, check_writable, write
 from trueness.errors import InputError
 
@@ -24,8 +18,8 @@ __all__ = ["command"]
 
 
 @click.command("fit", no_args_is_help=True)
-@data_options(by=False, rows=False)
-@missing_option
+@opt.data(by=False, scale=False)
+@opt.missing
 @click.option(
     "--calibrator",
     metavar="NAME",
@@ -42,10 +36,18 @@ __all__ = ["command"]
     help="A parameter of the calibrator, such as n_bins=15; for the NAME after a colon, calibrator__n_bins=15. "
     "Repeatable.",
 )
-@seed_option("Seed of the calibrator, if it takes one, and of the demo data.")
-@plain_output_options
+@opt.seed("Seed of the calibrator, if it takes one, and of the demo data.")
+@opt.file_output
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    calibrator: str,
+    parameters: tuple[str, ...],
+    output: str | None,
+    **options: Any,
+) -> None:
     """Fit a map from scores to calibrated scores, and write it as JSON.
 
     Use neither the rows that the model was trained on nor those that it will be evaluated on. The map holds numbers
@@ -58,16 +60,9 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo)
-    with errors_as_messages(debug):
-        _fit(files, **options)
-
-
-def _fit(
-    files: tuple[str, ...], *, calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any
-) -> None:
     from trueness.cli._rows import Request, read_rows
 
+    opt.check_input(context)
     check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"])

@@ -5,25 +5,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, warning
-from trueness.cli._options import (
-    Between,
-    bin_rule,
-    bins_option,
-    check_input,
-    cluster_option,
-    data_options,
-    level_option,
-    output_options,
-    seed_option,
-    stream_option,
-)
-from trueness.cli._writing import Output, check_writable, deliver, form_of
+import trueness.cli._options as opt
+from trueness.cli._messages import note, warning
+from trueness.cli._writing import Output, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._columns import Choice, Model
     from trueness.cli._rows import Dataset, Group, Rows
-    from trueness.cli._stream import Sums
+    from trueness.cli._sums import ModelSums
     from trueness.results import Interval
 
 __all__ = ["command"]
@@ -34,11 +23,11 @@ _LATTICE = 4096
 
 
 @click.command("gate", no_args_is_help=True)
-@data_options()
-@cluster_option
+@opt.data()
+@opt.cluster
 @click.option(
     "--max-ece",
-    type=Between(0, 1),
+    type=opt.Between(0, 1),
     required=True,
     metavar="ERROR",
     help="The largest l2 calibration error allowed, between 0 and 1.",
@@ -49,13 +38,21 @@ _LATTICE = 4096
     help="Fail unless the error is shown to be small enough, that is, if the upper confidence limit exceeds ERROR. "
     "Without it, the gate fails only if the error is shown to be too large: if the lower limit exceeds ERROR.",
 )
-@bins_option(None, "Bins of the error", blind=True)
-@level_option(0.9, "Confidence level of the limits, jointly over all models and groups.", least=0.5)
-@seed_option()
-@stream_option
-@output_options
+@opt.bins(None, "Bins of the error", blind=True)
+@opt.level(0.9, "Confidence level of the limits, jointly over all models and groups.", least=0.5)
+@opt.seed()
+@opt.stream
+@opt.output()
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    stream: bool | None,
+    form: str | None,
+    output: str | None,
+    **options: Any,
+) -> None:
     """Fail, with exit code 1, if the calibration error is too large.
 
     ERROR is compared with the confidence limits of the l2 calibration error, not with the estimate, which varies by
@@ -67,13 +64,23 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: passed. 1: failed. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo)
+    from trueness.cli._rows import Request, open_dataset
+
+    opt.check_input(context)
     for name in ("by", "cluster"):
-        if options["stream"] and options[name]:
+        if stream and options[name]:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
-    with errors_as_messages(debug):
-        passed = _gate(files, **options)
-    if not passed:
+    form = form_of(form, output, files)
+    rule = Rule(options["max_ece"], options["require"])
+    settings = {"bins": opt.bin_rule(options["bins"]), "level": options["level"], "seed": options["seed"]}
+    request = Request.pop_from(options, files=files)
+    with open_dataset(request) as data:
+        if stream or (stream is None and data.large and not request.by and not request.cluster):
+            findings = list(_streamed(data, settings, asked=stream is not None))
+        else:
+            findings = list(_findings(data.rows().checked(), settings))
+    deliver(_output(data.choice, data.source.name, findings, rule), form, output)
+    if not all(rule.passes(one.interval) for one in findings):
         context.exit(_FAILED)
 
 
@@ -110,23 +117,6 @@ class Rule(NamedTuple):
         return f"{'passes' if self.passes(interval) else 'fails'}: {evidence}"
 
 
-def _gate(files: tuple[str, ...], *, form: str | None, output: str | None, stream: bool | None, **options: Any) -> bool:
-    from trueness.cli._rows import Request, open_dataset
-
-    check_writable(output, *files)
-    form = form_of(form, output)
-    rule = Rule(options["max_ece"], options["require"])
-    settings = {"bins": bin_rule(options["bins"]), "level": options["level"], "seed": options["seed"]}
-    request = Request.pop_from(options, files=files)
-    with open_dataset(request) as data:
-        if stream or (stream is None and data.large and not request.by and not request.cluster):
-            findings = list(_streamed(data, settings, asked=stream is not None))
-        else:
-            findings = list(_findings(data.rows().checked(), settings))
-    deliver(_output(data.choice, data.source.name, findings, rule), form, output)
-    return all(rule.passes(one.interval) for one in findings)
-
-
 def _jointly(settings: dict[str, Any], number: int) -> dict[str, Any]:
     """Bonferroni: all intervals hold together at the level of one."""
     return settings | {"level": 1 - (1 - settings["level"]) / number}
@@ -158,14 +148,14 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
 
 def _streamed(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
     import trueness as tn
-    from trueness.cli import _stream
+    from trueness.cli import _sums
     from trueness.cli._rows import Group
 
-    total = _stream.stream_sums(data, _tally, settings["bins"] or tn.EqualWidth(_LATTICE), asked=asked)
+    total = _sums.stream_sums(data, _tally, settings["bins"] or tn.EqualWidth(_LATTICE), asked=asked)
     binned = any(sums.binned for sums in total.values())
     if binned:
         note(
-            f"there are more than {_stream.MOST_CELLS:,} distinct scores. The limits are those of the analytic method, "
+            f"there are more than {_sums.MOST_CELLS:,} distinct scores. The limits are those of the analytic method, "
             "in bins of equal width; `--no-stream` uses the usual one."
         )
         settings = settings | {"method": "analytic"}
@@ -184,13 +174,13 @@ def _streamed(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iter
         yield Finding(Group(), name, interval, t.kind == "confidence")
 
 
-def _tally(rows: "Rows", model: "Model") -> "Sums":
+def _tally(rows: "Rows", model: "Model") -> "ModelSums":
     import trueness as tn
-    from trueness.cli._stream import Sums
+    from trueness.cli._sums import ModelSums
 
     arguments = rows.arguments(model)
     kind: Any = {"kind": "confidence"} if rows.is_matrix(model) else {}
-    return Sums({"one": tn.tally(arguments.y_true, arguments.y_prob, **arguments.rows, **kind)}, arguments.remark)
+    return ModelSums({"one": tn.tally(arguments.y_true, arguments.y_prob, **arguments.rows, **kind)}, arguments.remark)
 
 
 def _limits(findings: Sequence[Finding]) -> list[str]:

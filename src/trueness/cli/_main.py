@@ -1,75 +1,68 @@
-"""The commands: which there are, and where each is loaded from when it is asked for."""
+"""The commands, each imported when it is used."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from trueness._version import __version__
 from trueness.cli._interrupt import interruptible
-from trueness.cli._messages import errors_as_messages, print_paragraph
+from trueness.cli._messages import errors_as_messages
 
 __all__ = ["main"]
 
-_VERBS = {
-    "report": "_report",
-    "measure": "_measure",
-    "test": "_test",
-    "compare": "_compare",
-    "gate": "_gate",
-    "tally": "_tally",
-    "plot": "_plot",
-    "plan": "_plan",
-    "fit": "_fit",
-    "apply": "_apply",
-    "reproduce": "_reproduce",
-}
-# The same commands for sums: other options, other code.
-_SUMS = {"measure": "_sums", "report": "_report"}
+# In the order in which one meets them.
+_VERBS = ("report", "measure", "test", "compare", "gate", "tally", "plot", "plan", "fit", "apply", "reproduce")
 _INTERRUPTED = 130
 
 
 class Verbs(click.Group):
-    """Commands that are imported when they are named."""
+    """Commands that are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """In the order in which one meets them."""
+        """List all commands."""
         return list(_VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import one command."""
         if cmd_name not in _VERBS:
             return None
-        command: click.Command = import_module(f"trueness.cli.{_VERBS[cmd_name]}").command
+        papers = cmd_name == "reproduce"
+        if papers and find_spec("trueness_papers") is None:
+            return _reproduce
+        command: click.Command = import_module(
+            "trueness_papers.command" if papers else f"trueness.cli._{cmd_name}"
+        ).command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command, or say which one may be meant; of tallies, `measure` and `report` are others."""
+        """Find the command, or suggest one; `measure` and `report` of .tally files are commands of their own."""
         near = get_close_matches(args[0].lower(), _VERBS, n=1)
         if args[0] not in _VERBS and near and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         name, command, rest = super().resolve_command(ctx, args)
-        if name in _SUMS and _reads_sums(rest):
-            command = import_module(f"trueness.cli.{_SUMS[name]}").__dict__[name]
+        if name in ("measure", "report") and _reads_sums(rest):
+            command = getattr(import_module(f"trueness.cli._{name}"), name)
         return name, command, rest
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the options; help and version are printed here."""
-        with _ended():
+        with _orderly_exit():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with _ended(debug="--debug" in ctx.args):
+        with _orderly_exit(debug="--debug" in ctx.args):
             return super().invoke(ctx)
 
 
 def _reads_sums(words: list[str]) -> bool:
-    """Whether a .tally file is among what is read."""
+    """Whether one of the input files is a .tally file."""
     before = ["", *words]
     return any(
         word.endswith(".tally") and last not in ("-o", "--output") and not word.startswith("-")
@@ -78,20 +71,20 @@ def _reads_sums(words: list[str]) -> bool:
 
 
 @contextmanager
-def _ended(debug: bool = False) -> Iterator[None]:
-    """Ctrl-C ends with the code that shells give to it, a full disk in one line; neither with a traceback."""
+def _orderly_exit(debug: bool = False) -> Iterator[None]:
+    """End with a message and an exit code, never with a traceback: after an error, a full disk or Ctrl-C."""
     try:
         with interruptible(), errors_as_messages(debug):
             yield
     except KeyboardInterrupt:
-        print_paragraph("Interrupted.")
+        click.echo("Interrupted.", err=True)
         raise click.exceptions.Exit(_INTERRUPTED) from None
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def main() -> None:
-    """Tell whether predicted probabilities mean what they say.
+    """Check the calibration of predicted probabilities, and improve it.
 
     \b
       trueness report --demo
@@ -99,7 +92,23 @@ def main() -> None:
 
     Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 130 interrupted.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    # A terminal that lacks a letter shows its number; the command does not fail for it.
+    # A terminal that lacks a character shows its code.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@click.command("reproduce", context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def _reproduce(arguments: tuple[str, ...]) -> None:  # noqa: ARG001  # those of the installed command
+    """Recompute the tables and figures of the papers that trueness rests on.
+
+    Needs the package trueness-papers: `pip install trueness-papers`, or from a checkout `pip install ./papers`.
+
+    \b
+      trueness reproduce --list
+
+    Exit code 0: done. 2: the package is not installed.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    install = "`pip install trueness-papers`, or from a checkout `pip install ./papers`"
+    raise click.UsageError(f"`trueness reproduce` needs the package trueness-papers: {install}.")

@@ -1,73 +1,67 @@
-"""``trueness measure``.
-
-The JSON object has, and keeps, these keys:
-
-``schema``
-    1; raised when the meaning of a key changes.
-``version``
-    Of trueness.
-``data``
-    ``source``, ``label``, ``weight`` (null without weights).
-``bins``
-    In words, by measure: ``ece``, ``mce``, ``ace``, ``tce``, ``squared_ece``.
-``models``
-    A list, in the order asked for. Each has ``name``; ``columns``; ``classes`` (in column order; null for
-    one column of scores); ``measures``, by the keys that CSV has in its first column; ``infinite``, the
-    measures that are infinite; and, with ``--table``, ``bin_tables``: by kind, the columns of
-    :class:`trueness.BinTable` with ``kind``, ``level`` and ``interval``.
-
-JSON has no nan and no infinity: both are null.
-"""
+"""``trueness measure``, of rows and of .tally files. docs/commands.md lists the keys of the JSON object."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, warning
-from trueness.cli._options import (
-    bin_rule,
-    bins_option,
-    check_input,
-    data_options,
-    level_option,
-    output_options,
-    seed_option,
-    stream_option,
-)
-from trueness.cli._writing import Output, check_writable, deliver, form_of
+import trueness.cli._options as opt
+from trueness.cli._messages import note, warning
+from trueness.cli._sums import OWN_BINS, each, own_bins, read_total
+from trueness.cli._writing import Output, deliver, form_of
 
 if TYPE_CHECKING:
+    from trueness import Accumulator
+    from trueness._tally.rules import BinRule
     from trueness._text.table import Table
-    from trueness.cli._measurements import Measured, Measurements, Options, Quantity
+    from trueness.cli._measurements import Line, Measured, Measurements, Options, Quantity
     from trueness.cli._rows import Dataset, Group
+    from trueness.cli._sums import SumsFile
     from trueness.results import BinTable
 
-__all__ = ["command"]
+__all__ = ["command", "measure"]
 
 _BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
 _OF_GROUPS = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected"}
 """Measures that a table of groups shows; CSV and JSON have all."""
 
+_OF_FILES = ("prevalence", "ece", "ace", "brier", "observed_expected")
+_SKETCH = (
+    "The sums are a sketch: where limits are shown, the exact value lies between them, and needs the rows. Equal-width "
+    "bins are exact if their number is a power of two up to 512."
+)
+_SIGNS = {
+    "[": "Brackets: range of the exact value (not a confidence interval).",
+    "≈": "≈: approximate, without known limits.",
+}
+
 
 @click.command("measure", no_args_is_help=True)
-@data_options()
-@seed_option("Seed of the demo data.")
+@opt.data()
+@opt.seed("Seed of the demo data.")
 @click.option(
     "--kind",
     "kinds",
-    type=click.Choice(["classwise", "confidence", "top-label"]),
+    type=opt.KINDS,
     multiple=True,
     help="What to compare for several classes; repeatable.  [default: classwise and confidence]",
 )
-@bins_option("10", "Bins of ECE and MCE; ACE takes as many, of equal mass")
+@opt.bins("10", "Bins of ECE and MCE; ACE takes as many, of equal mass")
 @click.option("--table", "tables", is_flag=True, help="Also the bins, with intervals for the event rates.")
-@level_option(0.95, "Confidence level of these intervals.")
+@opt.level(0.95, "Confidence level of these intervals.")
 @click.option("--each", is_flag=True, help="For .tally files: also each file separately.")
-@stream_option
-@output_options
+@opt.stream
+@opt.output()
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    stream: bool | None,
+    form: str | None,
+    output: str | None,
+    **options: Any,
+) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. Columns called label, y, y_true or
@@ -82,31 +76,23 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message says how.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo, only_demo=("rows", "seed"))
+    from trueness.cli._measurements import Options, measure_all
+    from trueness.cli._rows import Group, Request, open_dataset
+
+    opt.check_input(context, only_demo=("rows", "seed"))
     if options.pop("each"):
         raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
     if options["by"] and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
-    if options["by"] and options["stream"]:
+    if options["by"] and stream:
         raise click.UsageError("--by needs all rows at once; leave --stream out.")
-    with errors_as_messages(debug):
-        _measure(files, **options)
-
-
-def _measure(
-    files: tuple[str, ...], *, form: str | None, output: str | None, stream: bool | None, **options: Any
-) -> None:
-    from trueness.cli._measurements import Options, measure_all
-    from trueness.cli._rows import Group, Request, open_dataset
-
     settings = Options(
-        bins=bin_rule(options["bins"]),
+        bins=opt.bin_rule(options["bins"]),
         level=options["level"],
         kinds=tuple(dict.fromkeys(options["kinds"])),
         tables=options["tables"],
     )
-    check_writable(output, *files)
-    form = form_of(form, output)
+    form = form_of(form, output, files)
     request = Request.pop_from(options, files=files)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by):
@@ -120,17 +106,39 @@ def _measure(
     deliver((_by_group if request.by else _by_model)(results, data.source.name), form, output)
 
 
+@click.command("measure")
+@click.argument("files", nargs=-1, required=True, metavar="TALLY...")
+@opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
+@each
+@opt.output()
+def measure(files: tuple[str, ...], bins: str | None, each: bool, form: str | None, output: str | None) -> None:
+    """Measure the rows that .tally files sum up, all together, and each group.
+
+    \b
+      trueness measure monday.tally tuesday.tally
+      trueness measure day-*.tally --each --format csv -o days.csv
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness.cli._measurements import sums_lines
+
+    form = form_of(form, output)
+    rule = opt.bin_rule(bins)  # before the files are read
+    sums, total = read_total(files, output)
+    rule = rule or own_bins(total)
+    lines = sums_lines(total, rule, blocks=True)
+    deliver((_of_files if each else _of_sums)(sums, total, lines, rule), form, output)
+
+
 def _streamed(data: "Dataset", settings: "Options", *, asked: bool) -> "Measurements":
     from dataclasses import replace
 
-    from trueness.cli import _stream
+    from trueness.cli import _sums
     from trueness.cli._measurements import measured, measurements, sums_of
 
-    total = _stream.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
+    total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
     binned = any(sums.binned for sums in total.values())
     if binned:
         note(
-            f"there are more than {_stream.MOST_CELLS:,} distinct scores. Measures that need each of them are left "
+            f"there are more than {_sums.MOST_CELLS:,} distinct scores. Measures that need each of them are left "
             "out: ACE, TCE, smooth ECE, the parts of the Brier score, log loss, slope and intercept. `--no-stream` "
             "computes them."
         )
@@ -281,3 +289,75 @@ def _entry(model: "Measured", result: "Measurements") -> dict[str, Any]:
     if model.tables:
         entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
     return entry
+
+
+def _of_sums(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+    """A row per measure and group."""
+    from trueness._text.bins import rule_in_words
+    from trueness._text.table import Cell, Column, Table
+    from trueness.cli._measurements import group_name, lines_data
+    from trueness.cli._sums import file_names
+
+    names = [name for name, _ in sums]
+    columns = [
+        *([Column("group", total.by, "name")] if total.by else []),
+        Column("key", "measure"),
+        Column("value", "value"),
+        *(Column(name, name, forms="data") for name in ("low", "high")),
+        Column("limits", "limits", forms="table"),
+        Column("note", ""),
+    ]
+    rows = [
+        {
+            **line,
+            "group": group_name(line["group"]),
+            "key": Cell(line["key"], line["name"]),
+            "value": Cell(line.get("value"), _value(line)),
+            "limits": _limits(line),
+            "note": line.get("note") or None,
+        }
+        for line in lines
+    ]
+    data = {
+        "data": {"sources": names, **total.about, "by": total.by},
+        "kept": total.bins,
+        "bins": rule_in_words(rule),
+        "measures": lines_data(lines),
+    }
+    first = f"{file_names(names)}: {total.n:,} rows; labels {total.about.get('label')!r}"
+    notes = [f"{first}, scores {total.about.get('score')!r}; bins: {rule_in_words(rule)}."]
+    return Output(Table(columns, rows, [*notes, _SKETCH] if total.bins == "sketch" else notes), data)
+
+
+def _value(line: "Line") -> str:
+    value = line.get("value")
+    return "-" if value is None else f"{value:,}" if line["key"] == "n" else f"{value:.6g}"
+
+
+def _limits(line: "Line") -> str | None:
+    """The limits, if there are any and they differ."""
+    return f"{line['low']:.6g} to {line['high']:.6g}" if line.get("low") is not None and not line["note"] else None
+
+
+def _of_files(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+    """A row per file and group, and rows for all files."""
+    from dataclasses import replace
+
+    from trueness._text.table import Column, Table
+    from trueness.cli._measurements import file_rows, lines_data, sums_lines
+
+    whole = _of_sums(sums, total, lines, rule)
+    files = [(name, sums_lines(one, rule, name)) for name, one in sums]
+    rows = file_rows([*files, ("all", lines)])
+    names = {line["key"]: line["name"] for line in lines if line["key"] != "n"}
+    columns = [
+        Column("file", "file", "name"),
+        *([Column("group", total.by, "name")] if total.by else []),
+        Column("n", "rows", "count"),
+        *(Column(key + end, key + end, forms="data") for key in names for end in ("", "_low", "_high")),
+        *(Column(f"{key}_shown", names[key], forms="table") for key in _OF_FILES if key in names),
+    ]
+    cells = {str(row.get(f"{key}_shown")) for row in rows for key in _OF_FILES}
+    notes = [*whole.table.notes, *(text for sign, text in _SIGNS.items() if any(sign in cell for cell in cells))]
+    data = {**whole.data, "files": [{"file": name, "measures": lines_data(own)} for name, own in files]}
+    return replace(whole, table=Table(columns, rows, notes), data=data)

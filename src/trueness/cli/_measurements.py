@@ -1,7 +1,7 @@
-"""The measures that ``trueness measure`` computes: those of each model, from one tally per kind."""
+"""The measures that ``trueness measure`` computes, of rows and of sums. The tables are in ``_measure``."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -11,12 +11,16 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
 from trueness.cli._columns import Choice, Model
+from trueness.cli._messages import reworded, warning, wording
 from trueness.cli._rows import Group, Rows, dropped_message
-from trueness.cli._stream import Sums
+from trueness.cli._sums import ModelSums, SumsFile
 from trueness.errors import InputError
-from trueness.typing import Kind
+from trueness.typing import Kind, RowOptions
 
-__all__ = ["Measured", "Measurements", "Options", "Quantity", "measure_all", "measured", "measurements", "sums_of"]
+__all__ = [
+    *("Line", "Measured", "Measurements", "Options", "Quantity", "file_lines", "file_rows", "group_name"),
+    *("lines_data", "measure_all", "measured", "measurements", "sums_lines", "sums_of"),
+]
 
 _ORDINARY_BINS = 10
 
@@ -103,23 +107,24 @@ def measurements(choice: Choice, models: Sequence[Measured], options: Options, *
     return Measurements(quantities, tuple(models), choice.label, choice.weight, _bins(options, squared, binned))
 
 
-def sums_of(rows: Rows, model: Model, options: Options) -> Sums:
+def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
     """Tally the rows of one model, once for each kind that is measured."""
     one = rows.arguments(model)
     if not rows.is_matrix(model):
         if options.kinds:
             demand = "is for scores of several classes (a matrix)"
             raise InputError("--kind", demand, "these are one column of scores")
-        return Sums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
+        return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
     kinds: tuple[Kind, ...] = ("classwise", "confidence", *options.of_matrix)
-    tallies = {kind: tn.tally(one.y_true, one.y_prob, **{**one.rows, "kind": kind}) for kind in dict.fromkeys(kinds)}
-    return Sums(tallies, one.remark)
+    settings: dict[str, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in kinds}
+    return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
 
 
-def measured(model: Model, sums: Sums, options: Options) -> Measured:
+def measured(model: Model, sums: ModelSums, options: Options) -> Measured:
     """Every measure of one model."""
+    kinds: tuple[str, ...] = ("binary",)
     if "binary" in sums.parts:
-        t, kinds = sums.parts["binary"], ("binary",)
+        t = sums.parts["binary"]
         values = _vector_values(t, options)
     else:
         t, kinds = sums.parts["classwise"], options.of_matrix
@@ -258,3 +263,158 @@ def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
         return {"ece": own, "mce": own} | ({"squared_ece": own} if squared else {})
     named = {"ece": own, "mce": own, "ace": mass, "tce": blocks}
     return named | ({"squared_ece": "n^0.4 bins of equal width"} if squared else {})
+
+
+class _SumsMeasure(NamedTuple):
+    """A measure of sums: its key, its name, its function and how to ask for its limits."""
+
+    key: str
+    name: str
+    value: Callable[[Any], float]
+    limits: Any = None
+    options: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+
+Line = dict[str, Any]
+"""A measure of one group: group, key, name, value, low, high and note."""
+
+
+def _measures(rule: BinRule, kind: str, blocks: bool) -> list[_SumsMeasure]:
+    mass = rule if isinstance(rule, tn.EqualMass) else tn.EqualMass(rule.n_requested or 10)
+
+    def plain(key: str, name: str, function: Callable[..., float], **options: Any) -> _SumsMeasure:
+        return _SumsMeasure(key, name, lambda sums: function(sums, **options), function, options)
+
+    def statistic(method: Any) -> Callable[[Any], float]:
+        return lambda sums: tn.calibration_test(sums, method=method).statistic
+
+    measures = [
+        plain("ece", "ECE", tn.ece, bins=rule),
+        plain("ece_l2", "ECE, l2", tn.ece, bins=rule, norm="l2"),
+        plain("mce", "MCE", tn.mce, bins=rule),
+        plain("ace", "ACE", tn.ace, bins=mass),
+        *([plain("tce", "TCE, %", tn.tce)] if blocks else []),
+        plain("tce_equal_mass", f"TCE, %, {mass.n} bins", tn.tce, bins=mass),
+        plain("smooth_ece", "smooth ECE", tn.smooth_ece),
+        plain("brier", "Brier score", tn.brier),
+        _SumsMeasure("brier_miscalibration", "miscalibration", lambda s: tn.corp(s).miscalibration, "miscalibration"),
+        _SumsMeasure("brier_discrimination", "discrimination", lambda s: tn.corp(s).discrimination, "discrimination"),
+        plain("log_loss", "log loss", tn.log_loss),
+    ]
+    if kind in ("binary", "confidence"):
+        measures += [
+            plain("squared_ece", "squared ECE of these bins", tn.squared_ece, bins=rule),
+            _SumsMeasure("ks", "KS distance", statistic("ks"), "ks"),
+            _SumsMeasure("kuiper", "Kuiper distance", statistic("kuiper"), "kuiper"),
+        ]
+    if kind == "binary":
+        measures += [
+            plain("slope", "slope", tn.calibration_slope),
+            plain("intercept", "intercept", tn.calibration_intercept),
+            plain("observed_expected", "observed/expected", tn.observed_expected),
+        ]
+    return measures
+
+
+def sums_lines(total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks: bool = False) -> list[Line]:
+    """All measures of all rows, then of each group; `where` begins the warnings.
+
+    `blocks` adds the TCE in isotonic blocks for all rows, which takes longer.
+    """
+    if total.n == 0:
+        return [{"group": None, "key": "n", "name": "rows", "value": 0}]
+    lines = _lines_of(total.total, rule, None, where, blocks)
+    for group in _ordered(total.groups) if total.by is not None else ():
+        lines += _lines_of(total.groups[group], rule, group, where, blocks=False)
+    return lines
+
+
+def _ordered(groups: Iterable[Any]) -> list[Any]:
+    """By value, also if numbers are stored as text."""
+    try:
+        return sorted(groups, key=float)
+    except (TypeError, ValueError):
+        return list(groups)
+
+
+def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) -> list[Line]:
+    lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
+    if sums.kind == "binary":
+        total = sums.parts[0].totals
+        lines.append({"key": "prevalence", "name": "prevalence", **_exact_value(float(total.events / total.weight))})
+    with reworded(wording()) as warned:
+        lines += [_line(one, sums) for one in _measures(rule, sums.kind, blocks)]
+    about = "".join(f"{part}: " for part in (where, "" if group is None else str(group)) if part)
+    for message in warned:
+        warning(f"{about}{message}")
+    return [{"group": group} | line for line in lines]
+
+
+def _exact_value(value: float) -> Line:
+    return {"value": value, "low": value, "high": value, "note": "exact"}
+
+
+def _line(one: _SumsMeasure, sums: Any) -> Line:
+    """Value and limits of a measure, or why there are none."""
+    line: Line = {"key": one.key, "name": one.name}
+    try:
+        value = one.value(sums)
+    except InputError as reason:
+        return line | {"note": _why(reason)}
+    if not isinstance(sums, tn.Sketch):
+        return line | _exact_value(value)
+    limits = tn.bounded(one.limits, sums, **one.options)
+    if limits.note:
+        return line | {"value": value, "note": limits.note}
+    note = "" if limits.error > 1e-9 * max(1, abs(limits.value)) else "exact"
+    return line | {"value": limits.value, "low": limits.low, "high": limits.high, "note": note}
+
+
+def _why(reason: InputError) -> str:
+    return reason.but(remedy="", context="").render(wording())
+
+
+def lines_data(lines: Iterable[Line]) -> list[Line]:
+    """The lines as JSON has them."""
+    return [{key: line.get(key) for key in ("group", "key", "value", "low", "high", "note")} for line in lines]
+
+
+def group_name(group: Any) -> Any:
+    """The group in a table, where an empty cell stands for all groups."""
+    return "''" if group == "" else group
+
+
+def file_lines(sums: Sequence[SumsFile], total: tn.Accumulator, rule: BinRule) -> list[Line]:
+    """The measures of each file and of all, as plain rows: what a report shows of the files."""
+    files = [(name, sums_lines(one, rule, name)) for name, one in sums]
+    rows = file_rows([*files, ("all", sums_lines(total, rule))])
+    return [{key: value for key, value in row.items() if not key.endswith("_shown")} for row in rows]
+
+
+def file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
+    return [row for name, lines in files for row in _rows_of_file(name, lines)]
+
+
+def _rows_of_file(name: str, lines: Sequence[Line]) -> Iterator[Line]:
+    """One row for all groups, and one for each."""
+    for group in dict.fromkeys(line["group"] for line in lines):
+        row: Line = {"file": name, "group": group_name(group)}
+        for line in lines:
+            if line["group"] != group:
+                continue
+            key = line["key"]
+            row[key] = line.get("value")
+            if key != "n":
+                row |= {f"{key}_low": line.get("low"), f"{key}_high": line.get("high"), f"{key}_shown": _short(line)}
+        yield row
+
+
+def _short(line: Line) -> str:
+    """Four decimals, with the limits if they differ at four decimals."""
+    if line.get("value") is None:
+        return "-"
+    value = f"{line['value']:.4f}"
+    if line.get("low") is None:
+        return f"≈{value}"
+    low, high = f"{line['low']:.4f}", f"{line['high']:.4f}"
+    return value if low == value == high else f"{value} [{low}, {high}]"

@@ -3,7 +3,6 @@
 import errno
 import shutil
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,6 @@ __all__ = [
     "note",
     "print_paragraph",
     "reworded",
-    "visible",
     "warning",
     "wording",
 ]
@@ -64,11 +62,10 @@ def warning(text: str) -> None:
 
 def print_paragraph(text: str) -> None:
     """Print a paragraph on standard error, wrapped on a terminal only: a log keeps it in one line."""
-    text = visible(text)
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        text = textwrap.fill(text, max(width, 40), break_long_words=False, break_on_hyphens=False)
-    click.echo(text, err=True)
+    from trueness._text.strings import visible, wrap  # NumPy, which help does not need
+
+    on_terminal = sys.stderr.isatty()
+    click.echo(wrap(text, shutil.get_terminal_size().columns) if on_terminal else visible(text), err=True)
 
 
 @contextmanager
@@ -159,14 +156,3 @@ def reworded(words: Wording, context: str = "") -> Iterator[list[str]]:
         text = text[:1].upper() + text[1:]
         if text not in messages:
             messages.append(text)
-
-
-def visible(text: str) -> str:
-    r"""Control characters, and others that cannot be seen, as text.
-
-    Examples
-    --------
-    >>> print(visible("\x1b[31mred"))
-    \x1b[31mred
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

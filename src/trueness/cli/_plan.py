@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, reworded, wording
-from trueness.cli._options import output_options
-from trueness.cli._writing import Output, check_writable, deliver, form_of
+import trueness.cli._options as opt
+from trueness.cli._messages import reworded, wording
+from trueness.cli._writing import Output, deliver, form_of
 from trueness.errors import InputError
 
 __all__ = ["command"]
@@ -19,31 +19,33 @@ _KINDS = {
 
 
 @click.command("plan", no_args_is_help=True)
-@click.option("--n", type=click.IntRange(min=1), metavar="N", help="Rows to fit on.")
+@opt.count("--n", "Rows to fit on.")
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
 @click.option("--epsilon", type=float, metavar="EPSILON", help="The largest error allowed, between 0 and 1.")
 @click.option(
-    "--alpha", type=float, default=0.1, show_default=True, help="Probability that the guarantee fails, between 0 and 1."
+    "--alpha",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Probability that the guarantee fails, between 0 and 1.",
 )
-@click.option(
-    "--kind", type=click.Choice(list(_KINDS)), default="conditional", show_default=True, help="What is guaranteed."
-)
-@click.option(
+@opt.choice("--kind", tuple(_KINDS), "conditional", "What is guaranteed.")
+@opt.choice(
     "--scheme",
-    type=click.Choice(["umd", "randomized", "original", "split", "fixed-width"]),
-    default="umd",
-    show_default=True,
-    help="How histogram binning chooses and fills its bins.",
+    ("umd", "randomized", "original", "split", "fixed-width"),
+    "umd",
+    "How histogram binning chooses and fills its bins.",
 )
-@click.option(
+@opt.choice(
     "--bound",
-    type=click.Choice(["hoeffding", "exact"]),
-    default="hoeffding",
-    show_default=True,
-    help="As published, or from the binomial distribution: smaller and equally valid.",
+    ("hoeffding", "exact"),
+    "hoeffding",
+    "As published, or from the binomial distribution: smaller and equally valid.",
 )
-@output_options
-def command(debug: bool, **options: Any) -> None:
+@opt.output()
+def command(
+    n: int | None, n_bins: int | None, epsilon: float | None, form: str | None, output: str | None, **how: Any
+) -> None:
     """Plan histogram binning with a guarantee.
 
     Give any two of rows, bins and error; the third is computed.
@@ -57,19 +59,10 @@ def command(debug: bool, **options: Any) -> None:
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    given = [options[name] is not None for name in ("n", "n_bins", "epsilon")]
-    if sum(given) != 2:
-        raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
-    with errors_as_messages(debug):
-        _plan(**options)
-
-
-def _plan(
-    *, n: int | None, n_bins: int | None, epsilon: float | None, form: str | None, output: str | None, **how: Any
-) -> None:
     from trueness import recalibrate as planning
 
-    check_writable(output)
+    if [n, n_bins, epsilon].count(None) != 1:
+        raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
     form = form_of(form, output)
     arguments = {
         name: value for name, value in (("n", n), ("n_bins", n_bins), ("epsilon", epsilon)) if value is not None

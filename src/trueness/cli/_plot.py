@@ -4,7 +4,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note
-from trueness.cli._options import (
-    Between,
-    bin_rule,
-    bins_option,
-    check_input,
-    data_options,
-    plain_output_options,
-    seed_option,
-)
-from trueness.cli._writing import check_writable, write
+import trueness.cli._options as opt
+from trueness.cli._messages import note
+from trueness.cli._writing import form_of, write
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,38 +37,31 @@ _WIDEST = 100
 
 
 @click.command("plot", no_args_is_help=True)
-@data_options()
-@click.option(
+@opt.data()
+@opt.choice(
     "--display",
-    type=click.Choice(list(_DISPLAYS)),
-    default="reliability",
-    show_default=True,
-    help="What to draw: a reliability diagram, one with tested predictions, bin rules side by side, the cumulative "
+    tuple(_DISPLAYS),
+    "reliability",
+    "What to draw: a reliability diagram, one with tested predictions, bin rules side by side, the cumulative "
     "differences, confidence intervals of the error, the validity curve, or the guarantees of histogram binning for "
     "this number of rows.",
 )
-@click.option("--curve", type=click.Choice(["binned", "isotonic", "smooth"]), help="Of reliability.  [default: binned]")
-@bins_option(None, "Bins of reliability, tested and validity")
-@click.option(
-    "--kind",
-    type=click.Choice(["classwise", "confidence", "top-label"]),
-    help="What to compare for several classes.  [default: confidence]",
-)
-@click.option(
-    "--level",
-    type=Between(0, 1, min_open=True, max_open=True),
-    help="Confidence level of bands and intervals.  [default: that of the picture]",
-)
-@seed_option()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["png", "svg", "pdf", "text"]),
-    help="Format of the picture.  [default: by the name of the output file, else text]",
-)
-@plain_output_options
+@opt.choice("--curve", ("binned", "isotonic", "smooth"), None, "Of reliability.  [default: binned]")
+@opt.bins(None, "Bins of reliability, tested and validity")
+@click.option("--kind", type=opt.KINDS, help="What to compare for several classes.  [default: confidence]")
+@opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
+@opt.seed()
+@opt.output(("text", "png", "svg", "pdf"))
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    display: str,
+    form: str | None,
+    output: str | None,
+    **options: Any,
+) -> None:
     """Draw a picture to a file, or as text.
 
     Text, for a terminal, can show reliability diagrams; the other pictures need a file.
@@ -88,27 +73,21 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo)
-    _, takes = _DISPLAYS[options["display"]]
-    for name in ("curve", "bins", "kind", "level", "by"):
-        if options[name] and name not in takes:
-            raise click.UsageError(f"--{name} is not for --display {options['display']}.")
-    if len(options["by"]) > 1:
-        raise click.UsageError("A picture takes one --by.")
-    with errors_as_messages(debug):
-        _plot(files, **options)
-
-
-def _plot(files: tuple[str, ...], *, form: str | None, output: str | None, display: str, **options: Any) -> None:
     from trueness.cli._rows import Request, read_rows
 
-    check_writable(output, *files)
-    form = _form(form, output, display)
+    opt.check_input(context)
+    _, takes = _DISPLAYS[display]
+    for name in ("curve", "bins", "kind", "level", "by"):
+        if options[name] and name not in takes:
+            raise click.UsageError(f"--{name} is not for --display {display}.")
+    if len(options["by"]) > 1:
+        raise click.UsageError("A picture takes one --by.")
+    form = _form(form, output, files, display)
     settings = {name: options[name] for name in ("curve", "kind", "level", "seed") if options[name] is not None}
     if options["bins"] is not None:
-        settings["bins"] = bin_rule(options["bins"])
+        settings["bins"] = opt.bin_rule(options["bins"])
     request = Request.pop_from(options, files=files)
-    if not files and not request.probs and "one" in _DISPLAYS[display][1]:
+    if not files and not request.probs and "one" in takes:
         request = replace(request, probs=("p",))
     picture = _display(read_rows(request), display, settings)
     if form == "text":
@@ -125,18 +104,14 @@ def _plot(files: tuple[str, ...], *, form: str | None, output: str | None, displ
         sys.stdout.buffer.flush()
 
 
-def _form(form: str | None, output: str | None, display: str) -> str:
-    suffix = "" if output is None else Path(output).suffix.lower()
-    chosen = form or _SUFFIXES.get(suffix)
-    if chosen is None and output is not None and output != "-":
-        raise InputError(
-            "--output", "must end in .png, .svg, .pdf or .txt, or `--format` must be given", f"got {output!r}"
-        )
-    chosen = chosen or "text"
-    if chosen == "text" and display != "reliability":
-        demand = f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file"
-        raise InputError("--display", demand)
-    return chosen
+def _form(form: str | None, output: str | None, files: Sequence[str], display: str) -> str:
+    if form is None and output not in (None, "-") and not Path(str(output)).suffix:
+        demand = "must end in .png, .svg, .pdf or .txt, or `--format` must be given"
+        raise InputError("--output", demand, f"got {output!r}")
+    form = form_of(form, output, files, _SUFFIXES, "text")
+    if form == "text" and display != "reliability":
+        raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")
+    return form
 
 
 def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:

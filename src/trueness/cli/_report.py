@@ -4,19 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, warning
-from trueness.cli._options import (
-    bin_rule,
-    bins_option,
-    check_input,
-    cluster_option,
-    data_options,
-    level_option,
-    plain_output_options,
-    seed_option,
-    stacked,
-)
-from trueness.cli._sums import OWN_BINS, each_option, file_lines, file_names, own_bins, read_total
+import trueness.cli._options as opt
+from trueness.cli._messages import note, warning
+from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
 from trueness.cli._writing import check_writable, form_of, write
 from trueness.errors import InputError
 
@@ -24,7 +14,7 @@ if TYPE_CHECKING:
     from trueness import Accumulator
     from trueness._report.report import Report
     from trueness.cli._rows import Rows
-    from trueness.cli._sums import Sums
+    from trueness.cli._sums import SumsFile
 
 __all__ = ["command", "report"]
 
@@ -38,27 +28,22 @@ _SUFFIXES = {
     ".txt": "text",
 }
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
-_page_options = stacked(
-    click.option("--title", metavar="TEXT", help="Heading of the page."),
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["html", "markdown", "json", "text"]),
-        help="Format of the report.  [default: by the name of the output file, else html]",
-    ),
-    plain_output_options,
+_page = opt.stacked(
+    opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
 )
 
 
 @click.command("report", no_args_is_help=True)
-@data_options()
-@cluster_option
-@bins_option("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
-@level_option(0.95, _LEVEL, least=0.5)
-@seed_option()
-@_page_options
+@opt.data()
+@opt.cluster
+@opt.bins("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
+@opt.level(0.95, _LEVEL, least=0.5)
+@opt.seed()
+@_page
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context, /, files: tuple[str, ...], form: str | None, output: str | None, **options: Any
+) -> None:
     """Write a page about the calibration of the probabilities.
 
     Are they calibrated, at which confidence, where are they off, and what would fix it? Without -o the page is written
@@ -74,29 +59,35 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo)
-    with errors_as_messages(debug):
-        _report(files, **options)
+    from trueness.cli._rows import Request, open_dataset
+
+    opt.check_input(context)
+    form, output = _form(form, output)
+    check_writable(output, *files)
+    settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": opt.bin_rule(options["bins"])}
+    with open_dataset(Request.pop_from(options, files=files)) as data:
+        rows = data.rows()
+    _write(_of_rows(rows, settings), form, output)
 
 
 @click.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
-@bins_option(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
-@level_option(0.95, _LEVEL, least=0.5)
-@each_option
-@_page_options
-def report(files: tuple[str, ...], form: str | None, output: str | None, debug: bool, **options: Any) -> None:
+@opt.bins(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
+@opt.level(0.95, _LEVEL, least=0.5)
+@each
+@_page
+def report(files: tuple[str, ...], form: str | None, output: str | None, **options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
-    with errors_as_messages(debug):
-        form, output = _form(form, output)
-        rule = bin_rule(options["bins"])  # before the files are read
-        sums, total = read_total(files, output)
-        _write(_of_sums(sums, total, rule, options), form, output)
+    form, output = _form(form, output)
+    rule = opt.bin_rule(options["bins"])  # before the files are read
+    sums, total = read_total(files, output)
+    _write(_of_sums(sums, total, rule, options), form, output)
 
 
-def _of_sums(sums: "list[Sums]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
+def _of_sums(sums: "list[SumsFile]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
     """The report of all sums, with a table of the files if asked for."""
     from trueness._report.report import report_sums
+    from trueness.cli._measurements import file_lines
 
     lines = file_lines(sums, total, rule or own_bins(total)) if options["each"] else None
     names = file_names([name for name, _ in sums])
@@ -106,7 +97,7 @@ def _of_sums(sums: "list[Sums]", total: "Accumulator", rule: Any, options: dict[
 
 def _form(form: str | None, output: str | None) -> tuple[str, str | None]:
     """The format, and the file: a page goes into one by default."""
-    form = form_of(form, output, _SUFFIXES, "html")
+    form = form_of(form, output, (), _SUFFIXES, "html")
     return form, _USUAL if form == "html" and output is None else output
 
 
@@ -118,17 +109,6 @@ def _write(report: "Report", form: str, output: str | None) -> None:
     write(output, text)
     click.echo(report.verdict)
     note(f"the report is in {output}.")
-
-
-def _report(files: tuple[str, ...], *, form: str | None, output: str | None, **options: Any) -> None:
-    from trueness.cli._rows import Request, open_dataset
-
-    form, output = _form(form, output)
-    check_writable(output, *files)
-    settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": bin_rule(options["bins"])}
-    with open_dataset(Request.pop_from(options, files=files)) as data:
-        rows = data.rows()
-    _write(_of_rows(rows, settings), form, output)
 
 
 def _of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, note, warning
-from trueness.cli._options import Between, bin_rule, data_options, plain_output_options
+import trueness.cli._options as opt
+from trueness.cli._messages import note, warning
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
@@ -21,14 +21,8 @@ __all__ = ["command"]
 
 
 @click.command("tally", no_args_is_help=True)
-@data_options(shown="FILE...", demo=False)
-@click.option(
-    "--kind",
-    type=click.Choice(["classwise", "confidence", "top-label"]),
-    default="classwise",
-    show_default=True,
-    help="What to compare for several classes.",
-)
+@opt.data(shown="FILE...", demo=False)
+@opt.choice("--kind", tuple(opt.KINDS.choices), "classwise", "What to compare for several classes.")
 @click.option(
     "--bins",
     default="sketch",
@@ -39,15 +33,15 @@ __all__ = ["command"]
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @click.option(
     "--save-every",
-    type=Between(0),
+    type=opt.Between(0),
     metavar="SECONDS",
     default=10.0,
     show_default=True,
     help="How often to save the state from which --resume continues.",
 )
-@plain_output_options
+@opt.file_output
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], output: str | None, debug: bool, **options: Any) -> None:
+def command(context: click.Context, /, files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Sum up the rows of files, in one pass and bounded memory; `measure` and `report` take the sums.
 
     Sums of days, shops or machines add: name several .tally files, and all their rows are measured together. A sketch
@@ -62,24 +56,23 @@ def command(context: click.Context, /, files: tuple[str, ...], output: str | Non
 
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness.sources._files import expand_paths
+
     if not files:
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
     if sums:
         _refuse_row_options(context)
-    with errors_as_messages(debug):
-        from trueness.sources._files import expand_paths
-
-        if output is None or output == "-":
-            raise InputError("--output", "must name the file to write, such as day.tally")
-        if not output.endswith(".tally"):
-            raise InputError("--output", "must end in .tally, the mark of files with sums", f"got {output!r}")
-        files = expand_paths(files)
-        check_writable(output, *files)
-        if sums:
-            _add_sums(files, output)
-        else:
-            _tally(files, output, **options)
+    if output is None or output == "-":
+        raise InputError("--output", "must name the file to write, such as day.tally")
+    if not output.endswith(".tally"):
+        raise InputError("--output", "must end in .tally, the mark of files with sums", f"got {output!r}")
+    files = expand_paths(files)
+    check_writable(output, *files)
+    if sums:
+        _add_sums(files, output)
+    else:
+        _tally(files, output, **options)
 
 
 def _refuse_row_options(context: click.Context) -> None:
@@ -105,7 +98,7 @@ def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: flo
         demand, remedy = "must name one column for a tally", "Cross them in the file, or make two tallies."
         raise InputError("--by", demand, remedy=remedy)
     text = options["bins"]
-    options["bins"] = text if text in ("sketch", "distinct") else bin_rule(text)
+    options["bins"] = text if text in ("sketch", "distinct") else opt.bin_rule(text)
     state = {name: repr(value) for name, value in sorted(options.items())}
     kind, bins = options.pop("kind"), options.pop("bins")
     request = Request.pop_from(options)

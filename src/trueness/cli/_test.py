@@ -5,17 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trueness.cli._messages import errors_as_messages, warning
-from trueness.cli._options import (
-    bin_rule,
-    bins_option,
-    check_input,
-    cluster_option,
-    data_options,
-    output_options,
-    seed_option,
-)
-from trueness.cli._writing import Output, check_writable, deliver, form_of
+import trueness.cli._options as opt
+from trueness.cli._messages import warning
+from trueness.cli._writing import Output, deliver, form_of
 
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
@@ -36,8 +28,8 @@ _DRAW = {"exact", "t-cal", "adaptive-t-cal"}
 
 
 @click.command("test", no_args_is_help=True)
-@data_options()
-@cluster_option
+@opt.data()
+@opt.cluster
 @click.option(
     "--method",
     "methods",
@@ -45,13 +37,21 @@ _DRAW = {"exact", "t-cal", "adaptive-t-cal"}
     multiple=True,
     help="The test; repeatable.  [default: exact]",
 )
-@bins_option(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
-@click.option("--resamples", type=click.IntRange(min=1), metavar="N", help="Number of label vectors drawn from scores.")
+@opt.bins(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
+@opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
-@seed_option()
-@output_options
+@opt.seed()
+@opt.output()
 @click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug: bool, **options: Any) -> None:
+def command(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    methods: tuple[str, ...],
+    form: str | None,
+    output: str | None,
+    **options: Any,
+) -> None:
     """Test whether scores are calibrated.
 
     A small p-value is evidence against calibration; a large one is no evidence for it. Several models, or groups of
@@ -65,20 +65,12 @@ def command(context: click.Context, /, files: tuple[str, ...], demo: bool, debug
 
     Exit code 0: tested, whatever the result; `trueness gate` is what fails. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_input(context, files, demo)
-    with errors_as_messages(debug):
-        _test(files, **options)
-
-
-def _test(
-    files: tuple[str, ...], *, form: str | None, output: str | None, methods: tuple[str, ...], **options: Any
-) -> None:
     from trueness.cli._rows import Request, read_rows
 
-    check_writable(output, *files)
-    form = form_of(form, output)
+    opt.check_input(context)
+    form = form_of(form, output, files)
     typed = {
-        "bins": bin_rule(options["bins"]),
+        "bins": opt.bin_rule(options["bins"]),
         "resamples": options["resamples"],
         "fitted": options["fitted"] or None,
     }

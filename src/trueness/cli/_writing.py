@@ -36,8 +36,15 @@ class Output:
     """The table that CSV has, if it is another one."""
 
 
-def form_of(form: str | None, output: str | None, suffixes: Mapping[str, str] = _SUFFIXES, usual: str = "table") -> str:
-    """The format asked for, or that of the name of the output, or the usual one for a name without a suffix."""
+def form_of(
+    form: str | None,
+    output: str | None,
+    read: Sequence[str] = (),
+    suffixes: Mapping[str, str] = _SUFFIXES,
+    usual: str = "table",
+) -> str:
+    """The format asked for, or that of the name of the output, which must be writable and none of the files `read`."""
+    check_writable(output, *read)
     if form is not None or output is None or output == "-":
         return form or usual
     suffix = Path(output).suffix.lower()

@@ -1,0 +1,1 @@
+"""How contenders are measured."""

@@ -1,0 +1,165 @@
+"""Reading in pieces changes nothing, until there are too many distinct scores, and then it says so."""
+
+import csv
+import io
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+from trueness.cli import _rows, _sums
+from trueness.sources import _compression, _parquet
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(_parquet, "BATCH_ROWS", 64)
+
+
+def measures(result):
+    assert result.exit_code == 0, result.stderr
+    head, *lines = csv.reader(io.StringIO(result.stdout))
+    return {name: {line[0]: float(line[i] or "nan") for line in lines} for i, name in enumerate(head) if i}
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "npz"])
+@pytest.mark.parametrize("verb", [["measure"], ["measure", "--weight", "w"], ["gate", "--max-ece", "0.9"]])
+def test_pieces_give_the_same_numbers_to_the_bit(call, small_pieces, grouped, tmp_path, kind, verb):
+    write_columns(tmp_path / f"x.{kind}", grouped)
+    given = [*verb, f"x.{kind}", "--prob", "p", "--prob", "q", "--format", "csv"]
+    whole, streamed = call(*given, "--no-stream"), call(*given, "--stream")
+    assert whole.exit_code == streamed.exit_code == 0, streamed.stderr
+    assert streamed.stdout == whole.stdout
+
+
+def test_several_classes_are_added_up_too(call, small_pieces, multiclass, tmp_path):
+    y, P = multiclass
+    write_columns(tmp_path / "x.csv", {"y": np.array(["a", "b", "c"])[y], "a": P[:, 0], "b": P[:, 1], "c": P[:, 2]})
+    given = ["measure", "x.csv", "--prob-columns", "a,b,c", "--format", "csv"]
+    assert call(*given, "--stream").stdout == call(*given).stdout
+
+
+def test_quoted_line_breaks_and_blank_lines_are_not_cut(call, small_pieces, tmp_path):
+    lines = [f'{i % 2},"text, {i}\nsecond ""line""",{i / 600:.4f}\n' + "\n" * (i % 7 == 0) for i in range(600)]
+    (tmp_path / "x.csv").write_text("y,text,p\n" + "".join(lines))
+    given = ["measure", "x.csv", "--format", "csv"]
+    streamed = call(*given, "--stream")
+    assert streamed.stdout == call(*given).stdout
+    assert "\nn,600\n" in streamed.stdout
+
+
+def test_what_is_wrong_is_located_in_the_file_and_not_in_the_piece(fails, small_pieces, tmp_path):
+    rows = [f"{i % 2},0.5\n" for i in range(900)]
+    for line, words in (
+        ("1,x\n", "line 802 has 'x'"),
+        ("1,7\n", "the first is 7 at row 800."),
+        ("1\n", "line 802, has 1"),
+    ):
+        (tmp_path / "x.csv").write_text("y,p\n" + "".join([*rows[:800], line, *rows[801:]]))
+        assert words in fails("measure", "x.csv", "--stream")
+    for kind in ("jsonl", "parquet"):
+        p = np.full(900, 0.5)
+        p[800] = 7
+        write_columns(tmp_path / f"x.{kind}", {"y": np.arange(900) % 2, "p": p})
+        assert "the first is 7 at row 800." in fails("measure", f"x.{kind}", "--stream")
+
+
+def test_rows_that_miss_a_value_are_counted_over_all_pieces(call, fails, small_pieces, tmp_path):
+    rows = "".join(f"{i % 2},{'' if i % 100 == 0 else 0.25}\n" for i in range(900))
+    (tmp_path / "x.csv").write_text("y,p\n" + rows)
+    assert "must not have missing values" in fails("measure", "x.csv", "--stream")
+    result = call("measure", "x.csv", "--stream", "--missing", "drop", "--format", "csv")
+    assert result.stderr.count("9 of 900 rows miss a value and were dropped.") == 1
+    assert measures(result)["p"]["n"] == 891
+
+
+def test_a_piece_need_not_have_both_labels(call, fails, small_pieces, tmp_path):
+    y = np.repeat(["no", "yes"], 450)
+    p = np.linspace(0.01, 0.99, 900).round(3)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": p})
+    given = ["measure", "x.csv", "--pos-label", "yes", "--format", "csv"]
+    streamed = call(*given, "--stream")
+    assert streamed.stdout == call(*given).stdout
+    assert "All" not in streamed.stderr
+    write_columns(tmp_path / "x.csv", {"y": np.where(np.arange(900) == 800, "perhaps", y), "p": p})
+    assert "must have two labels" in fails(*given, "--stream")
+
+
+@pytest.mark.parametrize("bins", ["10", "7", "0,0.2,1"])
+def test_too_many_distinct_scores_leave_what_bins_can_tell(call, monkeypatch, small_pieces, grouped, tmp_path, bins):
+    monkeypatch.setattr(_sums, "MOST_CELLS", 100)
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["measure", "x.csv", "--prob", "p", "--bins", bins, "--format", "csv"]
+    result = call(*given, "--stream")
+    assert "note: there are more than 100 distinct scores." in result.stderr
+    found, whole = measures(result)["p"], measures(call(*given))["p"]
+    for name in ("n", "prevalence", "ece", "ece_l2", "mce", "brier", "observed_expected"):
+        assert found[name] == whole[name], name
+    rule = [float(edge) for edge in bins.split(",")] if "," in bins else int(bins)
+    assert found["squared_ece"] == tn.squared_ece(grouped["y"], grouped["p"], bins=rule)
+    left_out = {name for name, value in found.items() if np.isnan(value)}
+    assert left_out >= {"ace", "tce", "smooth_ece", "slope", "log_loss"}
+
+
+def test_too_many_distinct_scores_for_bins_that_need_them_are_refused(fails, monkeypatch, grouped, tmp_path):
+    monkeypatch.setattr(_sums, "MOST_CELLS", 100)
+    write_columns(tmp_path / "x.csv", grouped)
+    message = fails("measure", "x.csv", "--prob", "p", "--stream", "--bins", "mass:10")
+    assert "x.csv has more than 100 distinct scores, too many to keep apart by stream" in message
+
+
+@pytest.mark.parametrize("bins", [None, 8])
+def test_a_gate_of_too_many_distinct_scores_uses_the_analytic_limits(call, monkeypatch, grouped, tmp_path, bins):
+    monkeypatch.setattr(_sums, "MOST_CELLS", 100)
+    write_columns(tmp_path / "x.csv", grouped)
+    more = [] if bins is None else ["--bins", str(bins)]
+    result = call("gate", "x.csv", "--prob", "q", "--max-ece", "0.9", "--stream", *more, "--format", "csv")
+    (found,) = csv.DictReader(io.StringIO(result.stdout))
+    expected = tn.ece_interval(grouped["y"], grouped["q"], method="analytic", bins=bins or 16)
+    assert (float(found["low"]), float(found["high"])) == expected.hull
+    assert "note: there are more than 100 distinct scores. The limits are those of the analytic method" in result.stderr
+
+
+@pytest.mark.parametrize("verb", [["measure"], ["gate", "--max-ece", "0.9"]])
+def test_large_files_are_read_by_stream_and_it_is_said(call, monkeypatch, grouped, tmp_path, verb):
+    write_columns(tmp_path / "x.csv", grouped)
+    monkeypatch.setattr(_rows, "_LARGE", 1_000)
+    given = [*verb, "x.csv", "--label", "y", "--prob", "p"]
+    said = "note: x.csv is large and is read by stream; `--no-stream` reads it whole."
+    assert said in call(*given).stderr
+    assert said not in call(*given, "--no-stream").stderr
+    assert said not in call(*given, "--by", "region").stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["measure", "--by", "g"], ["gate", "--max-ece", "1", "--by", "g"], ["gate", "--max-ece", "1", "--cluster", "g"]],
+)
+def test_what_needs_all_rows_at_once_is_not_streamed(call, words):
+    result = call(*words, "x.csv", "--stream")
+    assert result.exit_code == 2
+    assert "needs all rows at once; leave --stream out." in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the peak of memory that Linux tells")
+def test_ten_million_rows_are_read_in_bounded_memory(peak_of, tmp_path):
+    n = 10_000_000
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    y = (rng.random(n) < p).astype(np.int8)
+    pl.DataFrame({"y": y, "p": p}).write_csv(tmp_path / "x.csv")
+    ece, brier = tn.ece(y, p), tn.brier(y, p)
+    done, of_measure = peak_of("measure", "x.csv", "--stream", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split(",") for line in done.stdout.splitlines()[1:])
+    assert (int(found["n"]), float(found["ece"]), float(found["brier"])) == (n, ece, brier)
+    assert "more than 2,000,000 distinct scores" in done.stderr
+    done, of_gate = peak_of("gate", "x.csv", "--stream", "--max-ece", "0.01", "--require")
+    assert done.returncode == 0, done.stderr
+    # Read whole, the same command takes more than a gigabyte, and more with every row.
+    assert max(of_measure, of_gate) < 800_000
