@@ -26,8 +26,8 @@ def test_a_column_per_number_of_rows_and_a_line_per_method():
 
 def test_what_a_benchmark_kept_can_be_read():
     rows = [{"n": 500, "truth": 0.0004, "runs": 10, "found": {"score": {"coverage": 0.9, "length": 0.1, "power": 0.2}}}]
-    (found,) = CoverageDisplay.from_rows(rows).found
-    assert found == Behaviour("score", 500, pytest.approx(0.02), 0.9, 0.1, 0.2, 10)
+    (result,) = CoverageDisplay.from_rows(rows).results
+    assert result == Behaviour("score", 500, pytest.approx(0.02), 0.9, 0.1, 0.2, 10)
 
 
 def test_axes_can_be_given():
@@ -37,5 +37,5 @@ def test_axes_can_be_given():
     assert CoverageDisplay(FOUND).plot(ax=axes).axes_ == list(axes.ravel())
     with pytest.raises(tn.InputError, match="`ax` must be 6 axes"):
         CoverageDisplay(FOUND).plot(ax=axes[0])
-    with pytest.raises(tn.InputError, match="`found` must hold at least one row"):
+    with pytest.raises(tn.InputError, match="`results` must hold at least one row"):
         CoverageDisplay([])

@@ -120,12 +120,8 @@ class BinsDisplay(FromEstimator):
         bins : mapping of names to bin rules, optional
             By default PAVA (:class:`trueness.Isotonic`), PAVA-BC (:class:`trueness.BlockIsotonic`) and quantiles
             (:class:`trueness.EqualMass` with 10 bins).
-        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
-            As for :meth:`ReliabilityDisplay.from_predictions`.
-        classes : optional
-            The class of a matrix to show.
-        **rows
-            As for :func:`trueness.ece`.
+        scale, classes, **rows
+            As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
         """
         from trueness.measure import bin_table
 

@@ -41,7 +41,7 @@ class CoverageDisplay:
 
     Parameters
     ----------
-    found : sequence of Behaviour
+    results : sequence of Behaviour
         One for each method, number of rows and true error.
     level : float, default 0.9
         The nominal coverage; the grey band is ± two standard errors of the simulation.
@@ -65,8 +65,8 @@ class CoverageDisplay:
     Examples
     --------
     >>> from trueness.plot import Behaviour, CoverageDisplay
-    >>> found = [Behaviour("score", 500, e, 0.9, 0.01 + e, min(1, 20 * e), 1000) for e in (0, 0.02, 0.05)]
-    >>> [row.error for row in CoverageDisplay(found).found]
+    >>> results = [Behaviour("score", 500, e, 0.9, 0.01 + e, min(1, 20 * e), 1000) for e in (0, 0.02, 0.05)]
+    >>> [row.error for row in CoverageDisplay(results).results]
     [0, 0.02, 0.05]
     """
 
@@ -76,10 +76,10 @@ class CoverageDisplay:
     axes_: list[Axes]
     figure_: Any
 
-    def __init__(self, found: Iterable[Behaviour], *, level: float = 0.9, title: str = "") -> None:
-        self.found = tuple(found)
-        if not self.found:
-            raise InputError("found", "must hold at least one row", "got none")
+    def __init__(self, results: Iterable[Behaviour], *, level: float = 0.9, title: str = "") -> None:
+        self.results = tuple(results)
+        if not self.results:
+            raise InputError("results", "must hold at least one row", "got none")
         self.level = level
         self.title = title
 
@@ -116,7 +116,7 @@ class CoverageDisplay:
         ax : sequence of matplotlib Axes, optional
             Three for each number of rows: coverages first, then lengths, then powers. Without it a new figure is made.
         """
-        sizes = sorted({row.n for row in self.found})
+        sizes = sorted({row.n for row in self.results})
         count = len(_LABELS) * len(sizes)
         self.axes_, own = axes_for("CoverageDisplay", ax, count, size=(3.7, 2.5), columns=len(sizes))
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
@@ -128,7 +128,7 @@ class CoverageDisplay:
                 panel.set_ylabel(list(_LABELS.values())[row])
             if row == 0:
                 head = f"{self.title}, " if self.title else ""
-                runs = next(r.runs for r in self.found if r.n == sizes[column])
+                runs = next(r.runs for r in self.results if r.n == sizes[column])
                 panel.set_title(f"{head}n = {sizes[column]:,}, {runs:,} runs", fontsize=10, parse_math=False)
             if row == len(_LABELS) - 1:
                 panel.set_xlabel("l2 calibration error")
@@ -139,9 +139,11 @@ class CoverageDisplay:
         return self
 
     def _draw_panel(self, ax: Axes, what: str, n: int) -> None:
-        methods = list(dict.fromkeys(row.method for row in self.found))
+        methods = list(dict.fromkeys(row.method for row in self.results))
         for i, method in enumerate(methods):
-            points = sorted((row.error, getattr(row, what)) for row in self.found if (row.method, row.n) == (method, n))
+            points = sorted(
+                (row.error, getattr(row, what)) for row in self.results if (row.method, row.n) == (method, n)
+            )
             if not points:
                 continue
             style = style_of(i)
@@ -158,7 +160,7 @@ class CoverageDisplay:
             )
             self.lines_.append(line)
         if what == "coverage":
-            runs = next(row.runs for row in self.found if row.n == n)
+            runs = next(row.runs for row in self.results if row.n == n)
             deviation = (self.level * (1 - self.level) / runs) ** 0.5
             ax.axhspan(self.level - 2 * deviation, self.level + 2 * deviation, color=GREY, alpha=0.25, linewidth=0)
         if what == "length":

@@ -92,16 +92,10 @@ class CumulativeDisplay(FromEstimator):
 
         Parameters
         ----------
-        y_true, y_prob
-            As for :meth:`ReliabilityDisplay.from_predictions`; several models may be given.
+        y_true, y_prob, classes, name, **rows
+            As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
         level : float, default 0.95
             Level of the bands.
-        classes : optional
-            The class of a matrix to show.
-        name : str, optional
-            The model, for the legend.
-        **rows
-            As for :func:`trueness.ece`.
         """
         from trueness._input.arguments import checked_fraction
         from trueness.infer._cumulative import walk_of_cells

@@ -52,7 +52,7 @@ class IntervalDisplay(FromEstimator):
     >>> from trueness.plot import IntervalDisplay
     >>> d = simulate.binary(500, distortion=simulate.Logit(slope=0.5), seed=1)
     >>> display = IntervalDisplay.from_predictions(d.y_true, {"a": d.y_prob, "b": d.y_prob / 2})
-    >>> {name: found.includes_zero for name, found in display.intervals.items()}
+    >>> {name: interval.includes_zero for name, interval in display.intervals.items()}
     {'a': False, 'b': False}
     """
 
@@ -90,17 +90,13 @@ class IntervalDisplay(FromEstimator):
             A group for each row; each group gets its own interval.
         level, seed
             As for :func:`trueness.ece_interval`, with the method 'score'.
-        classes : optional
-            The classes of a matrix to show.
-        name : str, optional
-            The model.
-        **rows
-            As for :func:`trueness.ece`.
+        classes, name, **rows
+            As for :meth:`ReliabilityDisplay.from_predictions`.
         """
         from trueness.infer import ece_interval
 
         parts = {"": (y_true, y_prob, rows)} if by is None else _groups(y_true, y_prob, by, rows)
-        found: dict[str, Interval] = {}
+        intervals: dict[str, Interval] = {}
         for group, (y, p, options) in parts.items():
             every = problems(tallies(y, p, name, options), classes)
             for problem in every:
@@ -115,10 +111,10 @@ class IntervalDisplay(FromEstimator):
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", TruenessWarning)
-                    found[" · ".join(filter(None, words)) or "all rows"] = ece_interval(
+                    intervals[" · ".join(filter(None, words)) or "all rows"] = ece_interval(
                         problem.tally, level=level, seed=seed
                     )
-        return cls(found)
+        return cls(intervals)
 
     def plot(self, ax: Any = None, *, numbers: bool = True) -> Self:
         """Draw the intervals.
@@ -130,15 +126,15 @@ class IntervalDisplay(FromEstimator):
         numbers : bool, default True
             Whether to write estimates and sets on the right.
         """
-        names, found = list(self.intervals), list(self.intervals.values())
+        names, sets = list(self.intervals), list(self.intervals.values())
         (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 1.1 + 0.34 * len(names)))
         self.ax_, self.figure_ = panel, panel.figure
         at = np.arange(len(names))
-        estimate, low, high = (np.array([getattr(f, c) for f in found]) for c in ("estimate", "low", "high"))
+        estimate, low, high = (np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high"))
         style = style_of(0)
         self.line_ = panel.hlines(at, low, high, color=style.colour, linewidth=2.2, zorder=3)
         panel.scatter(estimate, at, s=34, color=style.colour, zorder=4)
-        zero = np.array([f.includes_zero for f in found])
+        zero = np.array([f.includes_zero for f in sets])
         panel.scatter(
             np.zeros(zero.sum()), at[zero], s=34, facecolors="none", edgecolors=style.colour, zorder=4, clip_on=False
         )
@@ -150,7 +146,7 @@ class IntervalDisplay(FromEstimator):
         draw_grid(panel, "x")
         panel.set_xlabel(self._axis_label())
         if numbers:
-            self._write_numbers(panel, found)
+            self._write_numbers(panel, sets)
         for side in ("top", "right", "left"):
             panel.spines[side].set_visible(False)
         panel.tick_params(axis="y", length=0)
@@ -161,8 +157,8 @@ class IntervalDisplay(FromEstimator):
         what = "squared l2 calibration error" if first.squared else "l2 calibration error"
         return f"{what}, {percent(first.level)} confidence set"
 
-    def _write_numbers(self, ax: Axes, found: list[Interval]) -> None:
-        for i, interval in enumerate(found):
+    def _write_numbers(self, ax: Axes, sets: list[Interval]) -> None:
+        for i, interval in enumerate(sets):
             ax.annotate(
                 f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}",
                 (1.02, i),
@@ -175,11 +171,11 @@ class IntervalDisplay(FromEstimator):
 
 def _comparable(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
     """Intervals on one scale and of one level."""
-    levels = sorted({found.level for found in intervals.values()})
+    levels = sorted({interval.level for interval in intervals.values()})
     if len(levels) > 1:
         raise InputError("intervals", "must have one level", f"got {', '.join(f'{level:g}' for level in levels)}")
-    if len({found.squared for found in intervals.values()}) > 1:
-        return {name: found.root() for name, found in intervals.items()}
+    if len({interval.squared for interval in intervals.values()}) > 1:
+        return {name: interval.root() for name, interval in intervals.items()}
     return dict(intervals)
 
 
@@ -199,14 +195,14 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, tu
         sample, _ = sample_and_kind(y_true, scores, rows)  # checks all rows together
         if sample.classes is not None:  # a group may lack a class
             options["labels"] = list(sample.classes)
-    found = {}
+    groups = {}
     for i, name in enumerate(names):
         own = code == i
         p = {key: _select_rows(scores, "y_prob", own) for key, scores in models.items()}
         if rows.get("sample_weight") is not None:
             options["sample_weight"] = _select_rows(rows["sample_weight"], "sample_weight", own)
-        found[name] = (_select_rows(y_true, "y_true", own), p if several else p[""], options.copy())
-    return found
+        groups[name] = (_select_rows(y_true, "y_true", own), p if several else p[""], options.copy())
+    return groups
 
 
 def _group_codes(by: Any, n: int) -> tuple[list[str], Ints]:

@@ -159,13 +159,13 @@ class ReliabilityDisplay(FromEstimator):
             rule = EqualWidth(10) if chosen == "linear" else EqualMass(10)
         elif method != "binned":
             raise InputError("bins", "is for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
-        wanted = _checked_band(band, method, rule, len(models))
+        band = _checked_band(band, method, rule, len(models))
         with warnings.catch_warnings():
             # Reading the rows has given all warnings about them.
             warnings.simplefilter("ignore", TruenessWarning)
             curves = [from_rows(problem, method, rule) for problem in data]
         edges = edges_of(data, chosen, [*(c.curve.x for c in curves), *(c.curve.y for c in curves)])
-        make = partial(from_problem, method, rule, wanted, level, edges, resamples if numbers else 0, seed)
+        make = partial(from_problem, method, rule, band, level, edges, resamples if numbers else 0, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruenessWarning)
             return cls([make(*each) for each in zip(curves, data, strict=True)], scale=chosen)

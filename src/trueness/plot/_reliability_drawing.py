@@ -296,11 +296,10 @@ def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for record, style in zip(records, styles, strict=True):
-        found = record.histogram
         alone = len(records) == 1
         ax.stairs(
-            found.weight,
-            found.edges,
+            record.histogram.weight,
+            record.histogram.edges,
             fill=alone,
             color=style.colour,
             alpha=0.7 if alone else 1,

@@ -125,14 +125,8 @@ class TestReliabilityDisplay(FromEstimator):
             By default :class:`trueness.BlockIsotonic`.
         alpha, test
             As for :func:`trueness.tce`.
-        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
-            As for :meth:`ReliabilityDisplay.from_predictions`.
-        classes : optional
-            The class of a matrix to show.
-        name : str, optional
-            The model, for the title.
-        **rows
-            As for :func:`trueness.ece`.
+        scale, classes, name, **rows
+            As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
         """
         from trueness.measure._tce import bins_with_rejections
 
@@ -146,10 +140,10 @@ class TestReliabilityDisplay(FromEstimator):
                 "must be whole numbers that sum to less than 2³⁵ for the binomial test, which counts rows",
                 remedy=f"Others need `test='t'`{also}.",
             )
-        found = bins_with_rejections(problem.cells, rule, alpha, test)
+        record = bins_with_rejections(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
-        spread = histogram_of(problem.cells, edges_of([problem], chosen, [found.rate, found.score]))
-        return cls(found, spread, scale=chosen, name=problem.name, kind=problem.kind)
+        spread = histogram_of(problem.cells, edges_of([problem], chosen, [record.rate, record.score]))
+        return cls(record, spread, scale=chosen, name=problem.name, kind=problem.kind)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the diagram.
@@ -239,14 +233,14 @@ class TestReliabilityDisplay(FromEstimator):
     def _draw_histogram(self, ax: Axes) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        found = self.histogram
-        ax.stairs(found.weight, found.edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
+        weight, edges = self.histogram.weight, self.histogram.edges
+        ax.stairs(weight, edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
         ax.tick_params(labelleft=False)
         # Labels below would push the bin sizes away from their violins.
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.xaxis.set_major_locator(MaxNLocator(2, integer=True))
         ax.xaxis.set_major_formatter(FuncFormatter(compact_count))
-        ax.set(xlim=(0, 1.05 * float(found.weight.max())), xlabel="rows")
+        ax.set(xlim=(0, 1.05 * float(weight.max())), xlabel="rows")
         for side in ("bottom", "right"):
             ax.spines[side].set_visible(False)

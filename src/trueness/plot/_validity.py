@@ -117,14 +117,14 @@ class ValidityDisplay(FromEstimator):
 
         lower: Any = recalibrate
         models = y_prob if isinstance(y_prob, Mapping) else {"" if name is None else name: y_prob}
-        found = {str(key): lower.validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
+        curves = {str(key): lower.validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
         bands = {}
         if band is not None and len(models) == 1:
             bands = {
                 str(key): lower.validity_band(y_true, p, bins=bins, level=band, **rows) for key, p in models.items()
             }
         theory = None if promise is None else from_theorem(*promise)
-        return cls(found, level=level, bands=bands, theory=theory)
+        return cls(curves, level=level, bands=bands, theory=theory)
 
     @classmethod
     def from_runs(
@@ -236,8 +236,8 @@ class ValidityDisplay(FromEstimator):
         ax.fill_between(grid, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
 
     def _right(self, kind: str) -> float:
-        found = [curve if kind == "marginal" else curve.conditional for curve in self.curves.values()]
-        ends = [_tolerance(curve.jumps, _values(curve), 0.995) for curve in found]
+        curves = [curve if kind == "marginal" else curve.conditional for curve in self.curves.values()]
+        ends = [_tolerance(curve.jumps, _values(curve), 0.995) for curve in curves]
         if kind in self.theory:
             e, share = (np.asarray(column) for column in self.theory[kind])
             ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))

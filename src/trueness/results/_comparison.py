@@ -68,8 +68,8 @@ class Comparison(Record):
     --------
     >>> pair = Difference("a", "b", -0.012, 0.005, -0.0202, -0.0038, 0.017, 0.017, -0.0202, -0.0038)
     >>> estimates = {"a": 0.184, "b": 0.196}
-    >>> found = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "", "One comparison.", "")
-    >>> print(found)
+    >>> comparison = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "", "One comparison.", "")
+    >>> print(comparison)
     brier of 2 models (influence, n = 500)
     model  estimate
     a        0.1840
@@ -77,7 +77,7 @@ class Comparison(Record):
     pair   difference       90 % interval      p
     a − b     -0.0120  -0.0202 to -0.0038  0.017
     One comparison.
-    >>> found["b", "a"].difference
+    >>> comparison["b", "a"].difference
     0.012
     """
 
