@@ -1,4 +1,4 @@
-.PHONY: check test test-all bench
+.PHONY: check test test-all papers bench
 
 check:
 	ruff format --check .
@@ -10,6 +10,9 @@ test:
 
 test-all:
 	TRUENESS_EXAMPLES=thorough pytest -n auto -m "slow or not slow"
+
+papers:
+	pytest -n auto papers
 
 bench:
 	python benchmarks/run.py

@@ -5,8 +5,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 __all__ = [
     "DroppedRowsWarning",
@@ -30,12 +30,13 @@ __all__ = [
     "warn",
 ]
 
+# Records are named tuples: this file is imported by every call, and dataclasses take milliseconds to load.
+
 # Inside a text, an argument stands in backticks, with its value or without: `missing="drop"`.
 _REFERENCE = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a bad value is: its row, and its column in a matrix. Both count from 0."""
 
     row: int
@@ -45,8 +46,7 @@ class Place:
         return f"row {self.row}" if self.column is None else f"row {self.row}, column {self.column}"
 
 
-@dataclass(frozen=True)
-class Remedy:
+class Remedy(NamedTuple):
     """A way out that other front ends word differently.
 
     `text` is the sentence for a caller of the library. The command line, the calibrators and the tensor metrics may
@@ -81,13 +81,12 @@ class Remedy:
         return self.text
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     """How someone other than the library says the same thing."""
 
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = MappingProxyType({})
     """What stands for an argument, such as ``{"y_prob": "column 'p'"}``."""
-    remedies: Mapping[str, str] = field(default_factory=dict)
+    remedies: Mapping[str, str] = MappingProxyType({})
     """Sentences by the name of a remedy; ``{value}`` is filled in, an empty one says nothing."""
     place: Callable[[Place], str] = str
     option: Callable[[str, str | None], str] | None = None

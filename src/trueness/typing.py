@@ -1,4 +1,4 @@
-"""The words that arguments may be, for type checkers and editors."""
+"""Types of arguments and arrays, for type checkers and editors."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -34,10 +34,7 @@ IntervalMethod: TypeAlias = Literal["exact", "wilson", "jeffreys"]
 
 
 class RowOptions(TypedDict, total=False):
-    """What may be said about the rows, the same for every measure.
-
-    The page of :func:`trueness.ece` says what each means.
-    """
+    """Options that describe the rows, the same for every measure; :func:`trueness.ece` documents them."""
 
     kind: Kind
     labels: Sequence[Any] | None

@@ -97,5 +97,5 @@ def test_arrays_of_another_type_size_or_layout_are_refused():
         lambda: compiled.venn_abers(w, y, 1),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match="a kernel was given arrays"):
+        with pytest.raises(TypeError, match="a kernel got arrays"):
             call()

@@ -146,7 +146,7 @@ def test_arrays_of_another_form_are_refused(three_threads):
         (Z[:, ::2], y),
         (Z[:, :0].copy(), y),
     ):
-        with pytest.raises(TypeError, match="a kernel was given arrays"):
+        with pytest.raises(TypeError, match="a kernel got arrays"):
             three_threads.logit_tops(*arrays)
     one = np.ones(9)
     for arrays in (
@@ -155,5 +155,5 @@ def test_arrays_of_another_form_are_refused(three_threads):
         (Z, one, one, np.empty((9, 4))),
         (Z, one, one, np.empty((9, 5), np.float32)),
     ):
-        with pytest.raises(TypeError, match="a kernel was given arrays"):
+        with pytest.raises(TypeError, match="a kernel got arrays"):
             three_threads.softmax(*arrays)

@@ -98,5 +98,5 @@ def test_arrays_of_another_form_are_refused(three_threads):
         (Z.astype(np.float16), y, NONE),
         (Z[:, ::2], y, w),
     ):
-        with pytest.raises(TypeError, match="a kernel was given arrays"):
+        with pytest.raises(TypeError, match="a kernel got arrays"):
             three_threads.softmax_sums(*arrays, 1.0)

@@ -234,7 +234,7 @@ def test_nothing_sticks_out_of_the_page(opened, request, which, width):
 
 
 @pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch"])
-def test_on_a_narrow_page_what_a_row_is_told_is_seen_and_more_is_hinted_at(opened, request, which):
+def test_on_a_narrow_page_flags_are_visible_and_a_shadow_hints_at_more(opened, request, which):
     page = opened(request.getfixturevalue(which), width=390)
     heads = ("Verdict", "Flag", "Result", "Note")
     script = """return [...document.querySelectorAll("th")].filter((h) => h.offsetParent && arguments[0].includes(
@@ -356,9 +356,9 @@ def test_a_page_about_clusters_shows_which_numbers_allow_for_them(opened, width)
     p = np.repeat(rng.random(80), 3)
     y = np.repeat(rng.random(80) < p[::3], 3).astype(int)
     page = opened(tn.report(y, p, cluster=np.arange(240) // 3, by=np.arange(240) % 2), width=width)
-    said = dict(zip(column(page, "summary", 0), column(page, "summary", 4), strict=True))
-    assert said["l2 calibration error"] == said["Test of calibration"] == "yes"
-    assert said["ECE"] == "not the noise floor"
+    clusters = dict(zip(column(page, "summary", 0), column(page, "summary", 4), strict=True))
+    assert clusters["l2 calibration error"] == clusters["Test of calibration"] == "yes"
+    assert clusters["ECE"] == "not the noise floor"
     assert "as if rows were independent" in one(page, "figcaption").text
     choose(page, "mass", OFFERED[0])
     assert shown_ece(page) == tn.ece(y, p, bins=tn.EqualMass(OFFERED[0]))

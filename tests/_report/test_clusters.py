@@ -97,7 +97,7 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
     assert {"verdict", "test", "confidence sets", "comparison"} <= set(found["considered"])
     assert {"noise floors", "TCE", "flagged bins"} <= set(found["ignored"])
     text = " ".join(str(clustered).split())
-    for said in (
+    for sentence in (
         "the test of calibration, which takes clusters into account, gives",
         "and a calibrated model with independent rows would show about",
         "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not.",
@@ -109,7 +109,7 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
         "1,500 rows used of 1,500, in 300 clusters",
         "labels resampled 999 times, as if rows were independent",
     ):
-        assert said in text, said
+        assert sentence in text, sentence
     page = clustered.page()
     assert page.count("Computed as if rows were independent") == 4  # two figures of two models
     assert entry(clustered)["remedies"]["guarantee"] is None
@@ -181,7 +181,7 @@ def test_clusters_of_the_wrong_shape_are_refused(rows, cluster, words):
         tn.report(rows[0], rows[1], cluster=cluster)
 
 
-def test_few_clusters_are_said(rows):
+def test_few_clusters_are_noted(rows):
     y, p, _ = rows
     found = entry(tn.report(y, p, cluster=np.arange(y.size) % 4))
     assert found["remedies"] is None

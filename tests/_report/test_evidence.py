@@ -138,15 +138,25 @@ def test_weights_are_summed_too(rows):
     found = tn.report(tn.tally(*rows, sample_weight=w)).to_dict()
     assert found["rows"]["weights"] == "whole"
     assert found["rows"]["weight"] == w.sum()
-    fractions = tn.report(tn.tally(*rows, sample_weight=w * 0.37)).to_dict()
-    assert fractions["rows"]["weights"] == "fractional"
-    assert fractions["models"][0]["summary"]["tce"] is None
+    for sums in (tn.tally(*rows, sample_weight=w * 0.37), tn.sketch(*rows, sample_weight=w * 0.37)):
+        fractions = tn.report(sums).to_dict()
+        assert fractions["rows"]["weights"] == "fractional"
+        assert fractions["models"][0]["summary"]["tce"] is None
 
 
 def test_sums_and_rows_do_not_mix(rows):
     for options in ({"y_prob": rows[1]}, {"by": rows[0]}, {"cluster": rows[0]}, {"sample_weight": rows[1]}):
         with pytest.raises(InputError, match=r"`y_true` must be labels if .* is passed; got a Tally"):
             tn.report(tn.tally(*rows), **options)
+
+
+@pytest.mark.parametrize("bins", ["distinct", "sketch", 10])
+@pytest.mark.parametrize(("y", "p"), [([1], [0.3]), ([1] * 3, [1.0] * 3), ([0] * 30, [0.0] * 30)])
+def test_degenerate_sums_make_a_report(y, p, bins):
+    report = tn.report(summed((y, p), bins))
+    assert report.verdict.endswith(".")
+    assert report.page()
+    json.loads(report.to_json())
 
 
 def test_no_rows_are_an_error():

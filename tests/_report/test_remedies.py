@@ -92,8 +92,8 @@ def test_few_rows_are_not_split():
 
 def test_scores_moved_in_every_fold_are_noted_once(demo):
     found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
-    said = [note for note in found["notes"] if "moved inwards" in note]
-    assert said == ["In fitting, scores of exactly 0 or 1 were moved inwards, because their logit is infinite."]
+    moved = [note for note in found["notes"] if "moved inwards" in note]
+    assert moved == ["In fitting, scores of exactly 0 or 1 were moved inwards, because their logit is infinite."]
 
 
 def test_an_infinite_log_loss_of_a_calibrator_is_explained():

@@ -178,9 +178,9 @@ def test_weights_that_are_not_whole_have_the_set_of_rows_that_matter_more_or_les
     floor = tn.noise_floor(partial(tn.ece, bins=tn.EqualWidth(10)), p[5:], progress=False, **options)
     assert model["summary"]["noise_floor"] == floor.to_dict()
     assert found.verdicts == {"scores": "miscalibrated"}
-    said = " ".join([*model["notes"], *model["remedies"]["notes"]])
-    assert "could not be computed" not in said
-    assert "`" not in said
+    notes = " ".join([*model["notes"], *model["remedies"]["notes"]])
+    assert "could not be computed" not in notes
+    assert "`" not in notes
     assert [one["name"] for one in model["remedies"]["after"]][-1] == "histogram binning"
     assert "1,995 rows used of 2,000; 5 rows with weight 0 left out" in found.page()
 

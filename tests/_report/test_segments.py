@@ -99,7 +99,7 @@ def test_columns_may_come_as_a_dict_or_a_frame(rows):
     assert tn.report(y, p, by=named).to_dict()["models"][0]["segments"]["rows"][0]["column"] == "place"
 
 
-def test_a_segment_without_a_test_is_kept_and_said(rows):
+def test_a_segment_without_a_test_is_kept(rows):
     y, p, segment = (values[:200].copy() for values in rows)
     segment = segment.astype(object)
     segment[7] = "alone"

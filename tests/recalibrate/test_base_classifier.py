@@ -77,7 +77,7 @@ def test_weights_that_nobody_decided_on_are_refused_by_scikit_learn():
 
 
 @pytest.mark.usefixtures("routing")
-def test_the_calibrator_gets_weights_unless_told_otherwise():
+def test_the_calibrator_gets_weights_unless_it_declines_them():
     model = FrozenEstimator(GaussianNB().fit(X, Y))
     p = model.predict_proba(X)[:, 1]
     weighted = CalibratedClassifier(model, Shares(4)).fit(X, Y, sample_weight=W).calibrators_[0]
@@ -118,7 +118,7 @@ def test_a_search_passes_weights_and_groups_through():
 
 
 @pytest.mark.usefixtures("routing")
-def test_what_nobody_asks_for_is_refused_by_scikit_learn():
+def test_metadata_that_nobody_requests_is_refused_by_scikit_learn():
     with pytest.raises(TypeError, match="groups"):
         CalibratedClassifier(GaussianNB(), Shares()).fit(X, Y, groups=GROUPS)
 

@@ -107,12 +107,12 @@ def test_scores_with_no_float_between_them_are_no_trouble():
     assert np.isfinite(found.predict(GRID)).all()
 
 
-def test_ties_that_make_models_equal_leave_one_of_them():
+def test_models_made_equal_by_ties_count_once():
     found = fitted([0, 1, 1, 0, 1, 1], [0.2] * 3 + [0.6] * 3)
     assert found.n_bins_.tolist() == [1, 2]
 
 
-def test_it_chooses_fine_bins_where_rates_vary_and_one_where_they_do_not():
+def test_many_bins_are_chosen_if_rates_vary_and_one_if_they_do_not():
     d = simulate.binary(5_000, seed=0)
     assert fitted(d.y_true, d.y_prob).n_bins_[np.argmax(fitted(d.y_true, d.y_prob).posterior_)] > 4
     rng = np.random.default_rng(0)

@@ -42,14 +42,14 @@ def test_weights_are_repetitions():
     assert weighted.n_rows_ == 2
 
 
-def test_an_unfitted_calibrator_says_so():
+def test_an_unfitted_calibrator_refuses_to_predict():
     with pytest.raises(NotFittedError):
         Share().predict(P)
     with pytest.raises(NotFittedError):
         Share().to_dict()
 
 
-def test_its_own_rows_are_a_warning():
+def test_the_fitted_rows_are_a_warning():
     fitted = Share().fit(P, Y)
     with pytest.warns(OwnRowsWarning, match="the 3 rows that the calibrator was fitted on"):
         fitted.predict(P)
@@ -150,7 +150,7 @@ def test_sample_weight_can_be_routed_and_nothing_else():
         ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),
     ],
 )
-def test_advice_is_one_that_a_calibrator_can_follow(p, y, message):
+def test_remedies_are_for_callers_of_a_calibrator(p, y, message):
     with pytest.raises(InputError, match=message):
         Share().fit(p, y)
 

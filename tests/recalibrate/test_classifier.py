@@ -103,7 +103,7 @@ def test_the_label_of_a_row_has_no_part_in_its_own_calibration():
     assert a.oof_proba_[100:].tolist() != b.oof_proba_[100:].tolist()
 
 
-def test_a_frozen_classifier_is_left_as_it_is():
+def test_a_frozen_classifier_is_not_refitted():
     model = GaussianNB().fit(NEW, np.arange(50) % 2)
     fitted = CalibratedClassifier(FrozenEstimator(model), Shares(4)).fit(X, Y)
     scores = model.predict_proba(X)[:, 1]
@@ -121,7 +121,7 @@ def test_a_frozen_classifier_may_know_classes_that_did_not_come():
 
 
 @pytest.mark.parametrize("names", [[0, 1, 2], ["b", "c", "a"], [5, 7, 9]])
-def test_several_classes_go_one_against_the_rest(names):
+def test_several_classes_are_calibrated_one_against_the_rest(names):
     y = np.array(names)[Y3]
     fitted = CalibratedClassifier(GaussianNB(), Shares(3)).fit(X, y)
     assert isinstance(fitted.calibrators_[0], OneVsRest)
@@ -209,7 +209,7 @@ def test_weights_are_routed_through_a_pipeline():
     assert piped.estimators_[0][-1].theta_ == pytest.approx(plain.theta_)
 
 
-def test_any_partition_serves_as_folds():
+def test_any_partition_can_be_the_folds():
     groups = np.arange(N) % 8
     splits = list(GroupKFold(4).split(X, Y, groups))
     fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=splits).fit(X, Y)
@@ -308,7 +308,7 @@ def test_bad_arguments_are_refused(classifier, y, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.zeros(N), f"`sample_weight` must have a weight above zero; all {N} are 0"),
+        (np.zeros(N), f"`sample_weight` must have a weight above 0; all {N} are 0"),
         (W[:5], "`sample_weight` must have one entry per row"),
         (-W, "`sample_weight` must be finite and at least 0"),
     ],
@@ -321,5 +321,5 @@ def test_bad_weights_are_refused(weight, message):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's data are separable, small and of one class now and then
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_scikit_learn_finds_nothing_amiss(ensemble):
+def test_checks_of_scikit_learn_pass(ensemble):
     check_estimator(CalibratedClassifier(cv=2, ensemble=ensemble), on_skip=None)

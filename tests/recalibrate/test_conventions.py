@@ -94,7 +94,7 @@ def test_it_works_without_arguments(cls, shape):
 
 
 @every
-def test_scores_of_zero_and_one_are_fine_in_both(cls, shape):
+def test_scores_of_zero_and_one_are_accepted_in_fit_and_predict(cls, shape):
     p, y = data(shape, 100)
     p = np.concatenate([p, EDGE[shape], EDGE[shape]])
     y = np.concatenate([y, np.arange(2 * len(EDGE[shape])) % 2])
@@ -102,14 +102,14 @@ def test_scores_of_zero_and_one_are_fine_in_both(cls, shape):
 
 
 @every
-def test_equal_scores_are_fine(cls, shape):
+def test_equal_scores_are_accepted(cls, shape):
     p, y = data(shape, 60)
     p[:] = p[0]
     assert_probabilities(cls().fit(p, y).predict(new(shape)), shape)
 
 
 @every
-def test_one_class_is_fine(cls, shape):
+def test_one_class_is_accepted(cls, shape):
     p, _ = data(shape, 60)
     for label in (0, 1):
         assert_probabilities(cls().fit(p, np.full(60, label)).predict(new(shape)), shape)
@@ -117,7 +117,7 @@ def test_one_class_is_fine(cls, shape):
 
 @every
 @pytest.mark.parametrize("n", [1, 2])
-def test_a_row_or_two_are_fine_or_refused_with_the_number_it_takes(cls, shape, n):
+def test_one_or_two_rows_are_enough_or_refused_with_the_number_needed(cls, shape, n):
     p, _ = data(shape)
     if n < LEAST_ROWS.get(cls.__name__, 1):
         with pytest.raises(InputError, match=f"needs at least {LEAST_ROWS[cls.__name__]} rows; got {n}"):
@@ -133,7 +133,7 @@ def test_scores_without_rows_have_predictions_without_rows(cls, shape):
 
 
 @every
-def test_the_order_of_rows_is_nothing(cls, shape):
+def test_the_order_of_rows_does_not_matter(cls, shape):
     p, y = data(shape)
     order = np.random.default_rng(0).permutation(y.size)
     made = without_lots(cls)
@@ -150,7 +150,7 @@ def test_weight_is_repetition(cls, shape):
 
 
 @every
-def test_weights_of_one_are_no_weights(cls, shape):
+def test_weights_of_one_change_nothing(cls, shape):
     p, y = data(shape)
     made = seeded(cls)
     close(made.fit(p, y, np.ones(y.size)).predict(new(shape)), clone(made).fit(p, y).predict(new(shape)))
@@ -196,7 +196,7 @@ def test_containers_of_all_kinds_are_the_same_numbers(cls, shape):
 
 
 @every
-def test_nothing_that_is_given_is_changed(cls, shape):
+def test_arguments_are_not_modified(cls, shape):
     p, y = data(shape)
     w, scores = np.ones(y.size), new(shape)
     kept = [a.copy() for a in (p, y, w, scores)]
@@ -227,7 +227,7 @@ def test_every_stored_number_is_explained(cls, shape):
 
 
 @every_class
-def test_parameters_go_in_and_out_and_nothing_is_done_with_them(cls):
+def test_parameters_are_stored_unchanged(cls):
     made = cls()
     assert vars(made) == made.get_params(deep=False)
     copy = clone(made).set_params(**made.get_params())
@@ -235,7 +235,7 @@ def test_parameters_go_in_and_out_and_nothing_is_done_with_them(cls):
 
 
 @every
-def test_a_clone_is_not_fitted_and_an_unfitted_one_says_so(cls, shape):
+def test_a_clone_is_unfitted_and_refuses_to_predict(cls, shape):
     made = clone(cls().fit(*data(shape)))
     for method in (lambda: made.predict(new(shape)), made.to_dict):
         with pytest.raises(NotFittedError):
@@ -251,7 +251,7 @@ def test_weights_and_nothing_else_are_routed(cls):
 
 
 @every_class
-def test_it_is_shown_in_a_notebook(cls):
+def test_a_notebook_shows_the_estimator(cls):
     assert cls.__name__ in cls()._repr_html_()
 
 
@@ -318,7 +318,7 @@ NOT_ASKED = {
     "check_array_api_input": _FEATURES + "arrays are converted to NumPy",
     "check_complex_data": _FEATURES + "`y_prob` must hold numbers, tested with the containers",
     "check_dict_unchanged": _FEATURES + "test_a_row_is_predicted_alike_alone_and_in_company",
-    "check_dont_overwrite_parameters": _FEATURES + "test_nothing_that_is_given_is_changed",
+    "check_dont_overwrite_parameters": _FEATURES + "test_arguments_are_not_modified",
     "check_dtype_object": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
     "check_estimator_sparse_array": "a sparse matrix of probabilities has no use",
     "check_estimator_sparse_matrix": "a sparse matrix of probabilities has no use",
@@ -327,14 +327,14 @@ NOT_ASKED = {
     "check_estimators_empty_data_messages": _FEATURES + "test_bad_rows_are_refused",
     "check_estimators_fit_returns_self": _FEATURES + "test_it_works_without_arguments",
     "check_estimators_nan_inf": _FEATURES + "test_bad_rows_are_refused",
-    "check_estimators_overwrite_params": _FEATURES + "test_nothing_that_is_given_is_changed",
+    "check_estimators_overwrite_params": _FEATURES + "test_arguments_are_not_modified",
     "check_estimators_pickle": _FEATURES + "test_json_and_pickle_predict_the_same_bits",
     "check_f_contiguous_array_estimator": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
     "check_fit1d": "one dimension is what most calibrators take",
     "check_fit2d_1feature": "one column is refused: a vector is meant",
-    "check_fit2d_1sample": _FEATURES + "test_a_row_or_two_are_fine_or_refused_with_the_number_it_takes",
+    "check_fit2d_1sample": _FEATURES + "test_one_or_two_rows_are_enough_or_refused_with_the_number_needed",
     "check_fit2d_predict1d": _FEATURES + "test_scores_of_another_shape_than_in_fit_are_refused",
-    "check_fit_check_is_fitted": _FEATURES + "test_a_clone_is_not_fitted_and_an_unfitted_one_says_so",
+    "check_fit_check_is_fitted": _FEATURES + "test_a_clone_is_unfitted_and_refuses_to_predict",
     "check_fit_idempotent": _FEATURES + "test_a_second_fit_forgets_the_first",
     "check_fit_score_takes_y": "the second argument is called y_true, as in scikit-learn's metrics",
     "check_methods_sample_order_invariance": _FEATURES + "test_a_row_is_predicted_alike_alone_and_in_company",
@@ -343,11 +343,11 @@ NOT_ASKED = {
     "check_n_features_in_after_fitting": "scores are no features; `n_classes_` has the columns",
     "check_pipeline_consistency": "a pipeline hands on features; `CalibratedClassifier` holds a calibrator",
     "check_positive_only_tag_during_fit": _FEATURES + "test_bad_rows_are_refused",
-    "check_readonly_memmap_input": _FEATURES + "test_nothing_that_is_given_is_changed",
+    "check_readonly_memmap_input": _FEATURES + "test_arguments_are_not_modified",
     "check_sample_weight_equivalence_on_dense_data": _FEATURES + "test_weight_is_repetition",
     "check_sample_weights_list": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
     "check_sample_weights_not_an_array": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
-    "check_sample_weights_not_overwritten": _FEATURES + "test_nothing_that_is_given_is_changed",
+    "check_sample_weights_not_overwritten": _FEATURES + "test_arguments_are_not_modified",
     "check_sample_weights_pandas_series": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
     "check_sample_weights_shape": _FEATURES + "test_bad_weights_are_refused",
 }
@@ -355,7 +355,7 @@ NOT_ASKED = {
 
 @every_class
 @pytest.mark.parametrize("name", ASKED)
-def test_scikit_learn_finds_nothing_amiss(cls, name):
+def test_checks_of_scikit_learn_pass(cls, name):
     check = getattr(estimator_checks, name, None)
     if check is None:
         pytest.skip(f"scikit-learn {sklearn.__version__} has no {name}")
@@ -364,6 +364,6 @@ def test_scikit_learn_finds_nothing_amiss(cls, name):
 
 @pytest.mark.skipif(not sklearn.__version__.startswith("1.9."), reason="the lists are those of scikit-learn 1.9")
 @every_class
-def test_every_check_of_scikit_learn_is_asked_or_there_is_a_reason(cls):
+def test_every_check_of_scikit_learn_is_run_or_has_a_reason_not_to(cls):
     asked = {c.func.__name__ for _, c in estimator_checks.estimator_checks_generator(cls())}
     assert asked <= {*ASKED, *NOT_ASKED}

@@ -141,7 +141,7 @@ def test_a_guarantee_fails_as_often_as_alpha_says_at_most(scheme, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONTINUOUS)
 @pytest.mark.parametrize("share", [0.5, 0.2])
-def test_what_is_planned_for_a_split_holds(name, share):
+def test_the_planned_bound_for_a_split_holds(name, share):
     runs, n, B, source = 300, 160, 4, CONTINUOUS[name]
     every, one = (epsilon(n, B, scheme="split", kind=kind, split=share) for kind in ("conditional", "marginal"))
     rng = np.random.default_rng(len(name))
@@ -170,7 +170,7 @@ def test_a_bound_that_is_too_small_is_caught():
 
 
 @pytest.mark.slow
-def test_umd_with_ties_breaks_the_promise_that_randomized_keeps():
+def test_umd_with_ties_breaks_the_guarantee_that_randomized_keeps():
     # Three of four bins are one atom whose rows alternate between bins; UMD predicts all of them by the last one.
     source = Atoms([0.3, 0.6], [0.5, 0.5], [0.0, 1.0])
     rng = np.random.default_rng(0)

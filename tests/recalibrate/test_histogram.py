@@ -205,7 +205,7 @@ def test_a_single_score_is_shared_out_among_the_bins_at_random():
     assert np.abs(share - expected).max() < 4 * 0.5 / math.sqrt(20_000)
 
 
-def test_what_a_seed_fixes():
+def test_a_seed_fixes_fit_and_predict():
     p, y = np.repeat([0.2, 0.4, 0.8], 50), np.tile([0, 1, 1], 50)
     new = np.repeat([0.2, 0.4, 0.8], 200)
     one, same = (HistogramBinning(4, "randomized", seed=7).fit(p, y) for _ in range(2))
@@ -271,7 +271,7 @@ def test_the_guarantee_is_what_was_planned(scheme, bound):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("bound", ["hoeffding", "exact", "clopper-pearson", "bernstein"])
-def test_a_guarantee_says_what_it_rests_on(scheme, bound):
+def test_a_guarantee_names_its_theorem_and_assumptions(scheme, bound):
     p, y = some_rows(1_000)
     found = HistogramBinning(5, scheme, seed=0).fit(p, y).guarantee(bound=bound)
     assert 0 < found.marginal < found.epsilon < 0.5
@@ -308,7 +308,7 @@ def test_bernstein_by_hand():
 
 
 @pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
-def test_an_empty_bin_promises_only_what_is_certain():
+def test_an_empty_bin_has_the_trivial_bound():
     fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 1])
     assert fitted.values_[2] == 0.75
     assert fitted.guarantee().epsilon >= 0.75
@@ -398,7 +398,7 @@ def test_ties_at_a_boundary_leave_no_guarantee(scheme):
 
 @QUIET
 @pytest.mark.parametrize("scheme", ["umd", "original"])
-def test_ties_inside_bins_leave_the_guarantee_as_it_is(scheme):
+def test_ties_inside_bins_do_not_change_the_guarantee(scheme):
     fitted = HistogramBinning(2, scheme).fit([0.1, 0.1, 0.3, 0.4, 0.5], [0, 1, 1, 0, 1])
     assert fitted.edges_[1] == 0.3
     assert fitted.guarantee().epsilon == epsilon(5, 2, scheme=scheme)

@@ -77,7 +77,7 @@ def test_swapping_the_classes_mirrors_the_map(pairs, new):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(weighted_rows(st.just(0.0) | st.floats(1e-3, 10)), some_scores)
-def test_it_never_falls_and_is_a_probability(kind, weighted, new):
+def test_predictions_are_non_decreasing_probabilities(kind, weighted, new):
     y, p, w = weighted
     found = fitted(y, p, w, interpolation=kind).predict(np.sort(np.concatenate([new, [0, 1]])))
     assert (np.diff(found) >= 0).all()

@@ -35,7 +35,7 @@ def test_a_pickle_and_a_second_fit_give_the_same_bits(empty):
     assert np.array_equal(clone(fitted).fit(list(d.y_prob), d.y_true.astype(bool)).predict(GRID), expected)
 
 
-def test_what_is_not_fitted_says_so(empty):
+def test_an_unfitted_calibrator_refuses_to_predict(empty):
     with pytest.raises(NotFittedError):
         empty.predict([0.5])
     if isinstance(empty, VennAbers):

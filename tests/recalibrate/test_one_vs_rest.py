@@ -30,7 +30,7 @@ def test_labels_of_many_classes_by_hand():
 
 
 @given(data=matrices())
-def test_every_column_is_what_its_calibrator_says_and_normal_rows_are_in_proportion(data):
+def test_each_column_is_that_of_its_calibrator_and_normalized_rows_are_proportional(data):
     y, P = data
     free, normal = OneVsRest(Shares(3), normalize=False).fit(P, y), OneVsRest(Shares(3)).fit(P, y)
     found = free.predict(P)
@@ -73,7 +73,7 @@ def test_classes_without_rows_are_named_in_one_warning():
 
 
 @pytest.mark.filterwarnings("error")
-def test_its_own_rows_are_one_warning():
+def test_the_fitted_rows_are_one_warning():
     fitted = OneVsRest(Shares(2)).fit(P, Y)
     with pytest.warns(OwnRowsWarning) as told:
         fitted.predict(P)

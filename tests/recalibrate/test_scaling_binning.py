@@ -70,7 +70,7 @@ def test_by_hand():
     assert found.predict([0.0, 0.79, 0.8, 1.0]).tolist() == [1 / 6, 1 / 6, 1.0, 1.0]
 
 
-def test_each_third_has_its_step():
+def test_each_third_is_used_for_one_step():
     d = simulate.binary(300, seed=0)
     found = fitted(d.y_true, d.y_prob, n_bins=4, split="thirds", seed=5)
     dealt = CalibrationSet(d.y_prob, d.y_true, None, None).split(3, 5)
@@ -110,7 +110,7 @@ def test_without_a_split_the_order_of_the_rows_does_not_matter(pairs, random):
 
 @pytest.mark.parametrize("split", ["none", "thirds"])
 @given(pairs=rows.filter(lambda r: len(r) >= 3), n_bins=st.integers(1, 8))
-def test_it_takes_few_values_between_0_and_1_and_rises_with_its_scaler(split, pairs, n_bins):
+def test_predictions_take_few_values_and_are_monotone_in_the_scaler(split, pairs, n_bins):
     y, p = arrays(pairs)
     found = fitted(y, p, n_bins=n_bins, scaler=IsotonicCalibration(), split=split, seed=0)
     values = found.predict(np.sort(np.concatenate([GRID, p])))

@@ -75,7 +75,7 @@ def test_a_label_of_probability_zero_is_moved():
         ([[1, 1], [2, 2]], [0, 1], "The logits of every row are equal: the temperature is not determined; T = 1"),
     ],
 )
-def test_what_has_no_optimum_is_a_warning(Z, y, message):
+def test_data_without_an_optimum_are_a_warning(Z, y, message):
     with pytest.warns(SeparableWarning, match=message):
         fitted = TemperatureScaling(input="logits").fit(Z, y)
     assert 0 < fitted.temperature_ < np.inf

@@ -83,7 +83,7 @@ def test_a_rest_too_small_to_divide_by_gives_no_infinity():
 
 
 @pytest.mark.filterwarnings("error")
-def test_classes_with_few_rows_are_named_and_served_by_the_pooled_calibrator():
+def test_classes_with_few_rows_are_named_and_use_the_pooled_calibrator():
     with pytest.warns(FewRowsWarning, match="Fewer than `min_rows=3` rows are predicted as 'b', 'c': these"):
         fitted = TopLabel(Shares(1), min_rows=3).fit(P, list("aabbc"))
     assert fitted.pooled_classes_ == ("b", "c")

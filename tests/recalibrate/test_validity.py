@@ -52,7 +52,7 @@ def test_the_curve_is_the_share_of_rows_within_the_tolerance(pairs, epsilon):
 
 
 @given(data=weighted_rows(), order=st.randoms(use_true_random=False))
-def test_weight_is_repetition_and_order_is_nothing(data, order):
+def test_weights_are_repetitions_and_order_does_not_matter(data, order):
     y, p, w = data
     again = np.repeat(np.arange(y.size), w.astype(int))
     order.shuffle(again)
@@ -70,12 +70,12 @@ def test_swapping_the_classes_changes_nothing(pairs):
 
 
 @given(pairs=rows)
-def test_a_tally_serves_as_well(pairs):
+def test_a_tally_gives_the_same_curve(pairs):
     y, p = arrays(pairs)
     assert validity_curve(tn.tally(y, p)).to_dict() == validity_curve(y, p).to_dict()
 
 
-def test_sums_per_bin_serve_with_the_same_bins_and_no_others():
+def test_binned_sums_are_accepted_with_the_same_bins_only():
     sums = tn.binned(Y, P, bins=4)
     assert validity_curve(sums, bins=4).to_dict() == validity_curve(Y, P, bins=4).to_dict()
     with pytest.raises(InputError, match="must be a coarsening of the 4 bins at hand"):
@@ -184,7 +184,7 @@ def test_bad_arguments_are_refused(call, message):
 
 
 @pytest.mark.slow
-def test_the_band_holds_the_true_curve_as_often_as_it_says():
+def test_the_band_covers_the_true_curve_at_its_level():
     values, truth = np.array([0.1, 0.3, 0.6, 0.9]), np.array([0.12, 0.25, 0.6, 0.8])
     rng, runs, missed = np.random.default_rng(5), 400, 0
     grid = np.linspace(0, 0.2, 41)
@@ -288,7 +288,7 @@ def test_the_record_is_ready_for_json():
     assert str(found) == f"validity over 6 runs: area {found.area:.4f} ± {found.area_error:.4f}"
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     told = []
     runs(Shares(3), runs=3, progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -325,7 +325,7 @@ def test_bad_arguments_of_runs_are_refused(options, message):
         (PlattScaling(input="logits"), "this PlattScaling takes logits. `input='probabilities'` changes it"),
     ],
 )
-def test_what_is_no_calibrator_of_a_vector_is_refused(calibrator, message):
+def test_only_calibrators_of_a_vector_are_accepted(calibrator, message):
     with pytest.raises(InputError, match=message):
         runs(calibrator)
 
@@ -341,7 +341,7 @@ def test_what_is_no_calibrator_of_a_vector_is_refused(calibrator, message):
         ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"`y_prob` must be a vector of P\(positive\).* Evaluate one column"),
     ],
 )
-def test_bad_rows_are_refused_with_advice_that_can_be_followed(y, p, message):
+def test_bad_rows_are_refused_with_a_remedy_that_works(y, p, message):
     with pytest.raises(InputError, match=message):
         validity_runs(None, np.array(y), np.array(p), n_fit=1)
 

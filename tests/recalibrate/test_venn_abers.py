@@ -64,7 +64,7 @@ def test_broken_weights_are_the_definition_too(weighted):
 
 @pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 1}, {"merge": "brier"}])
 @given(pairs=rows.filter(lambda r: len(r) >= 3))
-def test_the_interval_holds_the_prediction_and_nothing_falls(options, pairs):
+def test_the_interval_contains_the_prediction_and_both_are_monotone(options, pairs):
     y, p = arrays(pairs)
     found = fitted(y, p, **options)
     new = at_and_between(p)
@@ -211,7 +211,7 @@ def test_many_rows():
 
 
 @pytest.mark.filterwarnings("error")
-def test_its_own_rows_are_a_warning():
+def test_the_fitted_rows_are_a_warning():
     with pytest.warns(OwnRowsWarning):
         fitted([0, 1], [0.1, 0.9]).predict_interval([0.1, 0.9])
 
@@ -232,13 +232,13 @@ def test_bad_parameters_are_refused(options, message):
         fitted([0, 1], [0.1, 0.9], **options)
 
 
-def test_weights_beside_which_a_row_is_nothing_are_refused():
+def test_weights_too_large_for_a_new_row_to_count_are_refused():
     with pytest.raises(InputError, match=r"`sample_weight` must sum to less than 2⁵⁹.*got 1e\+18"):
         fitted([0, 1], [0.1, 0.9], [1e18, 1])
 
 
 @pytest.mark.slow
-def test_of_the_pair_the_one_that_the_outcome_names_is_calibrated():
+def test_the_member_of_the_pair_selected_by_the_outcome_is_calibrated():
     """E[Y | p_Y] = p_Y (Vovk and Petej 2014, Theorem 1): no bin of p_Y is off by more than four standard errors."""
     rng = np.random.default_rng(0)
     score = np.arange(1, 9) / 9

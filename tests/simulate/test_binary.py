@@ -95,7 +95,7 @@ def test_powers_of_beta_scores_have_a_closed_form(a, b, g):
     ],
     ids=str,
 )
-def test_uniform_scores_have_errors_one_can_work_out(distortion, l1, squared, largest):
+def test_uniform_scores_have_errors_known_by_hand(distortion, l1, squared, largest):
     d = simulate.binary(1, distortion=distortion)
     if l1 is not None:
         assert d.true_ece() == pytest.approx(l1, abs=1e-11)

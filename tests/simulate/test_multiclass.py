@@ -41,7 +41,7 @@ def seen(d, kind):
 
 
 @pytest.mark.parametrize(("classes", "alpha", "distortion"), CASES, ids=str)
-def test_true_errors_are_those_that_fine_bins_see(classes, alpha, distortion):
+def test_true_errors_agree_with_fine_bins(classes, alpha, distortion):
     d = simulate.multiclass(100_000, classes, alpha=alpha, distortion=distortion, seed=1)
     for kind in KINDS:
         true = [d.true_error(norm, kind=kind) for norm in ("l1", "l2")]
@@ -104,7 +104,7 @@ def test_even_noise_is_known_from_the_moments_of_the_largest_score():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("alpha", [(1.0, 1.0, 1.0), (0.5, 2.0, 4.0)])
-def test_points_find_what_closed_forms_know(alpha, kind):
+def test_quasi_random_points_agree_with_closed_forms(alpha, kind):
     """The same noise as a number, whose errors are known, and as a matrix, whose errors are averaged over points."""
     even = simulate.multiclass(1, alpha=alpha, distortion=LabelNoise(0.3))
     matrix = simulate.multiclass(1, alpha=alpha, distortion=LabelNoise(0.7 * np.eye(3) + 0.1))
@@ -114,7 +114,7 @@ def test_points_find_what_closed_forms_know(alpha, kind):
         assert by_points.value == pytest.approx(known.value, abs=6 * (by_points.uncertainty + known.uncertainty) + 1e-6)
 
 
-def test_a_tiny_alpha_and_a_huge_one_are_no_trouble():
+def test_tiny_and_huge_alphas_give_finite_errors():
     for alpha in (1e-3, 1e3):
         d = simulate.multiclass(1000, 3, alpha=alpha, distortion=Temperature(2), seed=0)
         assert np.isfinite(d.truth).all()

@@ -8,7 +8,7 @@ from trueness import simulate
 from trueness.errors import InputError
 
 
-def test_it_is_shown_in_one_line():
+def test_repr_is_one_line():
     assert repr(simulate.binary(10, seed=0)) == "Simulated('Beta(1, 1), calibrated', n=10)"
     assert repr(simulate.multiclass(10, 4, seed=0)) == "Simulated('Dirichlet(1), calibrated', n=10, K=4)"
     assert len(simulate.binary(10)) == 10
@@ -41,7 +41,7 @@ def test_the_columns_of_the_table_are_named():
     assert all(column.shape == (3,) for column in simulate.multiclass(3).table().values())
 
 
-def test_a_true_error_says_how_it_was_found():
+def test_a_true_error_names_its_method():
     exact = simulate.binned(1, [0.25], [0.5]).true_error()
     assert json.loads(json.dumps(exact.to_dict())) == {"value": 0.25, "uncertainty": 0.0, "method": "sum"}
     assert str(exact) == "0.25 (sum)"

@@ -121,7 +121,7 @@ def test_faults_are_counted_and_never_summed():
     assert int(sums.table[..., 0].sum()) == 2
 
 
-def test_squares_are_left_out_when_not_asked_for():
+def test_without_moments_squares_are_zero():
     y, p = some_rows()
     table = score_sums(y, p, ruler_of(10), False).table[0].numpy()
     expected = tn.binned(y, p).parts[0].table.copy()
@@ -149,7 +149,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("change", "message"), MESSAGES)
-def test_what_cannot_be_summed_is_refused_by_name(change, message):
+def test_bad_tensors_are_refused_by_name(change, message):
     y, p = change(torch.tensor([0, 1, 1]), torch.tensor([0.1, 0.6, 0.9]))
     with pytest.raises(tn.InputError, match=message):
         tn.torch.binned(y, p)

@@ -129,7 +129,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("change", "message"), MESSAGES)
-def test_what_cannot_be_summed_is_refused_by_name(change, message):
+def test_bad_tensors_are_refused_by_name(change, message):
     y, z = change(torch.tensor([0, 1, 2, 2]), torch.arange(12.0).view(4, 3))
     with pytest.raises(tn.InputError, match=message):
         tn.torch.binned_logits(y, z)
@@ -272,7 +272,7 @@ def test_rows_of_bfloat16_need_a_tolerance():
         (lambda: tn.torch.binned(torch.tensor([1, 2]), torch.tensor([0.5, 0.5])), "`y_true == 2` makes 0/1 of them"),
     ],
 )
-def test_advice_is_for_tensors(act, message):
+def test_remedies_are_for_tensors(act, message):
     with pytest.raises(tn.InputError, match=message):
         act()
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from trueness_papers.gupta.validity import validity_of_splits
+
 
 def values(table):
     return {row.labels: row.ours for row in table.rows}
@@ -15,7 +17,7 @@ def test_example_1(recorded):
     assert values(share)[("0.2",)] == 1
 
 
-def test_rows_that_are_needed(recorded):
+def test_required_numbers_of_rows(recorded):
     claims, at, bins = recorded("gupta-sample-size").tables
     assert list(values(claims).values()) == [5393, 2860, 2660, 1709, 1510, 759]
     assert list(values(at).values()) == pytest.approx([0.09574, 0.09919, 0.1003, 0.09997], abs=6e-5)
@@ -23,7 +25,7 @@ def test_rows_that_are_needed(recorded):
     assert list(values(bins).values()) == [1160, 2660, 4305, 6020]
 
 
-def test_bins_that_are_advised(recorded):
+def test_recommended_numbers_of_bins(recorded):
     (table,) = recorded("gupta-figure-2").tables
     assert list(values(table).values()) == pytest.approx([0.1076, 0.0729, 0.0579], abs=5e-5)
     assert table.agreement == (3, 3)
@@ -45,6 +47,12 @@ def test_the_order_of_the_methods(recorded):
         found = [marginal[n, method] for method in order]
         assert found == sorted(found, reverse=True)
         assert conditional[n, "UMD"] >= conditional[n, "UMS"] > conditional[n, "isotonic, steps"]
+
+
+@pytest.mark.parametrize("method", ["UMD", "UMS", "scaling-binning of p"])
+def test_splits_with_the_same_seed_give_the_same_numbers(method, data_folder):
+    assert (data_folder / "credit_default.csv.gz").is_file()
+    assert validity_of_splits(method, 2, 3) == validity_of_splits(method, 2, 3)
 
 
 def test_more_rows_are_more_valid(recorded):

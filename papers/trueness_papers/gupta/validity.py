@@ -79,9 +79,17 @@ def validity_of_splits(method: str, runs: int, seed: int) -> dict[str, Any]:
         for run in range(runs):
             y, p = _platt_scores(1_000 * seed + run, 14_000, 1_000)
             fit, test = slice(0, 1_000), slice(1_000, None)
-            q = p[test] if calibrator is None else calibrator.fit(p[fit], y[fit]).predict(p[test])
+            q = p[test] if calibrator is None else _seeded(calibrator, run).fit(p[fit], y[fit]).predict(p[test])
             curves.append(validity_curve(y[test], q, bins=bins))
     return mean_validity(curves).to_dict()
+
+
+def _seeded(calibrator: Any, seed: int) -> Any:
+    """A copy with this seed, if the calibrator draws at random."""
+    from sklearn.base import clone
+
+    copy = clone(calibrator)
+    return copy.set_params(seed=seed) if "seed" in copy.get_params(deep=False) else copy
 
 
 def _from_dict(data: dict[str, Any]) -> ValidityRuns:

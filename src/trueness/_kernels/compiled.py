@@ -1,4 +1,4 @@
-"""The kernels in C; :mod:`trueness._kernels.reference` says what each takes and returns.
+"""The kernels in C; :mod:`trueness._kernels.reference` documents them.
 
 Nothing here can be called unless :func:`trueness._kernels.library.available`.
 """
@@ -184,7 +184,7 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
 
 
 class _Grid:
-    """Rows per cell of the grid, and what follows from them for the wanted ranks."""
+    """Rows per cell of the grid, and the cells that hold the wanted ranks."""
 
     def __init__(self, p: Scores, ranks: Ints) -> None:
         self.rows = shares(p.size, workers(p.size))
@@ -219,7 +219,7 @@ class _Grid:
         return _every_fault(statuses), _sort(_sort_keys, collected, np.empty_like(collected)), at
 
     def look_up_following(self, p: Scores, ends: Ints, following: Floats) -> None:
-        """Correct the score that follows a cut where the next one is in a cell that was not opened."""
+        """Correct the score after a cut if the next score lies in a cell that was not opened."""
         occupied = np.flatnonzero(self.total)
         after = np.searchsorted(occupied, self.opened, "right")
         next_cell = occupied[np.minimum(after, occupied.size - 1)]
@@ -390,7 +390,7 @@ def _sort(function: Any, items: Array, spare: Array) -> Array:
 def _pack_and_sort(
     p: Scores, y: Labels, key_type: type[np.unsignedinteger[Any]], low: int, high: int, room: int
 ) -> tuple[int, Array]:
-    """Sorted keys of the rows in grid cells low .. high-1, of which there are at most `room`."""
+    """Sorted keys of the at most `room` rows in grid cells low .. high-1."""
     keys, spare = np.empty((2, room + 1), key_type)
     n = c_int64()
     status = int(call(_pack_keys, (p, y, keys), low, high, byref(n)))

@@ -60,13 +60,13 @@ def _load() -> ctypes.CDLL | None:
 
 _library = _load()
 
-# Finds the struct inside the capsule that `array.__array_struct__` returns. The usual
-# `array.ctypes.data` takes five times as long, longer than all else in a call on ten rows.
+# Finds the struct inside the capsule that `array.__array_struct__` returns. The usual `array.ctypes.data` takes five
+# times as long, longer than everything else in a call on ten rows.
 _struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
-# What the loops return instead of a status or a number.
+# Returned by the loops instead of a status or a number.
 _NO_MEMORY = -1
 _WRONG_ARRAY = -2
 
@@ -136,12 +136,12 @@ def call(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
         raise MemoryError
     if returned == _WRONG_ARRAY:
         kinds = ", ".join(f"{array.dtype}{array.shape}" for array in arrays)
-        raise TypeError(f"a kernel was given arrays of other types, sizes or layouts than it reads: {kinds}")
+        raise TypeError(f"a kernel got arrays of other types, sizes or layouts than it reads: {kinds}")
     return returned
 
 
 def workers(n_entries: int) -> int:
-    """How many threads should share that many entries: one, unless there are millions.
+    """Number of threads for a number of entries: one, unless there are millions.
 
     Parameters
     ----------

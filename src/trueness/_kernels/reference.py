@@ -1,8 +1,8 @@
-"""The kernels in NumPy: obvious, always there, and the definition of what the compiled ones must return.
+"""The kernels in NumPy: simple, always available, and the definition of what the compiled ones must return.
 
-Callers hand over contiguous arrays of the right type and length; values are checked here, during the pass.
-Every function that looks at rows returns a status (see :mod:`trueness._kernels.library`), zero when all is
-well. When it is not zero, it names every kind of fault in the data and the other outputs mean nothing.
+Callers pass contiguous arrays of the right type and length; values are checked here, during the pass. Every function
+that looks at rows returns a status (see :mod:`trueness._kernels.library`), zero if all is well. Otherwise it has a bit
+for every kind of fault in the data, and the other outputs mean nothing.
 """
 
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: I
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:
-    r"""How many rows are events; their scores and labels are checked on the way.
+    r"""Number of events; scores and labels are checked on the way.
 
     Parameters
     ----------

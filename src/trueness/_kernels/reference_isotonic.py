@@ -177,7 +177,7 @@ def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
-    r"""How many edges are not above each score.
+    r"""Number of edges that are not above each score.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
-    r"""A function that takes its next value at each edge.
+    r"""A step function of the scores.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _LN2, _LN2_REST = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
-    r"""What softmax needs of each row, where its largest probability stands, and whether that was right.
+    r"""The maximum and total of each row for softmax, the predicted class, and whether it was right.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
     Z : array of float32 or float64, shape (n, k)
         Logits; they may be some of the columns.
     top, total : arrays of float64, shape (n,)
-        What :func:`logit_tops` found in the rows, all columns of them.
+        As returned by :func:`logit_tops` for all columns.
     P : array of float64, shape (n, k)
         Filled with exp(z − top) / total.
     """

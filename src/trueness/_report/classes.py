@@ -4,10 +4,9 @@ import numpy as np
 
 from trueness._input.sample import Sample
 from trueness._report.evidence import fractional, means, weight_type
-from trueness._report.inference import Clustered, Notes, collect_warnings, draws_for_tests, significance
+from trueness._report.inference import Clustered, Notes, Options, collect_warnings, draws_for_tests, significance
 from trueness._report.records import ClassRow, TopK
 from trueness._report.segments import holm_adjusted
-from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
 from trueness.measure import ece
@@ -20,10 +19,9 @@ _MOST_K = 5
 _MOST_ROWS = 200_000
 
 
-def class_rows(
-    classwise: Tally, sample: Sample, rule: BinRule, level: float, seed: int, cluster: Ints | None = None
-) -> tuple[ClassRow, ...]:
+def class_rows(classwise: Tally, sample: Sample, options: Options) -> tuple[ClassRow, ...]:
     """One row per class, the largest ECE first."""
+    rule, level, seed, cluster = options
     tallies = [Tally("binary", (part,)) for part in classwise.parts]
     draws = draws_for_tests(tallies, 1 - level)
     with collect_warnings(Notes()):  # the share shows which classes never occur
@@ -57,16 +55,14 @@ def class_rows(
 
 def _one(sample: Sample, k: int, cluster: Ints | None) -> Clustered | None:
     """One class against the rest, with the clusters."""
-    return (
-        None
-        if cluster is None
-        else Clustered(Sample((sample.y == k).view(np.uint8), sample.p[:, k], sample.w), cluster)
-    )
+    if cluster is None:
+        return None
+    return Clustered(Sample((sample.y == k).view(np.uint8), sample.p[:, k], sample.w), cluster)
 
 
-def top_k(sample: Sample, level: float, seed: int, notes: Notes, cluster: Ints | None = None) -> tuple[TopK, ...]:
+def top_k(sample: Sample, options: Options, notes: Notes) -> tuple[TopK, ...]:
     """The l2 error of the k largest scores jointly, for k from 1 to 5 or the number of classes."""
-    n, classes = sample.p.shape
+    (n, classes), cluster = sample.p.shape, options.cluster
     most = min(_MOST_K, classes)
     if fractional(sample):
         notes.add("The confidence set of several scores jointly requires whole-number weights: k = 1 only.")
@@ -77,27 +73,27 @@ def top_k(sample: Sample, level: float, seed: int, notes: Notes, cluster: Ints |
     if n > _MOST_ROWS:
         w = None if sample.w is None else sample.w[:_MOST_ROWS]
         sample = Sample(sample.y[:_MOST_ROWS], sample.p[:_MOST_ROWS], w, sample.classes, sample.tolerance)
-        cluster = None if cluster is None else cluster[:_MOST_ROWS]
+        options = options._replace(cluster=None if cluster is None else cluster[:_MOST_ROWS])
         notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
     found = []
     for k in range(1, most + 1):
         one = notes.attempt(
             f"The error of the {k} largest scores",
-            lambda k=k: _interval(sample, k, level, seed, cluster),  # type: ignore[misc]
+            lambda k=k: _interval(sample, k, options),  # type: ignore[misc]
         )
         if one is not None:
             found.append(TopK(k, one))
     return tuple(found)
 
 
-def _interval(sample: Sample, k: int, level: float, seed: int, cluster: Ints | None) -> Interval:
+def _interval(sample: Sample, k: int, options: Options) -> Interval:
     return ece_interval(
         sample.y,
         sample.p,
         k=k,
-        cluster=cluster,
-        level=level,
-        seed=seed,
+        cluster=options.cluster,
+        level=options.level,
+        seed=options.seed,
         sample_weight=sample.w,
         weight_type=weight_type(sample),
         sum_tolerance=sample.tolerance,

@@ -1,5 +1,6 @@
 """Compute the contents of a report, each number by the public function that a user would call."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from trueness._input.sample import Sample
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
 from trueness._report.evidence import Evidence, Subject, Sums, weight_type
-from trueness._report.inference import Notes, collect_warnings
+from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Settings
 from trueness._report.remedies import remedies
@@ -42,20 +43,19 @@ MOST_BINS = 1_000
 def compute_contents(
     subject: Subject,
     by: tuple[SegmentColumn, ...],
-    rule: BinRule,
-    level: float,
-    seed: int,
+    options: Options,
     title: str | None,
     progress: Callable[[int, int], None],
     files: tuple[Mapping[str, Any], ...] | None = None,
 ) -> Contents:
     """Compute everything, model by model; `progress` receives the steps done and their total."""
-    steps = _Steps(len(subject.models), progress)
+    done, total = itertools.count(1), _STEPS * len(subject.models) + 1
+    rule, level, seed, _ = options = options._replace(cluster=subject.cluster)
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule))
-    models = tuple(_model(name, subject, by, rule, settings, steps) for name in subject.models)
+    models = tuple(_model(name, subject, by, options, lambda: progress(next(done), total)) for name in subject.models)
     notes = Notes()
     comparison = _comparison(subject, level, notes)
-    steps.finish()
+    progress(next(done), total)
     return Contents(
         title=title or "Calibration report",
         version=__version__,
@@ -75,30 +75,10 @@ def compute_contents(
     )
 
 
-class _Steps:
-    """Counts steps of about equal duration."""
-
-    def __init__(self, models: int, progress: Callable[[int, int], None]) -> None:
-        self._total, self._done, self._progress = _STEPS * models + 1, 0, progress
-
-    def __call__(self) -> None:
-        self._done += 1
-        self._progress(self._done, self._total)
-
-    def finish(self) -> None:
-        self._progress(self._total, self._total)
-
-
 def _model(
-    name: str,
-    subject: Subject,
-    by: tuple[SegmentColumn, ...],
-    rule: BinRule,
-    settings: Settings,
-    step: Callable[[], None],
+    name: str, subject: Subject, by: tuple[SegmentColumn, ...], options: Options, step: Callable[[], None]
 ) -> Model:
-    level, seed, cluster = settings.level, settings.seed, subject.cluster
-    notes = Notes()
+    notes, (rule, level, _, cluster) = Notes(), options
     data = subject.evidence(name)
     tally, sample = data.tally, data.sample
     step()
@@ -108,18 +88,18 @@ def _model(
         raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
     first = _first_bins(asked.bins, tally, rule, notes)
     step()
-    summary = summarize(data, cluster, rule, settings, notes)
+    summary = summarize(data, options, notes)
     step()
-    groups = segments(data, by, rule, level, seed, cluster, subject.by) if by or data.groups else None
+    groups = segments(data, by, options, subject.by) if by or data.groups else None
     step()
-    fixes = None if sample is None else remedies(sample, rule, level, seed, cluster)
+    fixes = None if sample is None else remedies(sample, options)
     if fixes is None and cluster is not None:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
     step()
     classes, largest = None, None
     if sample is not None and data.classwise is not None:
-        classes = class_rows(data.classwise, sample, rule, level, seed, cluster)
-        largest = top_k(sample, level, seed, notes, cluster)
+        classes = class_rows(data.classwise, sample, options)
+        largest = top_k(sample, options, notes)
     step()
     several = len(subject.models) > 1
     return Model(

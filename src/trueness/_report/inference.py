@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from trueness._input.sample import Sample
+from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.infer import calibration_test, ece_interval
@@ -18,6 +19,7 @@ __all__ = [
     "FLOOR_DRAWS",
     "Clustered",
     "Notes",
+    "Options",
     "collect_warnings",
     "confidence_set",
     "draws_for_floor",
@@ -26,6 +28,15 @@ __all__ = [
 ]
 
 Result = TypeVar("Result")
+
+
+class Options(NamedTuple):
+    """The bins, level, seed and clusters for every number of a report."""
+
+    rule: BinRule
+    level: float
+    seed: int
+    cluster: Ints | None = None
 
 
 class Clustered(NamedTuple):
@@ -56,10 +67,15 @@ class Notes:
         if sentence not in self.sentences:
             self.sentences.append(sentence)
 
-    def attempt(self, name: str, compute: Callable[[], Result], reason: str | None = None) -> Result | None:
-        """The result; or None and a note with the reason, by default the library's message."""
+    def attempt(
+        self, name: str, compute: Callable[[], Result], reason: str | None = None, *, warn: bool = True
+    ) -> Result | None:
+        """The result; or None and a note with the reason, by default the library's message.
+
+        Warnings become notes, too, unless `warn` is False.
+        """
         try:
-            with collect_warnings(self):
+            with collect_warnings(self if warn else Notes()):
                 return compute()
         except InputError as error:
             self.add(f"{name} could not be computed: {reason or error}")
@@ -105,10 +121,10 @@ def significance(tally: Tally, draws: int | None, seed: int, rows: Clustered | N
     return calibration_test(tally, **options)
 
 
-def confidence_set(view: Sample | None, tally: Tally, level: float, seed: int, cluster: Ints | None = None) -> Interval:
+def confidence_set(view: Sample | None, tally: Tally, options: Options) -> Interval:
     """The confidence set of the l2 error: from the tally, or from the rows if weights or clusters require them."""
-    exact = tally.parts[0].exact
-    if view is None or (exact and cluster is None):
-        return ece_interval(tally, level=level, seed=seed)
+    exact, same = tally.parts[0].exact, {"level": options.level, "seed": options.seed}
+    if view is None or (exact and options.cluster is None):
+        return ece_interval(tally, **same)  # type: ignore[arg-type]
     kind: Literal["frequency", "importance"] = "frequency" if exact else "importance"
-    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type=kind, cluster=cluster, level=level, seed=seed)
+    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type=kind, cluster=options.cluster, **same)  # type: ignore[arg-type]

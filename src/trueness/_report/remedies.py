@@ -10,10 +10,9 @@ import numpy as np
 from trueness import recalibrate
 from trueness._input.sample import Sample
 from trueness._report.evidence import fractional, main_view, weight_type
-from trueness._report.inference import Notes, collect_warnings, confidence_set
+from trueness._report.inference import Notes, Options, collect_warnings, confidence_set
 from trueness._report.records import Guarantee, Remedies, Remedy
 from trueness._tally.rows_or_sums import tally_of
-from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import MovedScoresWarning
 from trueness.infer import compare
@@ -48,20 +47,18 @@ class _Task(NamedTuple):
     """The rows to split, and how to measure them."""
 
     rows: Sample
-    cluster: Ints | None
-    rule: BinRule
-    level: float
-    seed: int
+    options: Options
     notes: Notes
 
 
-def remedies(sample: Sample, rule: BinRule, level: float, seed: int, cluster: Ints | None = None) -> Remedies | None:
+def remedies(sample: Sample, options: Options) -> Remedies | None:
     """The scores before and after each suitable calibrator; None if there are too few rows to split."""
+    cluster = options.cluster
     if sample.y.size < _LEAST_ROWS or (cluster is not None and cluster.max() + 1 < _FOLDS):
         return None
     names = _calibrator_names(sample)
     notes = Notes(_WORDING)
-    task = _subsample(_Task(sample, cluster, rule, level, seed, notes))
+    task = _subsample(_Task(sample, options, notes))
     rows = task.rows
     with collect_warnings(notes):
         before = _remedy("as they are", "", rows, task)
@@ -81,7 +78,7 @@ def remedies(sample: Sample, rule: BinRule, level: float, seed: int, cluster: In
         best=None if best is None else best.name,
         folds=_FOLDS,
         n=int(rows.y.size),
-        guarantee=_guarantee(sample, level, notes, clustered=cluster is not None),
+        guarantee=_guarantee(sample, options.level, notes, clustered=cluster is not None),
         notes=(*notes.sentences, *_infinite_losses([before, *after])),
     )
 
@@ -101,13 +98,14 @@ def _calibrator_names(sample: Sample) -> dict[str, str]:
 
 
 def _subsample(task: _Task) -> _Task:
-    n, most = task.rows.y.size, _MOST_ROWS if task.cluster is None else _MOST_CLUSTERED
+    n, cluster = task.rows.y.size, task.options.cluster
+    most = _MOST_ROWS if cluster is None else _MOST_CLUSTERED
     if n <= most:
         return task
     task.notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
-    some = np.sort(np.random.default_rng(task.seed).choice(n, most, replace=False))
-    left = None if task.cluster is None else np.unique(task.cluster[some], return_inverse=True)[1].reshape(-1)
-    return task._replace(rows=_rows(task.rows, some), cluster=left)
+    some = np.sort(np.random.default_rng(task.options.seed).choice(n, most, replace=False))
+    left = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1].reshape(-1)
+    return task._replace(rows=_rows(task.rows, some), options=task.options._replace(cluster=left))
 
 
 def _rows(sample: Sample, some: Any) -> Sample:
@@ -143,8 +141,8 @@ def _scheme(rows: Sample) -> str:
 
 
 def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
-    rows, seed = task.rows, task.seed
-    fold = folds_of(rows.y.size, seed, task.cluster)
+    rows, seed = task.rows, task.options.seed
+    fold = folds_of(rows.y.size, seed, task.options.cluster)
     out: Floats = np.empty(rows.p.shape)
     for i in range(_FOLDS):
         test = fold == i
@@ -168,10 +166,10 @@ def _gain(after: Sample, task: _Task) -> dict[str, Any]:
             before.y,
             scores,
             measure="brier",
-            level=task.level,
+            level=task.options.level,
             sample_weight=before.w,
             weight_type=weight_type(before),
-            cluster=task.cluster,
+            cluster=task.options.cluster,
             progress=False,
             **tolerance,
         ),
@@ -189,10 +187,9 @@ def _remedy(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
     return Remedy(
         name=words,
         calibrator=code,
-        ece=ece(tally, bins=task.rule),
+        ece=ece(tally, bins=task.options.rule),
         ece_interval=task.notes.attempt(
-            f"The confidence set of {words}",
-            lambda: confidence_set(view, tally, task.level, task.seed, task.cluster),
+            f"The confidence set of {words}", lambda: confidence_set(view, tally, task.options)
         ),
         brier=brier(scored),
         log_loss=log_loss(scored),

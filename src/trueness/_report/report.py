@@ -15,6 +15,7 @@ from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.evidence import Sums, kept_bins, read_rows, read_sums
+from trueness._report.inference import Options
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, as_json
 from trueness._report.segments import read_by
@@ -173,12 +174,11 @@ def report(
                 remedy="Sums stand in place of labels and scores.",
             )
         return report_sums(y_true, bins=bins, level=level, seed=seed, title=title, progress=progress)
-    rule, chosen_level, chosen_seed = _rule(10 if bins is None else bins), _level(level), _seed(seed)
-    callback = reporter(progress)
+    options = Options(_rule(10 if bins is None else bins), _level(level), _seed(seed))
+    callback, heading = reporter(progress), _title(title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
-    columns = read_by(by, y_true, subject.kept)
-    return Report(compute_contents(subject, columns, rule, chosen_level, chosen_seed, _title(title), callback))
+    return Report(compute_contents(subject, read_by(by, y_true, subject.kept), options, heading, callback))
 
 
 def report_sums(
@@ -195,8 +195,9 @@ def report_sums(
     """The report of sums; `files` are the lines of a table of the files that they were read from."""
     rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
     subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
-    options = (rule, _level(level), _seed(seed), _title(title), reporter(progress))
-    return Report(compute_contents(subject, (), *options, None if files is None else tuple(files)))
+    options = Options(rule, _level(level), _seed(seed))
+    lines = None if files is None else tuple(files)
+    return Report(compute_contents(subject, (), options, _title(title), reporter(progress), lines))
 
 
 # A matrix is reported in every view: `kind` is the one option of rows that is not accepted.

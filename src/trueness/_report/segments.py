@@ -11,7 +11,15 @@ from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._report.clusters import FEW_CLUSTERS, effective_number
 from trueness._report.evidence import Evidence, Sums, means
-from trueness._report.inference import FLOOR_DRAWS, Clustered, Notes, collect_warnings, draws_for_tests, significance
+from trueness._report.inference import (
+    FLOOR_DRAWS,
+    Clustered,
+    Notes,
+    Options,
+    collect_warnings,
+    draws_for_tests,
+    significance,
+)
 from trueness._report.records import Segment, Segments
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
@@ -116,42 +124,32 @@ class _Slice(NamedTuple):
     clustered: Clustered | None
 
 
-def segments(
-    evidence: Evidence,
-    by: tuple[SegmentColumn, ...],
-    rule: BinRule,
-    level: float,
-    seed: int,
-    cluster: Ints | None = None,
-    group_name: str = "",
-) -> Segments:
+def segments(evidence: Evidence, by: tuple[SegmentColumn, ...], options: Options, group_name: str = "") -> Segments:
     """Measure and test every segment of one model."""
-    notes = Notes()
+    notes, (rule, level, seed, cluster) = Notes(), options
     if evidence.view is None:
         slices = _group_slices(evidence, group_name, notes)
     else:
         slices = [_row_slice(evidence.view, col, i, cluster) for col in by for i in range(len(col.values))]
         for col in by:
             notes.add(col.note)
-    attempts = Notes()
     tallies = [Evidence(one.sums).tally for one in slices]
     draws = draws_for_tests([tally for tally in tallies if tally is not None], 1 - level)
     pvalues: list[float | None] = []
     for one, tally in zip(slices, tallies, strict=True):
         found = None
         if tally is not None:
-            found = attempts.attempt(
+            found = notes.attempt(
                 f"The test of {one.column!r} = {one.value!r}",
                 lambda t=tally, c=one.clustered: significance(t, draws, seed, c),  # type: ignore[misc]
+                warn=False,  # the table shows which segments are small
             )
         pvalues.append(None if found is None else found.pvalue)
     rows = tuple(
         _segment(one, rule, p, q, level) for one, p, q in zip(slices, pvalues, holm_adjusted(pvalues), strict=True)
     )
-    # Warnings about small segments are left out: their number of rows is in the table.
-    kept = [sentence for sentence in attempts.sentences if "could not" in sentence]
     test = f"{_test(draws, cluster)}; p-values adjusted by Holm's method over {count(len(rows), 'segment')}"
-    return Segments(rows, test, tuple(filter(None, [*notes.sentences, *kept, *_few_clusters(slices)])))
+    return Segments(rows, test, tuple(filter(None, [*notes.sentences, *_few_clusters(slices)])))
 
 
 def _group_slices(evidence: Evidence, name: str, notes: Notes) -> list[_Slice]:

@@ -10,13 +10,14 @@ from trueness._report.inference import (
     FEW_ROWS,
     Clustered,
     Notes,
+    Options,
     collect_warnings,
     confidence_set,
     draws_for_floor,
     draws_for_tests,
     significance,
 )
-from trueness._report.records import Settings, Summary
+from trueness._report.records import Summary
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -37,7 +38,6 @@ from trueness.measure import (
     tce,
 )
 from trueness.results import Bounded, NoiseFloor
-from trueness.typing import Ints
 
 __all__ = ["ALPHA", "summarize"]
 
@@ -48,9 +48,9 @@ _ORDINARY_BINS = 10
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
 
 
-def summarize(data: Evidence, cluster: Ints | None, rule: BinRule, settings: Settings, notes: Notes) -> Summary:
+def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
     """Every measure of one model, and the evidence about its calibration."""
-    level, seed, tally = settings.level, settings.seed, data.tally
+    (rule, level, seed, cluster), tally = options, data.tally
     exact = tally is not None and tally.parts[0].exact
     if tally is not None and not exact:
         notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
@@ -60,19 +60,19 @@ def summarize(data: Evidence, cluster: Ints | None, rule: BinRule, settings: Set
         absent += ["the confidence set", "the test", "noise floors"]
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
-        floor = _ece_floor(data, tally, rule, settings, notes)
-        interval = notes.attempt(
-            "The confidence set", lambda: confidence_set(data.view, tally, level, seed, cluster), few
-        )
+        floor = _ece_floor(data, tally, options, notes)
+        interval = notes.attempt("The confidence set", lambda: confidence_set(data.view, tally, options), few)
         clustered = None if cluster is None or data.view is None else Clustered(data.view, cluster)
         draws = draws_for_tests([tally], 1 - level)
         test = notes.attempt("The test", lambda: significance(tally, draws, seed, clustered))
-        tce_floor = _tce_floor(tally, settings, notes) if exact else None
+        tce_floor = _tce_floor(tally, options, notes) if exact else None
     score, rate, _ = means(data.sums)
     classwise = data.classwise
     with collect_warnings(notes):
         limits = _limits(data.sums, rule)
-        values = _values(data.sums, rule, absent) | {key: found.value for key, found in limits.items()}
+        values = _values(data.sums, rule, absent, counted=exact or tally is None) | {
+            key: found.value for key, found in limits.items()
+        }
         return Summary(
             n=data.sums.n,
             rate=rate,
@@ -107,8 +107,11 @@ def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
     }
 
 
-def _values(sums: Sums, rule: BinRule, absent: list[str]) -> dict[str, float]:
-    """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`."""
+def _values(sums: Sums, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, float]:
+    """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
+
+    The TCE requires weights that count rows.
+    """
 
     def attempt(name: str, measure: Callable[[Sums], Any]) -> Any:
         try:
@@ -119,7 +122,6 @@ def _values(sums: Sums, rule: BinRule, absent: list[str]) -> dict[str, float]:
             absent.append(name)
             return None
 
-    counted = not isinstance(sums, Tally) or sums.parts[0].exact
     values = {
         key: attempt(name, measure) if counted or key != "tce" else None
         for key, (name, measure) in _measures(rule).items()
@@ -148,18 +150,18 @@ def _limits(sums: Sums, rule: BinRule) -> dict[str, Bounded]:
     return found
 
 
-def _ece_floor(data: Evidence, tally: Tally, rule: BinRule, settings: Settings, notes: Notes) -> NoiseFloor | None:
+def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
     cells, view = tally.parts[0], data.view
-    options: dict[str, Any] = {"resamples": draws_for_floor(cells.size), "level": settings.level}
-    options |= {"seed": settings.seed, "progress": False}
+    draws: dict[str, Any] = {"resamples": draws_for_floor(cells.size), "level": options.level, "seed": options.seed}
     scores: Any = tally
     if not cells.exact and view is not None:  # rows with one score may differ in weight, which a tally does not know
         scores = view.p
-        options |= {"sample_weight": view.w, "weight_type": "importance"}
-    return notes.attempt("The noise floor of the ECE", lambda: noise_floor(partial(ece, bins=rule), scores, **options))
+        draws |= {"sample_weight": view.w, "weight_type": "importance"}
+    measure = partial(ece, bins=options.rule)
+    return notes.attempt("The noise floor of the ECE", lambda: noise_floor(measure, scores, progress=False, **draws))
 
 
-def _tce_floor(tally: Tally, settings: Settings, notes: Notes) -> NoiseFloor | None:
-    draws = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
-    options: dict[str, Any] = {"resamples": draws, "level": settings.level, "seed": settings.seed, "progress": False}
-    return notes.attempt("The noise floor of the TCE", lambda: noise_floor(partial(tce, alpha=ALPHA), tally, **options))
+def _tce_floor(tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
+    resamples = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
+    draws: dict[str, Any] = {"resamples": resamples, "level": options.level, "seed": options.seed, "progress": False}
+    return notes.attempt("The noise floor of the TCE", lambda: noise_floor(partial(tce, alpha=ALPHA), tally, **draws))

@@ -49,18 +49,7 @@ def zero_threshold(
 def analytic_region(statistic: float, variance: float, n: float, threshold: float, alpha: float) -> Region:
     """Algorithm 1 of the paper, with every branch of its interval (8).
 
-    Parameters
-    ----------
-    statistic : float
-        T.
-    variance : float
-        σ̂₁².
-    n : float
-        Rows.
-    threshold : float
-        Zero belongs to the set if T is below it.
-    alpha : float
-        1 − level, below 1/2.
+    `variance` is σ̂₁², and zero belongs to the set if T is below `threshold`; alpha = 1 − level is below 1/2.
     """
     t = max(statistic, 0.0)
     s = math.sqrt(variance / n)

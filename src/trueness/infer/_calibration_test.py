@@ -108,9 +108,8 @@ def calibration_test(
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are refused.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
-        and different clusters are independent. For 'exact', 'ks', 'kuiper' and 'spiegelhalter', from labels and
-        scores; whole-number weights only. See Notes.
+        A cluster name for each row, as for :func:`trueness.ece_interval`. For 'exact', 'ks', 'kuiper' and
+        'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999 for 'exact', 't-cal' and all methods with
         `cluster`, and at least 100 B − 1 for 'adaptive-t-cal', so that 0.01 can be reached. For 'ks', 'kuiper',
@@ -180,7 +179,7 @@ def calibration_test(
 
     The standard error of a share is about 0.007 with `cluster` and 0.012 without. With fewer clusters, or one that
     contains half of the rows, the level is kept for scores around 1/2 but not always for rare events, where at 0.1 up
-    to 0.22 of calibrated data sets are rejected (``benchmarks/clusters.py``). Below 20 effective clusters,
+    to 0.22 of calibrated data sets are rejected (benchmark ``clusters``). Below 20 effective clusters,
     :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`trueness.FewClustersWarning`.
 
     **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If

@@ -12,8 +12,8 @@ from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
-from trueness.errors import FewClustersWarning, FewRowsWarning, InputError, warn
-from trueness.infer._paired_rows import bin_numbers, read_rows, top_scores
+from trueness.errors import FewClustersWarning, InputError, warn
+from trueness.infer._paired_rows import bin_numbers, read_rows, require_confidence, top_scores, warn_few_rows
 from trueness.infer._residuals import BinnedResiduals
 from trueness.typing import Floats, Ints, RowOptions
 
@@ -28,13 +28,14 @@ class ClusteredRows:
     """One score per row, and rows in clusters; their order depends neither on the input order nor on cluster names."""
 
     top: Sample
-    """Scores and labels, without weights."""
+    """Labels, scores and, perhaps, importance weights; of a matrix, the largest scores."""
     cluster: Ints
     """The cluster of each row, numbered from 0."""
-    classes: int | None
-    """Columns of the matrix whose largest score is `top`; None for a vector."""
-    weight: Floats | None = None
-    """Importance weights, if any."""
+
+    @property
+    def weight(self) -> Floats | None:
+        """Importance weights, if any."""
+        return self.top.w
 
     @property
     def n(self) -> int:
@@ -65,17 +66,12 @@ class ClusteredRows:
     @property
     def cells(self) -> Cells:
         """The sums of each distinct score."""
-        return cells_of_rows(self._weighted)
-
-    @property
-    def _weighted(self) -> Sample:
-        return Sample(self.top.y, self.top.p, self.weight, self.top.classes, self.top.tolerance)
+        return cells_of_rows(self.top)
 
     def residuals(self, rule: BinRule) -> BinnedResiduals:
         """The residuals in the bins of a rule."""
-        if rule.n_requested > self.n:
-            warn(f"There are fewer rows ({self.n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
-        residuals = BinnedResiduals(self.u, bin_numbers(self._weighted, rule), self.cluster, self.weight)
+        warn_few_rows(self.n, rule)
+        residuals = BinnedResiduals(self.u, bin_numbers(self.top, rule), self.cluster, self.weight)
         residuals.check()
         return residuals
 
@@ -95,13 +91,8 @@ def clustered_rows(
         cluster = np.arange(column(y_true, "y_true").values.shape[0])
     paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=importance)
     sample = paired.samples[""]
-    if sample.p.ndim == 2 and paired.kind != "confidence":
-        raise InputError(
-            "kind",
-            "must be 'confidence' for a matrix with `cluster`",
-            f"got {paired.kind!r}",
-            remedy="For one class against the rest pass its column as a vector.",
-        )
+    if sample.p.ndim == 2:
+        require_confidence(paired.kind, "a matrix with `cluster`")
     assert paired.cluster is not None
     rows_or_sums.warn_one_class(sample)
     top = top_scores(sample)
@@ -109,9 +100,7 @@ def clustered_rows(
     codes = _codes_by_content(top, paired.cluster)
     w = top.w
     order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
-    classes = None if sample.p.ndim == 1 else sample.p.shape[1]
-    sorted_rows = Sample(top.y[order], top.p[order], None, top.classes, top.tolerance)
-    result = ClusteredRows(sorted_rows, codes[order], classes, None if w is None else w[order])
+    result = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order])
     if result.effective_clusters < _ENOUGH:
         worth = f"{result.effective_clusters:.1f} of equal {'size' if w is None else 'weight'}"
         what = "rows by `sample_weight`" if alone else "clusters"

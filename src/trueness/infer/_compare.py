@@ -17,11 +17,20 @@ from trueness._tally import rows_or_sums
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
-from trueness.errors import FewRowsWarning, InputError, Place, warn
+from trueness.errors import InputError, Place
 from trueness.infer._exact import score_test_bins
 from trueness.infer._noise_floor import TallyMeasure, measure_name, measure_value
 from trueness.infer._paired_bootstrap import ResampledTally, ResampledValue, bootstrap_pvalue, paired_resamples
-from trueness.infer._paired_rows import PairedRows, bin_numbers, check_models, model_context, read_rows, top_scores
+from trueness.infer._paired_rows import (
+    PairedRows,
+    bin_numbers,
+    check_models,
+    model_context,
+    read_rows,
+    require_confidence,
+    top_scores,
+    warn_few_rows,
+)
 from trueness.infer._resampling import centred_interval
 from trueness.infer._residuals import BinnedResiduals, pair_variance
 from trueness.results import Comparison, Difference
@@ -75,18 +84,11 @@ def compare(
     level : float, default 0.9
         Level of the intervals.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient).
+        A cluster name for each row, as for :func:`ece_interval`.
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
-        once, whatever its weight; for 'influence'.
-    resamples : int, default 999
-        For 'bootstrap': number of resamples.
-    seed : int or numpy.random.Generator, optional
-        For 'bootstrap'; the same seed and order of rows give the same values with any number of workers.
-    workers : int, default 1
-        For 'bootstrap': number of threads; a measure of your own must be thread-safe if there are several.
-    progress : bool or callable, default True
-        For 'bootstrap': show a progress bar on a terminal if it takes long, or call a function of (done, total).
+        As for :func:`ece_interval`; 'importance' needs the method 'influence'.
+    resamples, seed, workers, progress
+        For 'bootstrap', as for :func:`noise_floor`; results depend on the order of the rows.
     **rows
         As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
         missing. The default `kind` of a matrix is 'confidence' for 'squared_ece' and 'classwise' for other measures.
@@ -161,7 +163,8 @@ def compare(
     if measure == "squared_ece":
         rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(paired.n)
         bins_used = repr(rule)
-        estimates = _squared_errors(paired, rule)
+        warn_few_rows(paired.n, rule)
+        estimates = {name: _squared_error(name, s, paired, rule) for name, s in paired.samples.items()}
     elif isinstance(measure, str):
         estimates = _mean_losses(paired, measure)
     else:
@@ -229,20 +232,9 @@ class _Estimate:
     residuals: BinnedResiduals | None = None
 
 
-def _squared_errors(paired: PairedRows, rule: BinRule) -> dict[str, _Estimate]:
-    if rule.n_requested > paired.n:
-        warn(f"There are fewer rows ({paired.n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
-    return {name: _squared_error(name, sample, paired, rule) for name, sample in paired.samples.items()}
-
-
 def _squared_error(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _Estimate:
-    if sample.p.ndim == 2 and paired.kind != "confidence":
-        raise InputError(
-            "kind",
-            "must be 'confidence' for the squared error of a matrix",
-            f"got {paired.kind!r}",
-            remedy="For one class against the rest pass its column as a vector.",
-        )
+    if sample.p.ndim == 2:
+        require_confidence(paired.kind, "the squared error of a matrix")
     with model_context(name):
         top = top_scores(sample)
         bin_of = bin_numbers(top, rule)
@@ -413,20 +405,9 @@ def holm(pvalues: Floats) -> Floats:
 def error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
     r"""Standard error of the mean over rows, and the number of independent units behind it.
 
-    Parameters
-    ----------
-    values : array of shape (n,)
-        A value d for each row.
-    cluster : int array of shape (n,), optional
-        The cluster of each row, numbered from 0; without it all rows are independent.
-
-    Returns
-    -------
-    error : float
-        :math:`\frac1n \sqrt{\frac{G}{G - 1} \sum_g \big( \sum_{i \in g} (d_i - \bar d) \big)^2}` for G clusters,
-        which is the usual standard error if every row is its own cluster. Zero if all values are equal.
-    units : int
-        G, or n.
+    For values d and G clusters, numbered from 0, the error is
+    :math:`\frac1n \sqrt{\frac{G}{G - 1} \sum_g \big( \sum_{i \in g} (d_i - \bar d) \big)^2}`, the usual standard error
+    if every row is its own cluster, and zero if all values are equal.
     """
     rest = values - values.mean()
     sums = rest if cluster is None else np.bincount(cluster, rest)

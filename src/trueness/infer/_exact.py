@@ -35,16 +35,8 @@ _IMPOSSIBLE = -60.0
 class PairStatistic:
     r"""The statistic :math:`T = \frac1n \sum_{n_b \ge 2} \frac{\|\sum u\|^2 - \sum \|u\|^2}{n_b - 1}`, u = y − z.
 
-    Parameters
-    ----------
-    z : array of shape (m, k)
-        Scores of each entry, which is one row or several.
-    count : int array of shape (m,)
-        Rows of each entry.
-    first : int array
-        The first entry of each bin.
-    divisor : {'pairs', 'rows'}
-        :math:`n_b - 1` (the unbiased estimate) or :math:`n_b` (T-Cal).
+    `z`, of shape (m, k), are the scores of entries of `count` rows each; `first` is the first entry of each bin. The
+    divisor is :math:`n_b - 1` for 'pairs' (the unbiased estimate) and :math:`n_b` for 'rows' (T-Cal).
     """
 
     def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Literal["pairs", "rows"] = "pairs") -> None:
@@ -60,13 +52,7 @@ class PairStatistic:
         self.squares = float(share @ (count * (z * z).sum(axis=1)))
 
     def __call__(self, hits: Sequence[NDArray[Any]]) -> Floats:
-        """T of each set of labels, of shape (draws,).
-
-        Parameters
-        ----------
-        hits : k arrays of shape (m, draws)
-            Number of rows of each entry with the class of the j-th score.
-        """
+        """T of each set of labels, from k arrays of hits of shape (m, draws)."""
         value = np.full(hits[0].shape[1], -self.squares)
         for j, count in enumerate(hits):
             excess = self.runs.sums(count, self.dtype)[self.runs.rows[0]] - self.expected[:, j, np.newaxis]

@@ -50,23 +50,11 @@ def adaptive_hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.rando
 
 
 def number_of_splits(level: float, bias: float, rng: np.random.Generator, *, most: int = 10**9) -> int:
-    r"""The number of parts, randomised between two numbers so that the level is met exactly.
+    r"""The number of parts, randomised between B − 1 and B so that the level is met exactly; at most `most`.
 
-    Parameters
-    ----------
-    level : float
-        Coverage.
-    bias : float
-        Median bias Δ: an estimate is below the truth with probability 1/2 + Δ or 1/2 − Δ.
-    rng : Generator
-        For the choice between B − 1 and B.
-    most : int
-        Upper limit, returned if no smaller number suffices.
-
-    Notes
-    -----
-    B is the smallest number with :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 − level; B − 1 is
-    taken with probability :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
+    With the median bias Δ an estimate is below the truth with probability 1/2 ± Δ. B is the smallest number with
+    :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 − level; B − 1 is taken with probability
+    :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
     """
     alpha = 1 - level
 

@@ -27,6 +27,7 @@ from trueness.infer._analytic import Region, analytic_region, sums_of_bins, zero
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._exact import score_test_bins
 from trueness.infer._hulc import adaptive_hulc, hulc
+from trueness.infer._paired_rows import require_confidence
 from trueness.infer._resampling import (
     RowKinds,
     basic_interval,
@@ -158,7 +159,7 @@ def ece_interval(
     variance of the labels along the error and :math:`R_2` the unevenness of the error over rows; the lower end is zero
     whenever the exact test does not reject. Bins of equal mass have far more power and correct coverage for
     concentrated scores, and less power against local or oscillating miscalibration than bins of equal width. At level
-    0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of ``benchmarks/coverage.py``, with 50 to 10,000 rows,
+    0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of the benchmark ``coverage``, with 50 to 10,000 rows,
     too often in six others, such as 50 rows of rare events, and 0.83 and 0.84 in two where the error changes sign
     within bins. ``docs/inference.md`` has the tables.
 
@@ -172,7 +173,7 @@ def ece_interval(
     :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. At
     level 0.9, for 100 clusters of 1 to 10 rows with correlated labels, it covers between 0.86 and 0.98; treating
     uniform scores as independent rows covers 0.80 if they are calibrated and 0.68 to 0.73 if not. With 5 to 80
-    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (``benchmarks/clusters.py``), with long
+    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (benchmark ``clusters``), with long
     sets. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
     :class:`FewClustersWarning`.
 
@@ -282,7 +283,7 @@ def _score(data: _Data, options: _Options) -> _Estimate:
     else:
         rule = data.rule()
         tally = as_tally(data.y_true, data.y_prob, data.rows, rule=rule, kind="confidence")
-        _require_one_score(tally)
+        require_confidence(tally.kind, "the interval of a matrix, or `k` more than 1")
         scores = of_cells(tally.parts[0], rule or score_test_bins(tally.weight), _classes(tally))
     sums = _pair_sums(scores)
     region = score_region(scores, sums, options.alpha, options.rng)
@@ -306,7 +307,7 @@ def _analytic(data: _Data, options: _Options) -> _Estimate:
     else:
         rule = BySize(_default_equal_width) if data.bins is None else _equal_volume(as_rule(data.bins))
         binned = as_binned(data.y_true, data.y_prob, rule, data.rows, moments=True, kind="confidence")
-        _require_one_score(binned)
+        require_confidence(binned.kind, "the interval of a matrix, or `k` more than 1")
         sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
         _require_pairs(sums)
         bins = bins_in_words(EqualWidth(cells), sums.n.size)
@@ -322,7 +323,7 @@ def _resampling(data: _Data, options: _Options) -> _Estimate:
         few = _FEW if options.method in BOOTSTRAPS else math.inf
         rule = data.rule() or BySize(_default_equal_width)
         sums, rule = as_sums(data.y_true, data.y_prob, rule, data.rows, few=few, kind="confidence")
-        _require_one_score(sums)
+        require_confidence(sums.kind, "the interval of a matrix, or `k` more than 1")
         if isinstance(sums, Binned):
             return _bootstrap_of_bins(sums.parts[0], rule, options)
         scores = of_cells(sums.parts[0], rule, _classes(sums))
@@ -396,16 +397,6 @@ def _equal_volume(rule: BinRule) -> EqualWidth:
             remedy="`method='score'` takes others.",
         )
     return rule
-
-
-def _require_one_score(sums: Tally | Binned) -> None:
-    if sums.kind not in ("binary", "confidence"):
-        raise InputError(
-            "kind",
-            "must be 'confidence' for the interval of a matrix, or `k` more than 1",
-            f"got {sums.kind!r}",
-            remedy="For one class against the rest pass its column as a vector.",
-        )
 
 
 def _classes(sums: Tally | Binned) -> int | None:

@@ -18,7 +18,7 @@ from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, warn
 from trueness.infer._test_method import bin_starts
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
@@ -30,7 +30,9 @@ __all__ = [
     "cluster_column",
     "model_context",
     "read_rows",
+    "require_confidence",
     "top_scores",
+    "warn_few_rows",
 ]
 
 _MOST_ROWS = 1 << 28
@@ -226,6 +228,23 @@ def top_scores(sample: Sample) -> Sample:
         return sample
     (top,) = parts_of(sample, "confidence", lambda part: part, lambda: sample)
     return top
+
+
+def require_confidence(kind: str, what: str) -> None:
+    """Raise unless a matrix is seen through its largest scores, or there is a vector."""
+    if kind not in ("binary", "confidence"):
+        raise InputError(
+            "kind",
+            f"must be 'confidence' for {what}",
+            f"got {kind!r}",
+            remedy="For one class against the rest pass its column as a vector.",
+        )
+
+
+def warn_few_rows(n: int, rule: BinRule) -> None:
+    """Warn if there are fewer rows than bins."""
+    if rule.n_requested > n:
+        warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
 
 
 def bin_numbers(top: Sample, rule: BinRule) -> Ints:

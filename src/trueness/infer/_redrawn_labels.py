@@ -105,12 +105,7 @@ def label_batches(z: Floats, count: Ints, resamples: int, rng: _Generator) -> It
 def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
     """Number of rows of each entry with the class of the j-th score: k arrays of shape (m, draws).
 
-    Parameters
-    ----------
-    z : array of shape (m, k)
-        Scores of each entry: the probabilities of k different classes.
-    count : int array of shape (m,)
-        Rows of each entry; their labels are independent.
+    `z`, of shape (m, k), are the probabilities of k classes of each entry, and `count` its independent rows.
     """
     if z.shape[1] == 1:
         return [_binomials(count, z[:, 0], draws, rng)]

@@ -75,13 +75,7 @@ def parallel_draws(
 
 
 class RowKinds:
-    """The distinct rows of a sample, one kind per score and label, in the order of their bins.
-
-    Parameters
-    ----------
-    scores : BinnedScores
-        The bins of the whole sample; resamples keep these bins.
-    """
+    """The distinct rows of a sample, one kind per score and label, in the order of its bins, which resamples keep."""
 
     def __init__(self, scores: BinnedScores) -> None:
         none = scores.count - scores.hits.sum(axis=1)
@@ -149,17 +143,8 @@ class BinSums(NamedTuple):
 
 
 def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Iterator[BinSums]:
-    r"""Bootstrap resamples of rows known only by their sums, in batches.
+    r"""Bootstrap resamples of rows known only by their sums with second moments, in batches.
 
-    Parameters
-    ----------
-    bins : Bins
-        With second moments; weights must be whole numbers.
-    resamples : int
-        Number of resamples, over all batches.
-
-    Notes
-    -----
     For m rows of one bin and label, whose scores have mean :math:`\mu` and variance :math:`\sigma^2` in the sample,
     Σp is drawn from the normal distribution with mean :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
     :math:`2\mu\Sigma p - m\mu^2 + m\sigma^2`, which replaces Σ(p − μ)² by its mean. The debiased squared error of a

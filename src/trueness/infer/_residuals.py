@@ -21,16 +21,8 @@ __all__ = ["BinnedResiduals", "pair_variance"]
 class BinnedResiduals:
     r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.
 
-    Parameters
-    ----------
-    u : array of shape (n,)
-        Residuals.
-    bin_of : int array of shape (n,)
-        The bin of each row, numbered from 0 without gaps.
-    cluster : int array of shape (n,), optional
-        The cluster of each row, numbered from 0.
-    weight : array of shape (n,), optional
-        Importance weights, for residuals with clusters; "rows" below then means weight.
+    Rows have the residual `u` in bin `bin_of` and, perhaps, in `cluster`, both numbered from 0 without gaps. Residuals
+    with clusters may have importance weights; "rows" below then means weight.
     """
 
     def __init__(self, u: Floats, bin_of: Ints, cluster: Ints | None = None, weight: Floats | None = None) -> None:
@@ -96,15 +88,11 @@ class BinnedResiduals:
         return float(size[paired] @ means / size.sum())
 
     def influence(self) -> Floats:
-        r"""The influence of each row on T: values whose spread gives that of T.
+        r"""The influence of each row on T, :math:`\psi_i = 2 u_i \bar u_{-g} - \theta_{-g}`.
 
-        Returns
-        -------
-        array of shape (n,)
-            :math:`\psi_i = 2 u_i \bar u_{-g} - \theta_{-g}`, the mean and the mean over pairs of the rows of the bin
-            outside the cluster of row i. If only one other cluster is in the bin, it has no pair, and the mean over
-            pairs is that of the whole bin; if there is none, the influence is 0. If every row is its own cluster, the
-            influences average to T.
+        These are the mean and the mean over pairs of the rows of the bin outside the cluster of row i. If only one
+        other cluster is in the bin, it has no pair, and the mean over pairs is that of the whole bin; if there is none,
+        the influence is 0. If every row is its own cluster, the influences average to T.
         """
         if not self.clustered:
             return influence(self.u[:, np.newaxis], self.bin_of)

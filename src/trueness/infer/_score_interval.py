@@ -47,20 +47,8 @@ def score_ends(
 ) -> tuple[float, float]:
     r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
 
-    Parameters
-    ----------
-    statistic : float
-        T; for the upper end max(T, 0).
-    null : float
-        τ², the variance of T if the scores are calibrated.
-    noise : float
-        R₁, the variance of the labels along the error.
-    unevenness : float
-        R₂, the relative variance of the error over rows.
-    n : float
-        Rows.
-    z : float
-        Normal quantile.
+    `null` is τ², the variance of T for calibrated scores, `noise` R₁, the variance of the labels along the error, and
+    `unevenness` R₂, the relative variance of the error over rows. The upper end uses max(T, 0).
     """
     leading = max(_LEAST_LEADING, 1 - z * z * unevenness / n)
 

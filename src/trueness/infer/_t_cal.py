@@ -86,17 +86,9 @@ def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
 class NestedPairs:
     r"""The statistic :math:`\frac1n \sum_b \frac{(\sum u)^2 - \sum u^2}{n_b}` of T-Cal, in several partitions.
 
-    Parameters
-    ----------
-    p : array of shape (m,)
-        Score of each entry, which is one row or several.
-    count : int array of shape (m,)
-        Rows of each entry.
-    partitions : sequence of int arrays
-        For each partition the first entry of each bin; each partition refines the one before.
+    `p` are the scores of entries of `count` rows each. A partition is given by the first entry of each bin, and refines
+    the one before.
 
-    Notes
-    -----
     The pairs in a bin of two parts are the pairs within each part and the pairs between them, and the products of the
     latter sum to the product of the sums of the parts. So each pair is visited once for any number of partitions.
     """

@@ -85,7 +85,7 @@ class CoverageDisplay:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], *, level: float = 0.9, title: str = "") -> Self:
-        """From the rows that ``benchmarks/coverage.py --json`` writes.
+        """Read the results of a simulation, such as those of ``benchmarks/cases/coverage.py``.
 
         Parameters
         ----------

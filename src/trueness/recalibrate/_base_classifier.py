@@ -16,8 +16,8 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from trueness._input.columns import column, refuse_missing
 from trueness._input.labels import labels_missing
-from trueness.errors import InputError, MovedScoresWarning, Remedy, TruenessWarning, remedies, warn
-from trueness.recalibrate._calibration_set import Scale
+from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, remedies, warn
+from trueness.recalibrate._calibration_set import REMEDIES, Scale
 from trueness.typing import ArrayLike, Floats, Ints
 
 __all__ = [
@@ -75,7 +75,7 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
         X, y = indexable(X, y)
     except ValueError as reason:
         raise InputError("", "`X` and `y` must have one entry per row", str(reason).rstrip(".")) from reason
-    with remedies({"drop-missing": Remedy("drop-missing", "Leave such rows out first.")}):
+    with remedies(REMEDIES):
         missing = labels_missing(column(y, "y"))
         if missing is not None:
             refuse_missing("y", missing)

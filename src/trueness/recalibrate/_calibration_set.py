@@ -14,7 +14,16 @@ from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["CalibrationSet", "Scale", "Shape", "accept_rows", "accept_scores", "check_column_order", "column_names"]
+__all__ = [
+    "REMEDIES",
+    "CalibrationSet",
+    "Scale",
+    "Shape",
+    "accept_rows",
+    "accept_scores",
+    "check_column_order",
+    "column_names",
+]
 
 Scale: TypeAlias = Literal["probabilities", "logits"]
 """What the scores are; never guessed from their values."""
@@ -23,6 +32,15 @@ Shape: TypeAlias = Literal["vector", "matrix", "any"]
 """What a calibrator works on: P(positive), one column per class, or either."""
 
 NAME = "y_prob"
+
+# Ways out for calibrators, which have no options for missing values, tolerances and logits.
+REMEDIES = {
+    "drop-missing": Remedy("drop-missing", "Leave such rows out first."),
+    "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
+    "sum-tolerance": Remedy("sum-tolerance", "They differ by at most {value}. Divide each row by its sum."),
+    "rescale-weights": Remedy("", ""),  # weights are repetitions here: another factor gives another map
+    "from-logits": Remedy("temperature", 'These look like logits: `TemperatureScaling(input="logits")` takes them.'),
+}
 _LARGEST = 1e300  # temperatures, up to a million times as large, must be finite too
 
 

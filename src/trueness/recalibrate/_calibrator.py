@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, remedies, warn
 from trueness.recalibrate._calibration_set import (
+    REMEDIES,
     CalibrationSet,
     Scale,
     Shape,
@@ -30,15 +31,7 @@ __all__ = ["Calibrator", "WarningsByName", "inner_calibrator", "join_names"]
 
 _FINGERPRINT_ROWS = 1 << 9
 
-# Ways out for someone who calls `fit` or `predict`, whose arguments differ from those of a measure.
-_REMEDIES = {
-    "swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true)."),
-    "drop-missing": Remedy("drop-missing", "Leave such rows out first."),
-    "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
-    "sum-tolerance": Remedy("sum-tolerance", "They differ by at most {value}. Divide each row by its sum."),
-    "rescale-weights": Remedy("", ""),  # weights are repetitions here: another factor gives another map
-    "from-logits": Remedy("temperature", 'These look like logits: `TemperatureScaling(input="logits")` takes them.'),
-}
+_REMEDIES = REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}
 _REMEDIES_WITH_INPUT = _REMEDIES | {
     "from-logits": Remedy("input-logits", 'These look like logits: `input="logits"` takes them.')
 }

@@ -342,7 +342,5 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
     if sample_weight is None:
         return None
     w: Floats = row_weights(sample_weight, n).values
-    if not w.any():
-        raise InputError("sample_weight", "must have a weight above zero", f"all {n:,} are 0")
     check_weights(w)
     return w

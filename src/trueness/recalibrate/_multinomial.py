@@ -180,7 +180,7 @@ class MatrixScaling(_Multinomial):
         As for :class:`VectorScaling`.
     l2 : float, default 0.01
         Ridge penalty, as for :class:`VectorScaling`. The published map has none and overfits when there are many
-        classes and few rows; the default was chosen by cross-validation (``benchmarks/regularisation.py``).
+        classes and few rows; the default was chosen by cross-validation (``benchmarks/cases/regularisation.py``).
     odir : float, default 0
         As for :class:`DirichletCalibration`, for both matrix and shifts.
     eps : float, default 1e-12
@@ -278,7 +278,7 @@ class DirichletCalibration(MatrixScaling):
     odir : float, default 100
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is added to the mean log
         loss. More rows need less; choose it by cross-validation where that matters. The default was chosen in this
-        way on many data sets together (``benchmarks/regularisation.py``).
+        way on many data sets together (``benchmarks/cases/regularisation.py``).
     odir_intercept : float, optional
         The same for the mean square of the shifts; `odir` by default.
     l2 : float, default 1e-6

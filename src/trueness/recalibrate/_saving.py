@@ -194,7 +194,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.random.Generator):
         return None  # it decided what was learnt and has no part in what is predicted
     if isinstance(value, np.ndarray):
-        return {"array": _plain_list(value.tolist()), "dtype": str(value.dtype)}
+        return {"array": value.tolist(), "dtype": str(value.dtype)}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple):
@@ -204,12 +204,6 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InputError("", "A calibrator's parameters must be plain values to be saved", f"got a {type(value).__name__}")
-
-
-def _plain_list(values: Any) -> Any:
-    if isinstance(values, list):
-        return [_plain_list(v) for v in values]
-    return values if not isinstance(values, float) or math.isfinite(values) else repr(values)
 
 
 def _from_plain(value: Any, name: str) -> Any:

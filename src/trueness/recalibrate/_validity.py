@@ -15,7 +15,7 @@ from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, Remedy, remedies, warn
-from trueness.recalibrate._calibration_set import CalibrationSet, accept_rows
+from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, accept_rows
 from trueness.results import ValidityBand, ValidityCurve, ValidityRuns
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -24,12 +24,7 @@ __all__ = ["mean_validity", "validity_band", "validity_curve", "validity_runs"]
 
 _FEW = 5
 
-# Ways out for `validity_runs`, which has no options for missing values, tolerances and labels.
-_REMEDIES = {
-    "drop-missing": Remedy("drop-missing", "Leave such rows out first."),
-    "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
-    "rescale-weights": Remedy("", ""),
-    "from-logits": Remedy("temperature", 'These look like logits: `TemperatureScaling(input="logits")` takes them.'),
+_REMEDIES = REMEDIES | {
     "pos-label": Remedy("pos-label", "Pass `y_true == {value!r}` if that value is the event."),
     "one-vs-rest": Remedy("one-vs-rest", "Evaluate one column at a time."),
 }
@@ -101,10 +96,10 @@ def validity_curve(
     (0.5, 1.0, 0.25, 0.875)
     """
     rule = Distinct() if bins is None else as_rule(bins)
-    found = as_binned(y_true, y_prob, rule, rows)
+    sums = as_binned(y_true, y_prob, rule, rows)
     if bins is None:
-        _warn_if_distinct(found)
-    return _curve(found, [_gaps(part) for part in found.parts], _expected_area(found, rule))
+        _warn_if_distinct(sums)
+    return _curve(sums, [_gaps(part) for part in sums.parts], _expected_area(sums, rule))
 
 
 @takes_rows
@@ -148,17 +143,17 @@ def validity_band(
     """
     level = checked_fraction(level, "level")
     rule = blind_to_labels(Distinct() if bins is None else as_rule(bins))
-    found = as_binned(y_true, y_prob, rule, rows)
-    if not all(part.whole for part in found.parts):
+    sums = as_binned(y_true, y_prob, rule, rows)
+    if not all(part.whole for part in sums.parts):
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵ for a band, which counts rows",
             remedy="With other weights, draw the curve alone (`band=None` of `ValidityDisplay`).",
         )
-    values = sum(int((part.count > 0).sum()) for part in found.parts)
+    values = sum(int((part.count > 0).sum()) for part in sums.parts)
     each = 1 - (1 - level) / values
-    near, far = zip(*(_extremes(part, each) for part in found.parts), strict=True)
-    return ValidityBand(_curve(found, far, None), _curve(found, near, None), level)
+    near, far = zip(*(_extremes(part, each) for part in sums.parts), strict=True)
+    return ValidityBand(_curve(sums, far, None), _curve(sums, near, None), level)
 
 
 def _filled(part: Bins) -> tuple[Floats, Floats, Floats]:
@@ -180,27 +175,27 @@ def _extremes(part: Bins, level: float) -> tuple[Floats, Floats]:
     return np.maximum(0.0, np.maximum(low - score, score - high)), np.maximum(score - low, high - score)
 
 
-def _curve(found: Binned, gaps: Any, expected_area: float | None) -> ValidityCurve:
+def _curve(sums: Binned, gaps: Any, expected_area: float | None) -> ValidityCurve:
     gap = np.concatenate(gaps)
-    mass = np.concatenate(_masses(found))
+    mass = np.concatenate(_masses(sums))
     jumps, at = np.unique(gap, return_inverse=True)
     total = np.cumsum(np.bincount(at, weights=mass))
-    return ValidityCurve(jumps, total / total[-1], found.n, gap.size, found.kind, expected_area)
+    return ValidityCurve(jumps, total / total[-1], sums.n, gap.size, sums.kind, expected_area)
 
 
-def _masses(found: Binned) -> list[Floats]:
+def _masses(sums: Binned) -> list[Floats]:
     """The weight of each bin: classes count equally, or by how often each is predicted."""
-    weights = [_filled(part)[0] for part in found.parts]
-    if found.kind != "classwise":
+    weights = [_filled(part)[0] for part in sums.parts]
+    if sums.kind != "classwise":
         return weights
     return [w / w.sum() for w in weights]
 
 
-def _expected_area(found: Binned, rule: BinRule) -> float | None:
-    if not isinstance(rule, Distinct) or not all(part.whole for part in found.parts):
+def _expected_area(sums: Binned, rule: BinRule) -> float | None:
+    if not isinstance(rule, Distinct) or not all(part.whole for part in sums.parts):
         return None
-    spread = np.concatenate([_mean_absolute_deviation(*_filled(part)[::2]) for part in found.parts])
-    mass = np.concatenate(_masses(found))
+    spread = np.concatenate([_mean_absolute_deviation(*_filled(part)[::2]) for part in sums.parts])
+    mass = np.concatenate(_masses(sums))
     return float(1 - mass @ spread / mass.sum())
 
 
@@ -211,9 +206,9 @@ def _mean_absolute_deviation(n: Floats, p: Floats) -> Floats:
     return np.asarray(2 * np.exp(log) / n)
 
 
-def _warn_if_distinct(found: Binned) -> None:
-    values = sum(part.size for part in found.parts)
-    seen = sum(part.totals.rows for part in found.parts)
+def _warn_if_distinct(sums: Binned) -> None:
+    values = sum(part.size for part in sums.parts)
+    seen = sum(part.totals.rows for part in sums.parts)
     if seen < _FEW * values:
         warn(
             f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average: rates "
@@ -281,8 +276,8 @@ def validity_runs(
     >>> from trueness import simulate
     >>> from trueness.recalibrate import validity_runs
     >>> data = simulate.binary(2000, scores=simulate.Discrete([0.2, 0.7]), seed=1)
-    >>> found = validity_runs(None, data.y_true, data.y_prob, n_fit=500, runs=10, seed=1)
-    >>> found(0.05), found.conditional(0.05)
+    >>> mean = validity_runs(None, data.y_true, data.y_prob, n_fit=500, runs=10, seed=1)
+    >>> mean(0.05), mean.conditional(0.05)
     (1.0, 1.0)
     """
     report = reporter(progress)
@@ -330,8 +325,8 @@ def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
     --------
     >>> from trueness.recalibrate import mean_validity, validity_curve
     >>> days = [validity_curve([0, 1], [0.5, 0.5], bins=1), validity_curve([0, 1], [0.25, 0.25], bins=1)]
-    >>> found = mean_validity(days)
-    >>> found(0.1), found.error_at(0.1), found.area
+    >>> mean = mean_validity(days)
+    >>> mean(0.1), mean.error_at(0.1), mean.area
     (0.5, 0.5, 0.875)
     """
     curves = list(curves)

@@ -8,14 +8,14 @@ import numpy as np
 
 from trueness._numerics.power_mean import exponent
 from trueness.errors import InputError, Place
-from trueness.typing import ArrayLike, Floats, Kind, Norm
+from trueness.typing import ArrayLike, Floats, Norm
 
 __all__ = [
     "Seed",
+    "as_floats",
     "check_array",
     "check_choice",
     "check_count",
-    "check_kind",
     "check_norm",
     "check_number",
     "check_shares",
@@ -65,17 +65,17 @@ def check_norm(norm: Norm) -> float:
         raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
 
 
-def check_kind(kind: Kind) -> None:
-    """Raise unless it is one of the three views of a matrix of scores."""
-    check_choice(kind, "kind", ("classwise", "confidence", "top-label"))
+def as_floats(values: ArrayLike, name: str) -> Floats:
+    """A copy of the values as float64."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
 
 
 def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (1,)) -> Floats:
     """A non-empty array of probabilities: numbers in [0, 1], the rows of a matrix summing to one."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
+    array = as_floats(values, name)
     if array.ndim not in dimensions or not array.size:
         shapes = " or ".join({1: "a vector", 2: "a matrix"}[d] for d in dimensions)
         raise InputError(name, f"must be {shapes} with at least one entry", f"got shape {array.shape}")
@@ -94,10 +94,7 @@ def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
     """`size` weights, normalized to sum to one; equal by default."""
     if weights is None:
         return np.full(size, 1 / size)
-    try:
-        w = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(name, "must hold numbers only", f"got {type(weights).__name__}") from None
+    w = as_floats(weights, name)
     if w.shape != (size,):
         raise InputError(name, f"must have {size} entries", f"got shape {w.shape}")
     if not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:

@@ -17,7 +17,7 @@ from trueness.simulate._arguments import (
     check_shares,
     generator,
 )
-from trueness.simulate._distortions import Distortion, Logit, as_distortion, kinks, log_odds, shifted
+from trueness.simulate._distortions import Distortion, Logit, Shifted, as_distortion, kinks, log_odds
 from trueness.simulate._population import Finite, Line
 from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
@@ -114,10 +114,6 @@ class Law:
 
     base: Beta | Quantiles | Discrete
     shift: float = 0.0
-
-    def moved(self, shift: float) -> "Law":
-        """The same distribution with another shift."""
-        return replace(self, shift=shift)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Scores of `n` rows."""
@@ -229,7 +225,7 @@ def _solve_prevalence(prevalence: float, adjust: str, law: Law, truth: Distortio
     wanted = check_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
 
     def pair(shift: float) -> tuple[Law, Distortion]:
-        return (law.moved(shift), truth) if adjust == "scores" else (law, shifted(truth, shift))
+        return (replace(law, shift=shift), truth) if adjust == "scores" else (law, Shifted(truth, shift))
 
     def excess(shift: float) -> float:
         # In log-odds, so that the prevalence of a rare event is as accurate as that of a common one.
@@ -258,15 +254,15 @@ def _mean_truth(law: Law, truth: Distortion) -> float:
     return population.mean_truth()
 
 
-def _population(law: Law, truth: Distortion) -> "Finite | Continuous":
+def _population(law: Law, truth: Distortion) -> "Finite | _Continuous":
     if isinstance(law.base, Discrete):
         values = law.move(law.base.values)
         return Finite(values, truth(values), law.base.shares)
-    return Continuous(law.base, law, truth)
+    return _Continuous(law.base, law, truth)
 
 
 @dataclass(frozen=True, eq=False)
-class Continuous(Line):
+class _Continuous(Line):
     """Scores with a density, on the scale of their log-odds before the shift."""
 
     base: Beta | Quantiles
@@ -278,7 +274,6 @@ class Continuous(Line):
         return beta_density(s, *self._shapes())
 
     def breaks(self) -> Floats:
-        """Panels of the density, cut at kinks of the truth and at 63 equidistant scores."""
         even = logit(np.arange(1, 64) / 64)
         inner = kinks(self.distortion)
         inner = logit(inner[(inner > 0) & (inner < 1)])
@@ -286,13 +281,11 @@ class Continuous(Line):
         return beta_breaks(*self._shapes(), extra)
 
     def score(self, s: Floats) -> Floats:
-        """Score at `s`."""
         if isinstance(self.base, Beta):
             return expit(s + self.law.shift)
         return self.law.move(self.base.at(np.minimum(expit(s), np.nextafter(1.0, 0.0))))
 
     def truth(self, s: Floats) -> Floats:
-        """Truth at `s`."""
         z = self.score(s)
         if isinstance(self.base, Quantiles) or not hasattr(self.distortion, "log_odds"):
             return self.distortion(z)

@@ -64,7 +64,7 @@ def mean_truth(alpha: Floats, confusion: Confusion | None) -> Floats:
     if isinstance(confusion, LabelNoise):
         return confusion.truth(shares[None]).ravel()
     if alpha.size == 2:
-        first = Column((alpha[0], alpha[1]), confusion, 0, None).mean_truth()
+        first = _Column((alpha[0], alpha[1]), confusion, 0, None).mean_truth()
         return np.array([first, 1 - first])
     # The same points for every `alpha`, so that the search for a prevalence sees a smooth function.
     rng = np.random.default_rng(_SEED)
@@ -79,12 +79,12 @@ def _classwise(alpha: tuple[float, ...], confusion: Confusion, power: float) -> 
     alike = _exchangeable(alpha, confusion)
     classes = range(1 if alike else len(alpha))
     if isinstance(confusion, LabelNoise) or len(alpha) == 2:
-        parts = [Column(alpha, confusion, k, None).error(power, "classwise") for k in classes]
+        parts = [_Column(alpha, confusion, k, None).error(power, "classwise") for k in classes]
         value, spread = (float(np.mean([getattr(p, name) for p in parts])) for name in ("value", "uncertainty"))
         return TrueError(value, spread, parts[0].method)
 
-    def once(others: Others) -> float:
-        columns = [Column(alpha, confusion, k, others) for k in classes]
+    def once(others: _Others) -> float:
+        columns = [_Column(alpha, confusion, k, others) for k in classes]
         return float(np.mean([_rough_error(column, power, split=True)[0] for column in columns]))
 
     return _averaged(alpha, confusion, once)
@@ -102,7 +102,7 @@ def _top(alpha: tuple[float, ...], confusion: Confusion, power: float, kind: Kin
     # If the classes are exchangeable, the predicted class carries no information.
     groups = [classes[:1]] if alike else [classes] if kind == "confidence" else [(k,) for k in classes]
     if len(alpha) == 2:
-        tops = [Top(alpha, confusion, group, None) for group in groups]
+        tops = [_Top(alpha, confusion, group, None) for group in groups]
         shares = np.array([top.weight() for top in tops])
         parts = [top.error(power, kind) for top in tops]
         # The density of a group integrates to its probability, which is divided out under the root before averaging.
@@ -110,8 +110,8 @@ def _top(alpha: tuple[float, ...], confusion: Confusion, power: float, kind: Kin
         value, spread = (float(scale @ [getattr(p, name) for p in parts]) for name in ("value", "uncertainty"))
         return TrueError(value, spread, parts[0].method)
 
-    def once(others: Others) -> float:
-        found = [_rough_error(Top(alpha, confusion, group, others), power) for group in groups]
+    def once(others: _Others) -> float:
+        found = [_rough_error(_Top(alpha, confusion, group, others), power) for group in groups]
         return sum(value * weight for value, weight in found) / sum(weight for _, weight in found)
 
     return _averaged(alpha, confusion, once)
@@ -139,18 +139,18 @@ def _full_square(alpha: tuple[float, ...], confusion: Confusion) -> TrueError:
         change = confusion.matrix(a.size) - np.eye(a.size)
         return TrueError(float(np.trace(change.T @ second @ change)), 0.0, "closed form")
     if a.size == 2:
-        one = squared(Column(alpha, confusion, 0, None).error(2, "classwise"))
+        one = squared(_Column(alpha, confusion, 0, None).error(2, "classwise"))
         return TrueError(2 * one.value, 2 * one.uncertainty, one.method)
     classes = range(1 if _exchangeable(alpha, confusion) else a.size)
 
-    def once(others: Others) -> float:
-        columns = [_rough_error(FullColumn(alpha, confusion, k, others), 2)[0] ** 2 for k in classes]
+    def once(others: _Others) -> float:
+        columns = [_rough_error(_FullColumn(alpha, confusion, k, others), 2)[0] ** 2 for k in classes]
         return a.size * float(np.mean(columns))
 
     return _averaged(alpha, confusion, once)
 
 
-class Others:
+class _Others:
     """For each class, points on the simplex of the other classes, from rows of log-Gamma variables."""
 
     def __init__(self, logs: Floats, confusion: Confusion) -> None:
@@ -194,14 +194,13 @@ class _LogOddsLine(Line):
     """A line of the log-odds of the score."""
 
     def score(self, s: Floats) -> Floats:
-        """Score at `s`."""
         return expit(s)
 
 
-class Column(_LogOddsLine):
+class _Column(_LogOddsLine):
     """One class: its score is Beta; the shares of the others are Dirichlet and independent of it."""
 
-    def __init__(self, alpha: tuple[float, ...], confusion: Confusion, k: int, others: Others | None) -> None:
+    def __init__(self, alpha: tuple[float, ...], confusion: Confusion, k: int, others: _Others | None) -> None:
         self.alpha, self.confusion, self.k = alpha, confusion, k
         self.mix = _mean_mix(alpha, confusion, k) if others is None else others.of(k)[1]
 
@@ -209,22 +208,19 @@ class Column(_LogOddsLine):
         return self.alpha[self.k], sum(self.alpha) - self.alpha[self.k]
 
     def density(self, s: Floats) -> Floats:
-        """Density of the log-odds of the score."""
         return beta_density(s, *self._shapes())
 
     def breaks(self) -> Floats:
-        """Panels of the density."""
         return beta_breaks(*self._shapes())
 
     def truth(self, s: Floats) -> Floats:
-        """Truth given this score alone."""
         return _by_chunks(s, self.mix.size, lambda c: self._truths(c).mean(axis=1))
 
     def _truths(self, s: Floats) -> Floats:
         return _truth(self.confusion, len(self.alpha), self.k, s[:, None], self.mix)
 
 
-class FullColumn(Column):
+class _FullColumn(_Column):
     """One class, conditioned on the scores of all."""
 
     def gap(self, s: Floats) -> Floats:
@@ -236,11 +232,11 @@ class FullColumn(Column):
         return np.sqrt(_by_chunks(s, self.mix.size, mean_square))
 
 
-class Top(_LogOddsLine):
+class _Top(_LogOddsLine):
     """The largest score if its class is among `classes`; on the half-line where it can be the largest."""
 
     def __init__(
-        self, alpha: tuple[float, ...], confusion: Confusion, classes: tuple[int, ...], others: Others | None
+        self, alpha: tuple[float, ...], confusion: Confusion, classes: tuple[int, ...], others: _Others | None
     ) -> None:
         self.alpha, self.confusion, self.classes = alpha, confusion, classes
         # Without points there are two classes, and the other one has the rest.
@@ -319,11 +315,9 @@ def _crossings(line: Line, breaks: Floats) -> Floats:
     return low
 
 
-def _averaged(alpha: tuple[float, ...], confusion: Confusion, once: Callable[[Others], float]) -> TrueError:
-    return _mean_of(np.array([once(Others(logs, confusion)) for logs in _repeats(alpha)]))
-
-
-def _mean_of(values: Floats) -> TrueError:
+def _averaged(alpha: tuple[float, ...], confusion: Confusion, once: Callable[[_Others], float]) -> TrueError:
+    """The mean over sets of points, with its standard error."""
+    values = np.array([once(_Others(logs, confusion)) for logs in _repeats(alpha)])
     return TrueError(float(values.mean()), float(values.std(ddof=1) / sqrt(values.size)), "quasi-Monte Carlo")
 
 

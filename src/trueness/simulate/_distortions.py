@@ -20,13 +20,13 @@ __all__ = [
     "Logit",
     "Oscillation",
     "Power",
+    "Shifted",
     "Steps",
     "Temperature",
     "as_confusion",
     "as_distortion",
     "kinks",
     "log_odds",
-    "shifted",
 ]
 
 
@@ -226,7 +226,7 @@ class _Identity:
 
 
 @dataclass(frozen=True)
-class _Shifted:
+class Shifted:
     """A distortion shifted in log-odds."""
 
     inner: Distortion
@@ -289,11 +289,6 @@ def as_distortion(distortion: Any) -> Distortion:
     careful = _Checked(distortion)
     careful(np.linspace(0, 1, 4097))
     return careful
-
-
-def shifted(distortion: Distortion, shift: float) -> Distortion:
-    """The same distortion, shifted in log-odds."""
-    return _Shifted(distortion, shift)
 
 
 def log_odds(distortion: Distortion, s: Floats) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trueness.errors import InputError
-from trueness.simulate._arguments import Seed, check_count, generator
+from trueness.simulate._arguments import Seed, as_floats, check_count, generator
 from trueness.simulate._dirichlet import Dirichlet, mean_truth
 from trueness.simulate._distortions import Confusion, LabelNoise, as_confusion
 from trueness.simulate._simulated import Simulated, draw_labels
@@ -92,20 +92,16 @@ def _checked(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | No
     sizes = {"n_classes": None if n_classes is None else check_count(n_classes, "n_classes", least=2)}
     sizes["alpha"] = a.size if a.ndim else None
     sizes["prevalence"] = None if wanted is None else wanted.size
-    given = {name: size for name, size in sizes.items() if size is not None} or {"n_classes": 3}
-    if len(set(given.values())) > 1 or min(given.values()) < 2:
-        came = ", ".join(f"`{name}` {size}" for name, size in given.items())
+    known = {name: size for name, size in sizes.items() if size is not None} or {"n_classes": 3}
+    if len(set(known.values())) > 1 or min(known.values()) < 2:
         demand = "`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2"
-        raise InputError("", demand, f"got {came}")
-    classes = next(iter(given.values()))
+        raise InputError("", demand, "got " + ", ".join(f"`{name}` {size}" for name, size in known.items()))
+    classes = next(iter(known.values()))
     return np.broadcast_to(a, classes).astype(np.float64), None if wanted is None else wanted / wanted.sum()
 
 
 def _positive(values: ArrayLike, name: str) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
+    array = as_floats(values, name)
     if array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
         raise InputError(name, "must hold finite numbers above 0", f"got {values!r}")
     return array

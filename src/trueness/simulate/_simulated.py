@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.simulate._arguments import check_count, check_kind, check_norm
+from trueness.simulate._arguments import check_choice, check_count, check_norm
 from trueness.simulate._population import Finite, Population, TrueError
 from trueness.typing import Floats, Ints, Kind, Norm
 
@@ -98,7 +98,7 @@ class Simulated:
 
     def true_error(self, norm: Norm = "l1", *, kind: Kind = "classwise") -> TrueError:
         """:meth:`true_ece` as a :class:`TrueError`, with its numerical uncertainty and method."""
-        check_kind(kind)
+        check_choice(kind, "kind", ("classwise", "confidence", "top-label"))
         return self.population.error(check_norm(norm), kind)
 
     def true_squared_ece(self, k: int | None = None) -> float:

@@ -70,7 +70,7 @@ def sums_of_batches(frame: Any, question: Question, schema: Any, rule: Rule) -> 
     selected, order = _select(frame, question, schema)
     sums = _Sums(question, rule, None if question.binary else tuple(order))
     try:
-        _add_all(sums, (_complete(batch, question) for batch in _batches(selected)))
+        _add_all(sums, (_complete(batch, question) for batch in _batches(selected, rule)))
         return sums.total()
     except (InputError, _NeedsGroupByError):
         return None
@@ -131,7 +131,7 @@ def _as_label(column: Any, dtype: str, question: Question, nw: Any) -> Any:
     return column if dtype in ("Int8", "UInt8", "Int32", "Int64", *_FLOATS) else column.cast(nw.Float64)
 
 
-def _batches(selected: Any) -> Iterator[Any]:
+def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
     import narwhals.stable.v2 as nw
 
     native = selected.to_native()
@@ -142,8 +142,9 @@ def _batches(selected: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     reader = native.to_arrow_reader if hasattr(native, "to_arrow_reader") else native.fetch_arrow_reader
-    # DuckDB's threads work in parallel on small batches, and one after the other on large ones.
-    yield from (nw.from_native(pa.Table.from_batches([batch])) for batch in reader(_BATCH_ROWS >> 3))
+    # DuckDB's threads work in parallel on small batches only; but sketches of small batches cost more to add.
+    n_rows = _BATCH_ROWS if isinstance(rule, str) else _BATCH_ROWS >> 3
+    yield from (nw.from_native(pa.Table.from_batches([batch])) for batch in reader(n_rows))
 
 
 def _complete(batch: Any, question: Question) -> _Batch:

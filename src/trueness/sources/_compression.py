@@ -117,7 +117,7 @@ def text_blocks(path: Path, name: str, compression: str | None, *, quoted: bool)
             cut = rest.rfind(b"\n") + 1
             while quoted and cut and rest.count(b'"', 0, cut) % 2:
                 cut = rest.rfind(b"\n", 0, cut - 1) + 1
-            if cut:
+            if cut and not rest[:cut].isspace():  # blank lines above a header go with it
                 yield Block(rest[:cut], line, position())
                 line += rest.count(b"\n", 0, cut)
                 rest = rest[cut:]

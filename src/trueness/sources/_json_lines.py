@@ -37,7 +37,7 @@ class JsonLinesFile(PolarsTable):
         self._types: dict[str, set[type]] = {}
         for _, row in islice(self._objects(), _INSPECTED_LINES):
             for key, value in row.items():
-                self._types.setdefault(key, set()).add(type(value))
+                self._types.setdefault(key, set()).add(type(_none_for_nan(value)))
         self.names = tuple(self._types)
         if not self.names:
             raise InputError("", f'{name} has no columns: each line must be an object such as {{"y": 1, "p": 0.7}}')
@@ -70,7 +70,7 @@ class JsonLinesFile(PolarsTable):
         lines = [line for line, _ in rows]
         columns = {}
         for name in names:
-            values = [row.get(name) for _, row in rows]
+            values = [_none_for_nan(row.get(name)) for _, row in rows]
             self._types[name] = {type(value) for value in values}
             check = self._check_numbers if name in numbers else self._check_labels
             check(values, lines, name)
@@ -154,6 +154,11 @@ class JsonLinesFile(PolarsTable):
         for (_, row), values in zip(self._objects(), zip(*columns, strict=True), strict=True):
             more = dict(zip(new, map(_without_nan, values), strict=True))
             file.write(json.dumps({**row, **more}, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+
+
+def _none_for_nan(value: Any) -> Any:
+    """NaN, which Python writes for a missing value, must not turn a column of integers into floats."""
+    return None if value != value else value
 
 
 def _is_ambiguous(text: str) -> bool:

@@ -112,11 +112,11 @@
     make(marks, "polyline", { points: filled.map((bin) => `${x(bin.score)},${y(bin.rate)}`).join(" "), class: "curve" });
     filled.forEach((bin, i) => {
       const flagged = Boolean(band && band.outside[bin.b]);
-      const said = words(bin, flagged);
-      const g = make(marks, "g", { class: flagged ? "bin flagged" : "bin", tabindex: i ? -1 : 0, role: "img", "aria-label": said.replaceAll("\n", ", ") });
+      const label = words(bin, flagged);
+      const g = make(marks, "g", { class: flagged ? "bin flagged" : "bin", tabindex: i ? -1 : 0, role: "img", "aria-label": label.replaceAll("\n", ", ") });
       make(g, "line", { x1: x(bin.score), x2: x(bin.score), y1: y(bin.low), y2: y(bin.high), class: "error" });
       point(g, x(bin.score), y(bin.rate), flagged);
-      tell(g, said);
+      tooltip(g, label);
     });
     roving(marks);
     const heights = top < 1 ? view.near_histogram : view.histogram, most = Math.max(...heights), step = SIZE / heights.length;
@@ -143,9 +143,9 @@
       next.focus();
     });
   };
-  const tell = (node, said) => {
+  const tooltip = (node, text) => {
     const show = (event) => {
-      tip.textContent = said;
+      tip.textContent = text;
       tip.hidden = false;
       const box = node.getBoundingClientRect();
       const at = event.clientX === undefined ? { x: box.right, y: box.top } : { x: event.clientX, y: event.clientY };
@@ -250,7 +250,7 @@
 
   for (const article of document.querySelectorAll("article.model")) explore(article);
   for (const block of document.querySelectorAll("svg .block")) {
-    tell(block, block.getAttribute("aria-label"));
+    tooltip(block, block.getAttribute("aria-label"));
     block.querySelector("title").remove();
   }
   for (const group of document.querySelectorAll("svg .boxes")) roving(group);

@@ -1,1 +1,0 @@
-"""How contenders are measured."""
