@@ -1,6 +1,10 @@
 """What is wrong with the rows of a source, counted by the engine in one aggregate."""
 
-from typing import Any, NamedTuple
+import functools
+import operator
+from typing import Any
+
+import narwhals.stable.v2 as nw
 
 from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
@@ -42,102 +46,76 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
 
 def score_range(rows: Any) -> tuple[float, float]:
     """The smallest and the largest good score."""
-    import narwhals.stable.v2 as nw
-
     p = nw.col("p")
     found = rows.frame.filter(nw.col("ok") == 1).select(p.min().alias("low"), p.max().alias("high")).lazy().collect()
     return float(found.get_column("low").to_list()[0]), float(found.get_column("high").to_list()[0])
 
 
-class _Flag(NamedTuple):
-    name: str
-    when: Any
-
-
 def _count(frame: Any, question: Question) -> dict[str, Any]:
-    import narwhals.stable.v2 as nw
-
+    """How many rows have each fault, and how far the worst scores are out."""
     raw, order = raw_rows(frame, question)
     scores = [f"x{i}" for i in range(len(question.scores))]
     text = isinstance(order[0], str)
     is_object = str(frame.collect_schema()[question.label]) == "Object"
-    gone = [_absent(nw.col(x)) for x in scores]
-    flags = [_Flag("no_score", _any(gone)), _Flag("no_label", _absent(nw.col("t"), text or is_object))]
+    gaps = {"no_score": _any([_is_missing(x) for x in scores]), "no_label": _is_missing("t", text or is_object)}
     if question.weight is not None:
-        flags.append(_Flag("no_weight", _absent(nw.col("w"))))
+        gaps["no_weight"] = _is_missing("w")
     flagged = raw.with_columns(
-        *[_as_int(flag.when, nw).alias(flag.name) for flag in flags],
+        *[_flag(when).alias(name) for name, when in gaps.items()],
         label_code(order, text).alias("code"),
-        score_sum(scores, nw).alias("total"),
-        _extreme(scores, nw.min_horizontal, nw).alias("low"),
-        _extreme(scores, nw.max_horizontal, nw).alias("high"),
+        score_sum(scores).alias("total"),
+        # Spark has no least or greatest of one column.
+        (nw.col("x0") if question.binary else nw.min_horizontal(*scores)).alias("low"),
+        (nw.col("x0") if question.binary else nw.max_horizontal(*scores)).alias("high"),
     )
-    flagged = flagged.with_columns(_as_int(_any([nw.col(f.name) == 1 for f in flags]), nw).alias("incomplete"))
+    flagged = flagged.with_columns(_flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete"))
+    faults = _faults(scores, question)
     complete = nw.col("incomplete") == 0
-    faults = _faults(scores, question, nw)
-    flagged = flagged.with_columns(*[_as_int(complete & f.when, nw).alias(f.name) for f in faults])
-    for low, high, of, where, neutral in (
-        ("lowest", "highest", ("low", "high"), "outside", (1.0, 0.0)),
-        ("fewest", "most", ("total", "total"), "unsummed", (1.0, 1.0)),
-    ):
-        bad = nw.col(where) == 1
-        flagged = flagged.with_columns(
-            nw.when(bad).then(nw.col(of[0])).otherwise(nw.lit(neutral[0])).alias(low),
-            nw.when(bad).then(nw.col(of[1])).otherwise(nw.lit(neutral[1])).alias(high),
-        )
-    counts = [f.name for f in (*flags, *faults)] + ["incomplete"]
+    flagged = flagged.with_columns(*[_flag(complete & when).alias(name) for name, when in faults.items()])
+    extremes = {
+        "lowest": ("low", "outside", 1.0),
+        "fewest": ("total", "unsummed", 1.0),
+        "highest": ("high", "outside", 0.0),
+        "most": ("total", "unsummed", 1.0),
+    }
+    flagged = flagged.with_columns(
+        nw.when(nw.col(fault) == 1).then(nw.col(column)).otherwise(nw.lit(neutral)).alias(name)
+        for name, (column, fault, neutral) in extremes.items()
+    )
     answer = flagged.select(
         nw.len().alias("rows"),
-        *[nw.col(name).sum().alias(name) for name in counts],
-        nw.col("lowest").min(),
-        nw.col("fewest").min(),
-        nw.col("highest").max(),
-        nw.col("most").max(),
+        *[nw.col(name).sum().alias(name) for name in (*gaps, *faults, "incomplete")],
+        *[nw.col(name).min() for name in ("lowest", "fewest")],
+        *[nw.col(name).max() for name in ("highest", "most")],
     )
-    row = answer.lazy().collect()
-    ends = ("lowest", "fewest", "highest", "most")
-    return {name: _number(row.get_column(name).to_list()[0], name in ends) for name in row.columns}
+    row = answer.lazy().collect().rows(named=True)[0]
+    return {name: float(value) if name in extremes else int(value) for name, value in row.items()}
 
 
-def _extreme(scores: list[str], of: Any, nw: Any) -> Any:
-    # Spark has no least or greatest of one column.
-    return nw.col(scores[0]) if len(scores) == 1 else of(*scores)
-
-
-def _number(value: Any, is_float: bool) -> float:
-    return float(value) if is_float else int(value)
-
-
-def _faults(scores: list[str], question: Question, nw: Any) -> list[_Flag]:
+def _faults(scores: list[str], question: Question) -> dict[str, Any]:
     outside = _any([(nw.col(x) < 0) | (nw.col(x) > 1) for x in scores])
-    far = nw.lit(False)
-    if not question.binary:
-        gap = nw.col("total") - 1.0
-        far = (gap > question.tolerance) | (gap < -question.tolerance)
-    faults = [
-        _Flag("outside", outside),
-        _Flag("unsummed", far & ~outside),
-        _Flag("mislabelled", nw.col("code") < 0),
-    ]
-    if question.weight is None:
-        return [*faults, _Flag("misweighed", nw.lit(False))]
-    return [*faults, _Flag("misweighed", (nw.col("w") < 0) | (nw.col("w") > MOST_WEIGHT))]
+    gap, w = nw.col("total") - 1.0, nw.col("w")
+    far = (gap > question.tolerance) | (gap < -question.tolerance)
+    return {
+        "outside": outside,
+        "unsummed": nw.lit(False) if question.binary else far & ~outside,
+        "mislabelled": nw.col("code") < 0,
+        "misweighed": nw.lit(False) if question.weight is None else (w < 0) | (w > MOST_WEIGHT),
+    }
 
 
-def _absent(column: Any, text: bool = False) -> Any:
+def _is_missing(name: str, text: bool = False) -> Any:
+    column = nw.col(name)
     return column.is_null() if text else column.is_null() | column.is_nan()
 
 
 def _any(flags: list[Any]) -> Any:
-    found = flags[0]
-    for flag in flags[1:]:
-        found = found | flag
-    return found
+    return functools.reduce(operator.or_, flags)
 
 
-def _as_int(flag: Any, nw: Any) -> Any:
-    # A comparison with NULL is NULL; as a condition that is no.
-    return nw.when(flag).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
+def _flag(when: Any) -> Any:
+    # A comparison with NULL is NULL, which as a condition means no.
+    return nw.when(when).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 
 
 def _refuse_missing(found: dict[str, Any], question: Question) -> None:

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -94,8 +95,6 @@ def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
 
 def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any, ...]]:
     """The columns y, x0, x1, …, w, by0, … as the passes read them; and the labels in order of their codes."""
-    import narwhals.stable.v2 as nw
-
     label = str(schema[question.label])
     order: tuple[Any, ...] = (0, 1)
     if not question.binary or question.labels is not None or question.pos_label is not None or label == "String":
@@ -105,24 +104,24 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
     names = plain_names(frame)
     # DuckDB must not decide comparisons of labels beforehand; scores and weights are compared here.
     named = select_plainly(frame, question, schema, opaque=coded and label in _FLOATS)
-    columns = [_as_float(nw.col(names[x]), schema[x], nw).alias(f"x{i}") for i, x in enumerate(question.scores)]
+    columns = [_as_float(nw.col(names[x]), schema[x]).alias(f"x{i}") for i, x in enumerate(question.scores)]
     if question.weight is not None:
         columns.append(nw.col(names[question.weight]).cast(nw.Float64).alias("w"))
     columns += [nw.col(names[name]).alias(f"by{i}") for i, name in enumerate(question.by)]
     t = nw.col(names[question.label])
     if not coded:
-        return named.select(_as_label(t, label, question, nw).alias("y"), *columns), order
+        return named.select(_as_label(t, label, question).alias("y"), *columns), order
     text = label == "String"
     with_label = named.with_columns((t if text else t.cast(nw.Float64)).alias("t"))
     code = nw.when(~nw.col("t").is_null()).then(label_code(order, text)).cast(nw.Int64)
     return with_label.select(code.alias("y"), *columns), order
 
 
-def _as_float(column: Any, dtype: Any, nw: Any) -> Any:
+def _as_float(column: Any, dtype: Any) -> Any:
     return column if str(dtype) in _FLOATS else column.cast(nw.Float64)
 
 
-def _as_label(column: Any, dtype: str, question: Question, nw: Any) -> Any:
+def _as_label(column: Any, dtype: str, question: Question) -> Any:
     """Labels of a type that the passes read without a copy."""
     if not question.binary:
         return (column.cast(nw.UInt8) if dtype == "Boolean" else column).cast(nw.Int64)
@@ -132,8 +131,6 @@ def _as_label(column: Any, dtype: str, question: Question, nw: Any) -> Any:
 
 
 def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
-    import narwhals.stable.v2 as nw
-
     native = selected.to_native()
     if selected.implementation.is_polars():
         options = {"chunk_size": _BATCH_ROWS, "maintain_order": False, "engine": "streaming"}

@@ -21,7 +21,7 @@ __all__ = [
     "text_blocks",
 ]
 
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 23
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from trueness._input.columns import is_decimal, is_missing, numbers_of
@@ -32,8 +33,6 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
     """A narwhals frame, lazy unless the source is in memory."""
-    import narwhals.stable.v2 as nw
-
     if engine not in ("auto", "polars", "duckdb"):
         raise InputError("engine", "must be 'auto', 'polars' or 'duckdb'", f"got {engine!r}")
     several = source if isinstance(source, list | tuple) else [source]
@@ -57,8 +56,6 @@ def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
 
 def _without_objects(frame: Any, question: Question) -> Any:
     """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
-    import narwhals.stable.v2 as nw
-
     numbers = dict.fromkeys(question.scores, "score") | {question.label: "label"}
     numbers |= {} if question.weight is None else {question.weight: "weight"}
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():

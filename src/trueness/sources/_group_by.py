@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, TypeAlias
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from trueness._tally.cells import MOST_WHOLE
@@ -60,8 +61,6 @@ def cell_of_width(n: int) -> Any:
     ⌊p·n⌋ alone is wrong on either side of an edge, because the product is rounded. The nearest edge is known with
     certainty, and comparing with that one float decides.
     """
-    import narwhals.stable.v2 as nw
-
     p = nw.col("p")
     if n & (n - 1) == 0:  # the product is exact
         return (p * float(n)).floor()
@@ -72,8 +71,6 @@ def cell_of_width(n: int) -> Any:
 
 
 def _bin_among(edges: Floats) -> Any:
-    import narwhals.stable.v2 as nw
-
     p = nw.col("p")
     place = (p > float(edges[-1])).cast(nw.Int64) - 1
     for edge in edges[:-1]:
@@ -91,44 +88,40 @@ def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> tuple[Any, list[
 
 
 def _plain_query(rows: Rows, place: Any, ends: Ends) -> tuple[Any, list[str]]:
-    import narwhals.stable.v2 as nw
-
     keep = [*rows.keys, *(["p"] if ends else [])]
-    whole = _whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place"), nw), *keep])
+    whole = _whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place")), *keep])
     keys = [*rows.keys, "cell"]
-    return _aggregate(whole, keys, list(PARTS), ends, nw), keys
+    return _aggregate(whole, keys, list(PARTS), ends), keys
 
 
 def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     """The upper and lower bits of score and square as integers, beside the columns kept of those taken."""
-    import narwhals.stable.v2 as nw
-
     p = nw.col("p")
     scaled = frame.select(*taken, (p * _UP).alias("s"), (p * p).alias("q"))
     scaled = scaled.with_columns((nw.col("q") * _UP).alias("q"))
     split = scaled.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
     return split.select(
         *kept,
-        *_as_integers(["hi", "hi2"], nw),
-        _lower_bits("s", "hi", nw).alias("lo"),
-        _lower_bits("q", "hi2", nw).alias("lo2"),
+        *_as_integers(["hi", "hi2"]),
+        _lower_bits("s", "hi").alias("lo"),
+        _lower_bits("q", "hi2").alias("lo2"),
     )
 
 
-def _cell(place: Any, nw: Any) -> Any:
+def _cell(place: Any) -> Any:
     good = (place * 2.0 + nw.col("y").cast(nw.Float64)).cast(nw.Int64)
     return nw.when(nw.col("ok") == 1).then(good).otherwise(nw.lit(BAD)).cast(nw.Int64).alias("cell")
 
 
-def _as_integers(names: list[str], nw: Any) -> list[Any]:
+def _as_integers(names: list[str]) -> list[Any]:
     return [nw.col(name).cast(nw.Int64).alias(name) for name in names]
 
 
-def _lower_bits(scaled: str, high: str, nw: Any) -> Any:
+def _lower_bits(scaled: str, high: str) -> Any:
     return ((nw.col(scaled) - nw.col(high)) * _DOWN).floor().cast(nw.Int64)
 
 
-def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: Ends, nw: Any) -> Any:
+def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: Ends) -> Any:
     wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
     p = nw.col("p")
     wanted += [(p.min() if end == "least" else p.max()).alias(end) for end in ends]
@@ -153,23 +146,21 @@ def _weighted_query(
     rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()
 ) -> tuple[Any, list[str]]:
     """The group-by of weighted rows; `score` is the column that weights multiply, `more` are integers to add up."""
-    import narwhals.stable.v2 as nw
-
-    frame = _with_exponent(rows.frame.with_columns(place.alias("place")), nw)
+    frame = _with_exponent(rows.frame.with_columns(place.alias("place")))
     p, m = nw.col(score), nw.col("m")
     frame = frame.with_columns((m * m).alias("mm"), (m * p).alias("mp"))
     frame = frame.with_columns((nw.col("mp") * p).alias("mpp"))
-    frame = frame.with_columns(_cell(nw.col("place"), nw)).with_columns(_unless_unweighed("cell", UNWEIGHED, nw))
+    frame = frame.with_columns(_cell(nw.col("place"))).with_columns(_unless_unweighed("cell", UNWEIGHED))
     keys = [*rows.keys, "cell", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), ends, nw, more), keys
+    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), ends, more), keys
 
 
-def _unless_unweighed(name: str, code: float, nw: Any) -> Any:
+def _unless_unweighed(name: str, code: float) -> Any:
     none = (nw.col("ok") == 1) & (nw.col("w") == 0.0)
     return nw.when(none).then(nw.lit(code)).otherwise(nw.col(name)).alias(name)
 
 
-def _with_exponent(frame: Any, nw: Any) -> Any:
+def _with_exponent(frame: Any) -> Any:
     """The weight as m · 2^e.
 
     Whole numbers of one exponent add without rounding, however large or small the weights; float sums would depend
@@ -186,9 +177,7 @@ def _with_exponent(frame: Any, nw: Any) -> Any:
     return frame.with_columns(nw.col("e").cast(nw.Int64).alias("e"))
 
 
-def _weighted_sums(
-    frame: Any, keys: list[str], terms: tuple[str, ...], ends: Ends, nw: Any, more: tuple[str, ...] = ()
-) -> Any:
+def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], ends: Ends, more: tuple[str, ...] = ()) -> Any:
     for level in range(max(_TERMS[term] for term in terms)):
         deep = [term for term in terms if _TERMS[term] > level]
         scale = _UP if level == 0 else _DOWN
@@ -196,16 +185,14 @@ def _weighted_sums(
         frame = frame.with_columns(*[nw.col(term).floor().alias(f"{term}{level}") for term in deep])
         frame = frame.with_columns(*[(nw.col(term) - nw.col(f"{term}{level}")).alias(term) for term in deep])
     sums = _part_names(terms)
-    frame = frame.with_columns(*_as_integers(sums, nw))
-    return _aggregate(frame, keys, ["broken", *sums, *more], ends, nw)
+    frame = frame.with_columns(*_as_integers(sums))
+    return _aggregate(frame, keys, ["broken", *sums, *more], ends)
 
 
 def distinct_query(
     rows: Rows, only: np.ndarray[Any, np.dtype[Any]] | None = None, grid: int = 0
 ) -> tuple[Any, list[str]]:
     """The group-by of rows by distinct score, and its keys; `only` limits it to some cells of a grid."""
-    import narwhals.stable.v2 as nw
-
     frame = rows.frame
     if only is not None:
         frame = frame.with_columns(cell_of_width(grid).cast(nw.Int64).alias("place"))
@@ -214,11 +201,11 @@ def distinct_query(
     frame = frame.with_columns(score)
     if not rows.weighted:
         keys = [*rows.keys, "p"]
-        return _aggregate(frame, keys, ["y"], (), nw), keys
-    frame = _with_exponent(frame, nw).with_columns(_unless_unweighed("p", float(UNWEIGHED), nw))
+        return _aggregate(frame, keys, ["y"], ()), keys
+    frame = _with_exponent(frame).with_columns(_unless_unweighed("p", float(UNWEIGHED)))
     frame = frame.with_columns((nw.col("m") * nw.col("m")).alias("mm"))
     keys = [*rows.keys, "p", "y", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm"), (), nw), keys
+    return _weighted_sums(frame, keys, ("m", "mm"), ()), keys
 
 
 def with_grid_cell(frame: Any) -> Any:
@@ -227,8 +214,6 @@ def with_grid_cell(frame: Any) -> Any:
     Below 1/2, x lies in [1/2, 1), or is smaller if p is less than 2⁻³¹; from 1/2 on it is p itself. So sums of x keep
     their digits however small the scores of a cell are.
     """
-    import narwhals.stable.v2 as nw
-
     p, x, step = nw.col("p"), nw.col("x"), nw.col("step")
     # A score from 1/2 up is a multiple of 2⁻⁵³, and so is 1 - p. Half of that less, it lies inside its cell, where p
     # may have been on the left edge, which is the right one of 1 - p.
@@ -255,8 +240,6 @@ def grid_query(rows: Rows, *, whole: bool = False) -> Any:
     `whole` adds the sums of parts of scores times weights, where weights that are not whole numbers below 2³⁵ count
     as 0. They are integers, and :func:`fit_in_integers` says of the answer without them whether 64 bits hold them.
     """
-    import narwhals.stable.v2 as nw
-
     place = nw.col("place")
     rows = rows._replace(frame=with_grid_cell(rows.frame))
     if not rows.weighted:

@@ -8,7 +8,11 @@ Columns are renamed c0, c1, …, because engines do not take all names literally
 DuckDB reads `*` so, Spark looks into `a.b`; DuckDB and Spark take `p` and `P` for one name.
 """
 
+import functools
+import operator
 from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
 
 from trueness.errors import InputError
 from trueness.sources._question import Question, column_error
@@ -38,6 +42,11 @@ class Rows(NamedTuple):
     n_by: int
     weighted: bool
     classes: tuple[Any, ...] | None
+
+    @property
+    def n_parts(self) -> int:
+        """The number of parts of the sums."""
+        return 1 if self.classes is None else len(self.classes)
 
 
 def check_columns(frame: Any, question: Question) -> Any:
@@ -84,8 +93,6 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
     these leave nan out, and looks through most functions. `opaque` hides the column behind a random number, which
     cannot be decided beforehand.
     """
-    import narwhals.stable.v2 as nw
-
     wanted = {name for names in question.columns.values() for name in names}
     places = [(i, name) for i, name in enumerate(_column_names(frame)) if name in wanted]
     floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in _FLOATS}
@@ -109,12 +116,10 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
 
 def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     """The columns as x0, x1, …, t (the label), w and by0, by1, …; and the labels in order of their codes."""
-    import narwhals.stable.v2 as nw
-
     schema = check_columns(frame, question)
     named = {name: nw.col(plain) for name, plain in plain_names(frame).items()}
     columns = [named[name].cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
-    label = _as_label(named[question.label], schema[question.label], question.label, nw)
+    label = _as_label(named[question.label], schema[question.label], question.label)
     columns.append(label.alias("t"))
     if question.weight is not None:
         columns.append(named[question.weight].cast(nw.Float64).alias("w"))
@@ -123,7 +128,7 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     return raw, _label_order(raw, question, str(schema[question.label]))
 
 
-def _as_label(column: Any, dtype: Any, name: str, nw: Any) -> Any:
+def _as_label(column: Any, dtype: Any, name: str) -> Any:
     if _is_number(dtype):
         return column.cast(nw.Float64)
     if str(dtype) == "String" or _is_category(dtype):
@@ -205,8 +210,6 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
             f"it holds strings ({_listed(found)})",
             f"Say which of them the scores refer to: `pos_label={found[-1]!r}`.",
         )
-    import narwhals.stable.v2 as nw
-
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
     if len(others) > 1:
         raise column_error(
@@ -241,8 +244,6 @@ def _class_names(raw: Any, question: Question) -> tuple[Any, ...]:
 
 
 def _distinct(raw: Any, most: int) -> list[Any]:
-    import narwhals.stable.v2 as nw
-
     found = raw.select("t").filter(~nw.col("t").is_null()).unique().sort("t").head(most).lazy().collect()
     return [value for value in found.get_column("t").to_list() if value == value]
 
@@ -254,8 +255,6 @@ def _listed(found: Any) -> str:
 
 def label_code(order: tuple[Any, ...], text: bool) -> Any:
     """The position of the label t in the order as Float64; −1 for any other value."""
-    import narwhals.stable.v2 as nw
-
     t = nw.col("t")
     if not text and order == tuple(range(len(order))) and len(order) > 2:
         return nw.when((t >= 0) & (t < len(order)) & (t == t.floor())).then(t).otherwise(nw.lit(-1.0))
@@ -267,15 +266,13 @@ def label_code(order: tuple[Any, ...], text: bool) -> Any:
 
 def rows_of(frame: Any, question: Question) -> Rows:
     """The rows as they will be summed."""
-    import narwhals.stable.v2 as nw
-
     raw, order = raw_rows(frame, question)
     text = isinstance(order[0], str)
     scores = [f"x{i}" for i in range(len(question.scores))]
     by = [f"by{i}" for i in range(len(question.by))]
     weight = [] if question.weight is None else ["w"]
     coded = raw.with_columns(label_code(order, text).alias("code"))
-    flagged = coded.with_columns(_is_good(scores, question, nw).alias("ok"))
+    flagged = coded.with_columns(_is_good(scores, question).alias("ok"))
     ok = nw.col("ok")
     safe = flagged.select(
         *[nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)).alias(x) for x in scores],
@@ -284,38 +281,35 @@ def rows_of(frame: Any, question: Question) -> Rows:
         *[nw.when(ok).then(nw.col(w)).otherwise(nw.lit(0.0)).alias(w) for w in weight],
         *by,
     )
-    viewed = _view_rows(safe, question, scores, [*weight, *by], nw)
+    viewed = _view_rows(safe, question, scores, [*weight, *by])
     keys = (*by, *(["part"] if question.split else []))
     classes = None if question.binary else tuple(order)
     return Rows(viewed, keys, len(by), bool(weight), classes)
 
 
-def _is_good(scores: list[str], question: Question, nw: Any) -> Any:
+def _is_good(scores: list[str], question: Question) -> Any:
     good = nw.col("code") >= 0
     for x in scores:
         good = good & (nw.col(x) >= 0) & (nw.col(x) <= 1)
     if not question.binary:
-        gap = score_sum(scores, nw) - 1.0
+        gap = score_sum(scores) - 1.0
         good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
     if question.weight is not None:
         good = good & (nw.col("w") >= 0) & (nw.col("w") <= MOST_WEIGHT)
     return good
 
 
-def score_sum(scores: list[str], nw: Any) -> Any:
+def score_sum(scores: list[str]) -> Any:
     """The sum over score columns."""
-    total = nw.col(scores[0])
-    for x in scores[1:]:
-        total = total + nw.col(x)
-    return total
+    return functools.reduce(operator.add, map(nw.col, scores))
 
 
-def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str], nw: Any) -> Any:
+def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]) -> Any:
     """The scores and labels of the binary problems that the view derives from a row."""
     if question.view == "binary":
         return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
     if question.view == "classwise":
-        long = _unpivot(safe, scores, ["code", "ok", *kept], nw)
+        long = _unpivot(safe, scores, ["code", "ok", *kept])
         hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
         return long.select("p", hit.alias("y"), "ok", "part", *kept)
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
@@ -331,7 +325,7 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
 
 
-def _unpivot(safe: Any, scores: list[str], index: list[str], nw: Any) -> Any:
+def _unpivot(safe: Any, scores: list[str], index: list[str]) -> Any:
     """A row per class, with its position and score as part and p."""
     if safe.implementation is nw.Implementation.DUCKDB:
         # narwhals unpivots on DuckDB's default connection, where the tables of another one are not known.

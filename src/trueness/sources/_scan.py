@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NoReturn, TypeAlias
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from trueness._tally.bins import Bins
@@ -249,22 +250,20 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
     frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
     if isinstance(rule, str):
-        return _sketched(frame, question, rows)
+        return _sketch_groups(frame, question, rows)
     is_long = isinstance(rule, Edges) and rule.n_requested > _FEW_EDGES
     if rule.fixed_edges is not None and (rows.weighted or not is_long):
-        return _with_fixed_edges(frame, question, rows, rule)
+        return _bin_groups(frame, question, rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
-        return _in_two_passes(frame, question, rows, rule)
-    sums = _tallied(frame, question, rows)
+        return _bin_groups_in_two_passes(frame, question, rows, rule)
+    sums = _tally_groups(frame, question, rows)
     if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
         _refuse_none()
     return sums if isinstance(rule, Distinct) else {key: one.coarsen(rule) for key, one in sums.items()}
 
 
-def _in_memory(frame: Any, question: Question, rule: Rule) -> Tally | Binned | Sketch | None:
+def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
     """The sums of a frame in memory; None if a value is bad, which the group-by then explains."""
-    import narwhals.stable.v2 as nw
-
     if not isinstance(frame, nw.DataFrame) or question.by:
         return None
     columns: dict[str, Any] = dict(zip(frame.columns, frame.iter_columns(), strict=True))
@@ -286,28 +285,28 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Tally | Binned | S
         return None
 
 
-def _with_fixed_edges(frame: Any, question: Question, rows: Rows, rule: BinRule) -> dict[Group, Any]:
+def _bin_groups(frame: Any, question: Question, rows: Rows, rule: BinRule) -> dict[Group, Any]:
     numbers, groups = collect(binned_query(rows, bin_of_score(rule))[0], rows)
     _check_answer(frame, question, numbers, numbers.get("cell"))
     refuse_outside(numbers, rule, lambda: score_range(rows))
-    return _each(numbers, groups, question, rows, lambda part: bins_of(part, rule))
+    return _sums_of_groups(numbers, groups, question, rows, lambda part: bins_of(part, rule))
 
 
-def _sketched(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
+def _sketch_groups(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
     numbers, groups = collect(grid_query(rows), rows)
     _check_answer(frame, question, numbers, numbers["cell"])
     if rows.weighted and fit_in_integers(numbers):
         # Whether weights are whole numbers, so that their sums are exact, is known only now.
-        whole = [each_part(mine, _n_parts(rows), have_whole_weights) for _, mine in each_group(numbers, groups)]
+        whole = [each_part(mine, rows.n_parts, have_whole_weights) for _, mine in each_group(numbers, groups)]
         if any(part for parts in whole for part in parts):
             numbers, groups = collect(grid_query(rows, whole=True), rows)
-    return _each(numbers, groups, question, rows, grid_of)
+    return _sums_of_groups(numbers, groups, question, rows, grid_of)
 
 
-def _tallied(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
+def _tally_groups(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
     numbers, groups = collect(distinct_query(rows)[0], rows)
     _check_answer(frame, question, numbers, numbers.get("p"))
-    return _each(numbers, groups, question, rows, cells_of)
+    return _sums_of_groups(numbers, groups, question, rows, cells_of)
 
 
 def _check_answer(frame: Any, question: Question, numbers: Columns, marked: Any) -> None:
@@ -338,32 +337,29 @@ def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
         )
 
 
-def _each(numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any) -> dict[Group, Any]:
+def _sums_of_groups(
+    numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any
+) -> dict[Group, Any]:
     """The sums of each group; without `by`, those of all rows, even if there are none."""
-    found = {}
-    n_parts = _n_parts(rows)
+    totals = {}
     for key, mine in each_group(numbers, groups):
         if question.weight is not None:
             _refuse_light(mine, question, key)
-        made = _sums_of(each_part(mine, n_parts, make), question, rows)
-        if made.n or not question.by:
-            found[key] = made
-    if not question.by and not found:
-        found[()] = _sums_of(each_part(numbers, n_parts, make), question, rows)
-    return found
+        sums = _sums_of(each_part(mine, rows.n_parts, make), question, rows)
+        if sums.n or not question.by:
+            totals[key] = sums
+    if not question.by and not totals:
+        totals[()] = _sums_of(each_part(numbers, rows.n_parts, make), question, rows)
+    return totals
 
 
-def _n_parts(rows: Rows) -> int:
-    return 1 if rows.classes is None else len(rows.classes)
-
-
-def _sums_of(parts: tuple[Any, ...], question: Question, rows: Rows) -> Tally | Binned | Sketch:
+def _sums_of(parts: tuple[Any, ...], question: Question, rows: Rows) -> Sums:
     whole: type[Any] = {Cells: Tally, GridCells: Sketch}.get(type(parts[0]), Binned)
-    made: Tally | Binned | Sketch = whole(question.view, parts, rows.classes)
-    return made
+    sums: Sums = whole(question.view, parts, rows.classes)
+    return sums
 
 
-def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
+def _bin_groups_in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
     numbers, groups = collect(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",))[0], rows)
     _check_answer(frame, question, numbers, numbers["cell"])
     if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
@@ -371,14 +367,14 @@ def _in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass |
     fine = _fine_cells(numbers, groups, rows)
     cut = [cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
     cells = _distinct_scores(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
-    found = {}
+    totals = {}
     for key, parts in fine.items():
         if not any(part.cell.size for part in parts) and question.by:
             continue
         scores = cells.get(key, (Cells.empty(),) * len(parts))
-        made = tuple(_bins(part, score, rule) for part, score in zip(parts, scores, strict=True))
-        found[key] = _sums_of(made, question, rows)
-    return found
+        bins = tuple(_bins(part, score, rule) for part, score in zip(parts, scores, strict=True))
+        totals[key] = _sums_of(bins, question, rows)
+    return totals
 
 
 def _refuse_none() -> NoReturn:
@@ -386,9 +382,8 @@ def _refuse_none() -> NoReturn:
 
 
 def _fine_cells(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[FineCells, ...]]:
-    n_parts = _n_parts(rows)
-    found = {key: each_part(mine, n_parts, FineCells) for key, mine in each_group(numbers, groups)}
-    return found or ({} if rows.n_by else {(): each_part(numbers, n_parts, FineCells)})
+    found = {key: each_part(mine, rows.n_parts, FineCells) for key, mine in each_group(numbers, groups)}
+    return found or ({} if rows.n_by else {(): each_part(numbers, rows.n_parts, FineCells)})
 
 
 def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
@@ -397,8 +392,7 @@ def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
     # A score of 1 lies one past the grid.
     only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
     numbers, groups = collect(distinct_query(rows, only, FINE_GRID.n)[0], rows)
-    n_parts = _n_parts(rows)
-    return {key: each_part(mine, n_parts, cells_of) for key, mine in each_group(numbers, groups)}
+    return {key: each_part(mine, rows.n_parts, cells_of) for key, mine in each_group(numbers, groups)}
 
 
 def _bins(part: FineCells, scores: Cells, rule: EqualMass | Edges) -> Bins:
