@@ -17,28 +17,8 @@ from trueness._kernels.grid import GRID_CELLS
 from trueness._kernels.library import bind, call, in_threads, shares, workers
 from trueness._kernels.reference import Codes, Floats, Ints, Labels, Scores
 
-__all__ = [
-    "bin_sums",
-    "block_pava",
-    "cell_sums",
-    "cells",
-    "classwise_sums",
-    "events",
-    "grid_moments",
-    "grouped_bin_sums",
-    "logit_tops",
-    "mass_sums",
-    "pava",
-    "ranks",
-    "sketch_sums",
-    "softmax",
-    "softmax_sums",
-    "steps",
-    "top1",
-    "venn_abers",
-    "weighted_bin_sums",
-    "weighted_cells",
-]
+__all__: list[str] = []
+__all__ += reference.__all__
 
 Array = NDArray[Any]
 Keys = NDArray[np.uint64]

@@ -18,17 +18,9 @@ ONE: Final = 2**53
 
 
 def parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Upper 26 and lower 27 bits of each score.
+    """Upper 26 and lower 27 bits of each score in [0, 1], as whole numbers in float64.
 
-    Parameters
-    ----------
-    p : array of float32 or float64
-        Scores in [0, 1].
-
-    Returns
-    -------
-    hi, lo : arrays of float64
-        Whole numbers: hi = ⌊p·2²⁶⌋ and lo = ⌊(p·2²⁶ − hi)·2²⁷⌋. Every step but the last floor is exact.
+    hi = ⌊p·2²⁶⌋ and lo = ⌊(p·2²⁶ − hi)·2²⁷⌋. Every step but the last floor is exact.
 
     Examples
     --------
@@ -44,33 +36,12 @@ def parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def square_parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Upper and lower bits of the float64 product p·p; see :func:`parts`.
-
-    Parameters
-    ----------
-    p : array of float32 or float64
-        Scores in [0, 1].
-
-    Returns
-    -------
-    hi, lo : arrays of float64
-        Whole numbers.
-    """
+    """Upper and lower bits of the float64 product p·p; see :func:`parts`."""
     return parts(np.multiply(p, p, dtype=np.float64))
 
 
 def whole(hi: int, lo: int) -> int:
-    """The sum in units of 2⁻⁵³ that two sums of parts stand for.
-
-    Parameters
-    ----------
-    hi, lo : int
-        Sums of upper and of lower parts.
-
-    Returns
-    -------
-    int
-        hi·2²⁷ + lo, of any size.
+    """The sum of scores in units of 2⁻⁵³, from the sums of their upper and lower parts.
 
     Examples
     --------

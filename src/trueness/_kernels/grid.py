@@ -18,21 +18,11 @@ _SHIFT: Final = 52 - 7
 _LOWEST: Final = (1022 - 30) << 7
 _HALF: Final = 30 * 2**7 + 2
 GRID_CELLS: Final = 2 * _HALF
-"""How many cells there are; the same number as in grid.h."""
+"""Number of cells; the same number as in grid.h."""
 
 
 def cell_of(p: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
-    """The cell of each score.
-
-    Parameters
-    ----------
-    p : array of float32 or float64
-        Scores in [0, 1].
-
-    Returns
-    -------
-    array of int64
-        From 0 to GRID_CELLS - 1, ascending with the score.
+    """The cell of each score in [0, 1], from 0 to GRID_CELLS - 1, ascending with the score.
 
     Examples
     --------
@@ -50,12 +40,9 @@ def cell_of(p: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
 
 @cache
 def grid_edges() -> NDArray[np.float64]:
-    """Where the cells begin, and the end of the last.
+    """The starts of the cells, and the end of the last one; of shape (GRID_CELLS + 1,).
 
-    Returns
-    -------
-    array of float64, shape (GRID_CELLS + 1,)
-        Cell c holds the scores from ``edges[c]`` up to, not with, ``edges[c + 1]``; the last one holds 1 alone.
+    Cell c holds the scores from ``edges[c]`` up to, not including, ``edges[c + 1]``; the last one holds 1 alone.
 
     Examples
     --------

@@ -76,34 +76,14 @@ _MOST_WORKERS = 8
 
 
 def available() -> bool:
-    """Whether the library was built for this installation and can be loaded.
-
-    Returns
-    -------
-    bool
-        False means that nothing bound here may be called.
-    """
+    """Whether the library was built for this installation and can be loaded; else nothing bound here may be called."""
     return _library is not None
 
 
 def bind(name: str, n_arrays: int, *numbers: Any, returns: Any = ctypes.c_int) -> Any:
-    """A function of the library, ready to be called.
+    """A function of the library for :func:`call`; None without a library.
 
-    Parameters
-    ----------
-    name : str
-        Its name in C.
-    n_arrays : int
-        How many arrays it takes; they come first.
-    *numbers : ctypes types
-        The types of what follows.
-    returns : ctypes type or None, default c_int
-        The type it returns.
-
-    Returns
-    -------
-    ctypes function, or None without a library
-        To be handed to :func:`call`.
+    It takes `n_arrays` arrays first, then numbers of the ctypes types `numbers`.
     """
     if _library is None:
         return None
@@ -114,22 +94,7 @@ def bind(name: str, n_arrays: int, *numbers: Any, returns: Any = ctypes.c_int) -
 
 
 def call(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
-    """Call a function of the library.
-
-    Parameters
-    ----------
-    function : ctypes function
-        From :func:`bind`.
-    arrays : tuple of arrays
-        Contiguous, of the types the C code expects.
-    *numbers : number
-        The other arguments.
-
-    Returns
-    -------
-    int or None
-        What it returned.
-    """
+    """Call a function from :func:`bind` with contiguous arrays of the types that the C code expects, then numbers."""
     held = [array.__array_struct__ for array in arrays]
     returned = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
     if returned == _NO_MEMORY:
@@ -141,18 +106,7 @@ def call(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
 
 
 def workers(n_entries: int) -> int:
-    """Number of threads for a number of entries: one, unless there are millions.
-
-    Parameters
-    ----------
-    n_entries : int
-        Rows, or rows times classes.
-
-    Returns
-    -------
-    int
-        At least 1, at most 8.
-    """
+    """Number of threads for this many entries (rows, or rows times classes): 1, or up to 8 for millions."""
     if n_entries < _WORTH_SHARING:
         return 1
     if hasattr(os, "sched_getaffinity"):
@@ -161,17 +115,7 @@ def workers(n_entries: int) -> int:
 
 
 def shares(n_rows: int, n_workers: int) -> list[tuple[int, int]]:
-    """Cut the rows into ranges of nearly equal length.
-
-    Parameters
-    ----------
-    n_rows, n_workers : int
-        How many rows, and how many ranges.
-
-    Returns
-    -------
-    list of (start, stop)
-        One range per worker.
+    """Cut the rows into one range (start, stop) per worker, of nearly equal length.
 
     Examples
     --------
@@ -183,20 +127,7 @@ def shares(n_rows: int, n_workers: int) -> list[tuple[int, int]]:
 
 
 def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
-    """Do ``work(0) … work(n_workers - 1)``, each in a thread of its own.
-
-    Parameters
-    ----------
-    work : function of int
-        What to do; it should spend its time in the library.
-    n_workers : int
-        With 1, no thread is started.
-
-    Returns
-    -------
-    list
-        What each call returned, in order.
-    """
+    """The results of ``work(0) … work(n_workers - 1)``, each called in its own thread; one worker needs no thread."""
     if n_workers == 1:
         return [work(0)]
     from concurrent.futures import ThreadPoolExecutor

@@ -54,7 +54,6 @@ _CHECKSUM = 4
 _ROOM, _RATIO = 1 << 26, 256
 _SLACK = 1e-9  # what rounding may do to sums of floats, relative to their weight
 _VIEWS = ("binary", "classwise", "confidence", "top-label")
-_READERS = {"tally": "Tally", "binned": "Binned", "sketch": "Sketch", "accumulator": "Accumulator"}
 
 Part: TypeAlias = Cells | Bins | GridCells
 Fields: TypeAlias = dict[str, Any]
@@ -125,7 +124,7 @@ def save(path: str | Path, data: bytes, *, known: Stamp | None = None) -> Stamp:
 
 
 def load(path: str | Path, read: Callable[[bytes], Any]) -> tuple[Any, Stamp]:
-    """What `read` makes of the bytes of a file; errors name the file."""
+    """Apply `read` to the bytes of a file; errors name the file."""
     data, stamp = read_file(Path(path))
     try:
         return read(data), stamp
@@ -224,7 +223,7 @@ def unpack(data: bytes, what: str) -> Fields:
         header = json.loads(text, parse_constant=_refuse_constant)
         found = header["what"]
         if found != what:
-            refuse(f"it holds a trueness {found}, which `{_READERS[found]}.load` reads")
+            refuse(f"it holds a trueness {found}, which `{found.capitalize()}.load` reads")
         return _with_columns(header, body[_LENGTH.size + length :])
 
 
@@ -234,8 +233,7 @@ def _unsealed(data: Any) -> memoryview:
         raise InputError("data", "must be bytes", f"got {type(data).__name__}")
     view = memoryview(bytes(data))
     if bytes(view[: len(_MAGIC)]) != _MAGIC:
-        what = "there are no bytes" if not len(view) else f"these bytes are not the sums of trueness{_guess(view)}"
-        refuse(what)
+        refuse(f"these bytes are not the sums of trueness{_guess(view)}" if len(view) else "there are no bytes")
     if len(view) < _START.size + _CHECKSUM:
         refuse("it is cut off")
     _, number, length = _START.unpack_from(view)
@@ -258,7 +256,7 @@ def _unsealed(data: Any) -> memoryview:
 
 
 def _guess(start: memoryview) -> str:
-    """What the bytes are instead, if their beginning says so."""
+    """A guess from the first bytes of a foreign file."""
     known = {b"TNSKETCH": "a sketch of an older trueness", b"PK\x03\x04": "an npz file", b"{": "JSON"}
     return next((f" but {what}" for begin, what in known.items() if bytes(start[:8]).lstrip().startswith(begin)), "")
 
@@ -280,7 +278,7 @@ def _well_formed() -> Iterator[None]:
 
 def _with_columns(header: Fields, data: memoryview) -> Fields:
     """The header with the columns in place of their lengths."""
-    form: str = header.get("form", header["what"])
+    form: str = header["form"] if "form" in header else header["what"]
     rows: dict[tuple[str, str, tuple[int, ...]], int] = {}
 
     def count(fields: Fields) -> Fields:
@@ -361,16 +359,9 @@ def check_sums(
     square: Floats | None = None,
     squares: Floats | None = None,
 ) -> None:
-    """Refuse sums that no rows could have.
+    """Refuse sums that no rows could have: n, Σw, Σwy and, where known, Σwp, Σwp² and Σw² of each cell.
 
-    Parameters
-    ----------
-    count, weight, events
-        Rows, Σw and Σwy of each cell.
-    low, high
-        Limits of the scores of each cell.
-    score, square, squares
-        Σwp, Σwp² and Σw² of each cell, where known. Cauchy-Schwarz: (Σwp)² ≤ Σw Σwp², (Σw)² ≤ n Σw².
+    Scores lie between `low` and `high`. By Cauchy-Schwarz, (Σwp)² ≤ Σw Σwp² and (Σw)² ≤ n Σw².
     """
     w = weight.astype(np.float64)
     _require(count >= 0)
