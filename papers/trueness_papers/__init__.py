@@ -13,14 +13,14 @@ __all__ = [
     "Record",
     "Row",
     "Table",
-    "page",
+    "results_page",
     "run_experiment",
 ]
 
 if TYPE_CHECKING:
     from trueness_papers.catalogue import EXPERIMENTS
     from trueness_papers.experiment import Experiment, Outcome, Picture, Piece
-    from trueness_papers.page import page
+    from trueness_papers.page import results_page
     from trueness_papers.record import Record, Row, Table
     from trueness_papers.run import run_experiment
 
@@ -30,7 +30,7 @@ __getattr__, __dir__ = lazily(
     {
         "catalogue": ("EXPERIMENTS",),
         "experiment": ("Experiment", "Outcome", "Picture", "Piece"),
-        "page": ("page",),
+        "page": ("results_page",),
         "record": ("Record", "Row", "Table"),
         "run": ("run_experiment",),
     },

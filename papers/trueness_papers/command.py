@@ -168,10 +168,10 @@ def _summary(record: "Record", folder: Path) -> str:
 
 
 def _write_page(folder: Path, target: Path) -> None:
-    from trueness_papers.page import page
+    from trueness_papers.page import results_page
 
     if target.is_dir() or not target.parent.is_dir():
         raise InputError("--page", "must be a file in an existing folder", f"got {str(target)!r}")
     link = Path(os.path.relpath(folder, target.parent)).as_posix()
-    target.write_text(page(folder, link="" if link == "." else f"{link}/"), encoding="utf-8")
+    target.write_text(results_page(folder, link="" if link == "." else f"{link}/"), encoding="utf-8")
     click.echo(f"Page: {target}")

@@ -9,7 +9,7 @@ from trueness_papers.catalogue import EXPERIMENTS
 from trueness_papers.experiment import PAPERS, Experiment
 from trueness_papers.record import Record, Table, duration
 
-__all__ = ["page", "read_records", "section"]
+__all__ = ["read_records", "results_page", "section"]
 
 _OPENING = """\
 # The papers' tables and figures, recomputed
@@ -35,7 +35,7 @@ def read_records(folder: str | Path) -> dict[str, Record]:
     return records
 
 
-def page(folder: str | Path, *, link: str = "") -> str:
+def results_page(folder: str | Path, *, link: str = "") -> str:
     """All results in a folder as one page; `link` is the path from the page to the figures."""
     records = read_records(folder)
     if not records:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._tally.rules import EqualMass
+from trueness import EqualMass
 from trueness.errors import TruenessWarning
 from trueness.recalibrate import (
     HistogramBinning,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._tally.rules import BlockIsotonic, EqualMass
+from trueness import BlockIsotonic, EqualMass
 from trueness.measure import ace, ece, mce, tce
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size, data_file
 from trueness_papers.matsubara.procedures import Options, by_code, code_bins, tables_by_both

@@ -14,9 +14,9 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness import BlockIsotonic, EqualMass, Isotonic
 from trueness._numerics.binomial import binomial_rejections
 from trueness._numerics.proportions import t_rejections
-from trueness._tally.rules import BlockIsotonic, EqualMass, Isotonic
 from trueness.errors import OneClassWarning
 from trueness.measure import ace, ece, estimation_error, mce, tce
 from trueness_papers.record import Row, Table

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from trueness import BlockIsotonic, EqualMass
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.rules import BlockIsotonic, EqualMass
 from trueness.measure import ece, tce
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.matsubara.procedures import Options, code_bins

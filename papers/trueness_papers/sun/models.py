@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from trueness import EqualWidth
 from trueness._numerics.pairs import PairSums
 from trueness._tally.binned_scores import default_cells
 from trueness._tally.rows_or_sums import as_binned
-from trueness._tally.rules import EqualWidth
 from trueness.errors import TruenessWarning
 from trueness.infer import ece_interval
 from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from trueness import EqualWidth
 from trueness._numerics.pairs import null_variance
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.rows_or_sums import as_binned
-from trueness._tally.rules import EqualWidth
 from trueness.errors import TruenessWarning
 from trueness.infer import calibration_test
 from trueness.infer._analytic import sums_of_bins, zero_threshold
