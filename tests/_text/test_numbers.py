@@ -8,6 +8,7 @@ import pytest
 from trueness._text.numbers import (
     common_decimals,
     confidence_set,
+    level_percent,
     number,
     p_value,
     percent,
@@ -47,7 +48,12 @@ def test_a_sign_is_shown_on_both_sides_of_zero():
 def test_percentages_have_no_digit_too_many():
     assert percent(1 - 0.95) == "5 %"
     assert percent(math.nan) == "–"
+    assert percent(0.999973) == "99.9973 %"
     assert percentage(12.34) == "12.3 %"
+
+
+def test_a_level_keeps_its_digits():
+    assert [level_percent(level) for level in (0.9, 0.975, 0.9999, 1 - 0.99)] == ["90 %", "97.5 %", "99.99 %", "1 %"]
 
 
 def test_a_p_value_is_never_zero():

@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness._report.records import Blocks, Explorer, Picture
 from trueness._text.bins import bin_name
-from trueness._text.numbers import count, number, percent, signed, span
+from trueness._text.numbers import count, level_percent, number, percent, signed, span
 
 __all__ = ["blocks_chart", "reliability_chart"]
 
@@ -84,7 +84,7 @@ def reliability_chart(picture: Picture, found: Explorer, name: str) -> str:
         words = (
             f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: {count(int(b.n[i]), 'row')}, "
             f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
-            f"({percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
+            f"({level_percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
             f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}"
         )
         low, high = _y(picture.interval_low[i], top), _y(picture.interval_high[i], top)

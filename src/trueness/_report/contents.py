@@ -21,7 +21,7 @@ from trueness._report.verdict import overall_verdict, verdict
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
 from trueness._text.bins import rule_in_words
-from trueness._text.numbers import percent
+from trueness._text.numbers import level_percent, percent
 from trueness._version import __version__
 from trueness.errors import InputError
 from trueness.infer import compare, reliability_bands
@@ -202,7 +202,7 @@ def _comparison(subject: Subject, level: float, notes: Notes) -> Comparison | No
 
 def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
-    level = percent(settings.level)
+    level = level_percent(settings.level)
     top_label = subject.view in ("confidence", "top-label")
     rate = "accuracy" if top_label else "event rate"
     terms = {
@@ -224,8 +224,8 @@ def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
         "observed/expected": "observed divided by expected events.",
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
-        "flagged segments": f"the p-value, adjusted by Holm's method, is at most {percent(1 - settings.level)}: the "
-        "probability that any segment of a calibrated model is flagged is no larger.",
+        "flagged segments": f"the p-value, adjusted by Holm's method, is at most {level_percent(1 - settings.level)}: "
+        "the probability that any segment of a calibrated model is flagged is no larger.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
         "all numbers are for rows that it was not fitted on.",
     }

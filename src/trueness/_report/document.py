@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 from trueness._report.clusters import INDEPENDENT, clusters_in_words
 from trueness._report.records import Contents, Model, Remedies
 from trueness._report.tables import model_tables, report_tables
-from trueness._text.numbers import count, number, percent
+from trueness._text.numbers import count, level_percent, number
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
 
@@ -181,8 +181,9 @@ def guarantee_sentence(remedies: Remedies) -> str:
         return ""
     return (
         f"Guarantee: histogram binning with {count(g.n_bins, 'bin')} (scheme '{g.scheme}'), fitted on all {g.n:,} "
-        f"rows, is within ± {number(g.epsilon)} of the true rate in every bin simultaneously with probability "
-        f"{percent(g.level)}, and within ± {number(g.marginal)} in the bin of one new row, whatever the distribution."
+        f"rows, is within ± {number(g.epsilon)} of the true rate in every bin simultaneously with "
+        f"probability {level_percent(g.level)}, and within ± {number(g.marginal)} in the bin of one new row, whatever "
+        "the distribution."
     )
 
 
@@ -215,7 +216,7 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     if contents.clusters is not None:
         yield "clusters", clusters_in_words(contents.clusters)
     yield "bins", f"{s.bins_in_words} ({s.bins})"
-    yield "level", f"{percent(s.level)}, for all intervals, bands and decisions"
+    yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
     if found.noise_floor is not None:

@@ -20,7 +20,7 @@ from trueness._report.document import (
 )
 from trueness._report.records import Contents, Explorer, Model
 from trueness._report.tables import model_tables, report_tables
-from trueness._text.numbers import number, percent, percentage
+from trueness._text.numbers import level_percent, number, percentage
 from trueness._text.strings import json_ready, visible
 
 __all__ = ["framed", "page"]
@@ -87,7 +87,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = percent
+    environment.filters["percent"] = level_percent
     environment.filters["visible"] = visible
     return environment
 
@@ -116,7 +116,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 def _data(contents: Contents) -> str:
     """The sums that the script reads, as JSON that cannot close its element."""
     models = [{"views": [_view(one) for one in model.explorers]} | _main_band(model) for model in contents.models]
-    data = {"models": models, "level": percent(contents.settings.level), "offered": contents.settings.offered}
+    data = {"models": models, "level": level_percent(contents.settings.level), "offered": contents.settings.offered}
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -9,7 +9,17 @@ import numpy as np
 from trueness._report.clusters import with_cluster_notes
 from trueness._report.records import Blocks, ClassRow, Contents, Model, Remedies, Remedy, Segments, Summary, TopK
 from trueness._text.bins import bin_name
-from trueness._text.numbers import confidence_set, count, number, p_value, percent, percentage, signed, span
+from trueness._text.numbers import (
+    confidence_set,
+    count,
+    level_percent,
+    number,
+    p_value,
+    percent,
+    percentage,
+    signed,
+    span,
+)
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, NoiseFloor
@@ -101,7 +111,7 @@ def _measures(s: Summary, multiclass: bool) -> Iterator[tuple[str, str, str, str
         brier, loss = number(s.multiclass_brier), s.multiclass_log_loss
         yield "classwise_ece", "Class-wise ECE", number(s.classwise_ece), "", "mean over classes, one against the rest"
         yield "multiclass_brier", "Brier score, all classes", brier, "", "squared error of all classes"
-        yield "multiclass_log_loss", "Log loss, all classes", number(loss), _infinite(loss), "the same, all classes"
+        yield "multiclass_log_loss", "Log loss, all classes", number(loss), _infinite(loss), "over all classes"
 
 
 def _limits(s: Summary, key: str) -> str:
@@ -116,13 +126,15 @@ def _limits(s: Summary, key: str) -> str:
 def _floor(floor: NoiseFloor | None, form: Any) -> str:
     if floor is None:
         return ""
-    return f"if calibrated: {form(floor.mean)} ({percent(floor.level)} within {span(floor.low, floor.high, form)})"
+    return (
+        f"if calibrated: {form(floor.mean)} ({level_percent(floor.level)} within {span(floor.low, floor.high, form)})"
+    )
 
 
 def _interval(found: Interval | None) -> tuple[str, str]:
     if found is None:
         return "–", ""
-    return number(found.estimate), f"{percent(found.level)} confidence set {confidence_set(found)}"
+    return number(found.estimate), f"{level_percent(found.level)} confidence set {confidence_set(found)}"
 
 
 def _test(s: Summary) -> tuple[str, str]:
@@ -209,7 +221,7 @@ def _bins(model: Model, words: str) -> Table:
         Column("n", "Rows", "count"),
         Column("score", "Mean score", "number"),
         Column("rate", "Rate", "number"),
-        Column("interval", f"{percent(b.level)} interval", "number"),
+        Column("interval", f"{level_percent(b.level)} interval", "number"),
         Column("gap", "Gap", "signed"),
         Column("share", "Share of ECE", "share"),
     )
@@ -228,8 +240,8 @@ def _bins(model: Model, words: str) -> Table:
     ]
     empty = int((b.n == 0).sum())
     flagged = (
-        f"Flagged: the rate lies outside the band that would contain the rates of all bins {percent(b.level)} of the "
-        "time if the scores were calibrated. "
+        f"Flagged: the rate lies outside the band that would contain the rates of all bins {level_percent(b.level)} of "
+        "the time if the scores were calibrated. "
         if b.band
         else ""
     )
@@ -296,9 +308,9 @@ def _remedies(remedies: Remedies, level: float) -> Table:
         Column("note", "Note"),
         Column("ece", "ECE", "number"),
         Column("l2", "l2 error", "number"),
-        Column("set", f"{percent(level)} set"),
+        Column("set", f"{level_percent(level)} set"),
         Column("brier", "Brier score", "number"),
-        Column("gain", f"Gain, {percent(level)} interval", "number"),
+        Column("gain", f"Gain, {level_percent(level)} interval", "number"),
         Column("log_loss", "Log loss", "number"),
     )
     rows = [_remedy_row(one, remedies.best) for one in (remedies.before, *remedies.after)]
@@ -363,7 +375,7 @@ def _comparison(comparison: Comparison) -> Table:
         Column("second", "Second", "name"),
         Column("result", "Result"),
         Column("difference", "Difference", "number"),
-        Column("interval", f"{percent(comparison.level)} interval", "number"),
+        Column("interval", f"{level_percent(comparison.level)} interval", "number"),
         Column("pvalue", "p", "p"),
         Column("adjusted_pvalue", "Adjusted p", "p"),
     )

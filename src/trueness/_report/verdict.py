@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from trueness._report.inference import FEW_ROWS
 from trueness._report.records import Code, Model, Summary, Verdict
-from trueness._text.numbers import number, p_value, percent
+from trueness._text.numbers import level_percent, number, p_value
 from trueness._text.strings import quoted
 from trueness.results import Interval
 
@@ -91,7 +91,7 @@ def _evidence(summary: Summary, clustered: bool) -> str:
 
 
 def _interval_in_words(found: Interval) -> str:
-    level = percent(found.level)
+    level = level_percent(found.level)
     if found.high == 0:
         return f"the l2 calibration error is 0 ({level} confidence set {{0}})"
     if not found.includes_zero:

@@ -8,6 +8,7 @@ __all__ = [
     "common_decimals",
     "confidence_set",
     "count",
+    "level_percent",
     "number",
     "p_value",
     "percent",
@@ -77,21 +78,33 @@ def common_decimals(values: Sequence[float]) -> int:
 
 
 def percent(value: float, decimals: int = 1) -> str:
-    """A fraction as a percentage; whole ones without decimals, small ones with two digits.
+    """A fraction as a percentage; whole ones without decimals, those near 0 or 1 with two digits of the distance.
 
     Examples
     --------
-    >>> percent(0.95), percent(0.2038), percent(0.00112)
-    ('95 %', '20.4 %', '0.11 %')
+    >>> percent(0.95), percent(0.2038), percent(0.00112), percent(0.99996)
+    ('95 %', '20.4 %', '0.11 %', '99.9960 %')
     """
     if math.isnan(value):
         return MISSING
     hundred = round(100 * value, 9)
     if hundred == round(hundred):
         return f"{hundred:.0f} %"
-    if 0 < abs(hundred) < 1:
-        decimals = 1 - math.floor(math.log10(abs(hundred)))
+    distance = min(abs(hundred), abs(100 - hundred))
+    if distance < 1:
+        decimals = 1 - math.floor(math.log10(distance))
     return f"{hundred:.{decimals}f} %"
+
+
+def level_percent(level: float) -> str:
+    """A confidence level with all its digits.
+
+    Examples
+    --------
+    >>> level_percent(0.95), level_percent(0.9545), level_percent(1 - 0.95)
+    ('95 %', '95.45 %', '5 %')
+    """
+    return f"{round(100 * level, 9):g} %"
 
 
 def percentage(value: float | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._text.bins import rule_in_words
-from trueness._text.numbers import confidence_set, percent, short_number
+from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness.errors import InputError, MissingLibraryError
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
     if floor is not None:
         lines.append(f"noise floor{of} {short_number(floor.mean)}, {_floor_pvalue(floor)}")
     if record.interval is not None:
-        level, ends = percent(record.interval.level), confidence_set(record.interval, short_number)
+        level, ends = level_percent(record.interval.level), confidence_set(record.interval, short_number)
         lines.append(f"l2 error {short_number(record.interval.estimate)}, {level} {ends}")
     return [*lines, f"n = {record.n:,}"]
 

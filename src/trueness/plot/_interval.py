@@ -12,7 +12,7 @@ from trueness._input.columns import column, is_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._tally.rows_or_sums import sample_and_kind, takes_rows
 from trueness._tally.tally import Tally
-from trueness._text.numbers import confidence_set, percent, short_number
+from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness.errors import InputError, Place, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, draw_grid, style_of, wrap_name
 from trueness.plot._problems import FromEstimator, problems, tallies
@@ -155,7 +155,7 @@ class IntervalDisplay(FromEstimator):
     def _axis_label(self) -> str:
         first = next(iter(self.intervals.values()))
         what = "squared l2 calibration error" if first.squared else "l2 calibration error"
-        return f"{what}, {percent(first.level)} confidence set"
+        return f"{what}, {level_percent(first.level)} confidence set"
 
     def _write_numbers(self, ax: Axes, sets: list[Interval]) -> None:
         for i, interval in enumerate(sets):

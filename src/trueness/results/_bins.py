@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from trueness._text.bins import bin_name
-from trueness._text.numbers import percent
+from trueness._text.numbers import level_percent
 from trueness._text.strings import align
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results._record import Record
@@ -114,7 +114,7 @@ class BinTable(Record):
         return nw.from_dict(self.columns(), backend=library).to_native()
 
     def __str__(self) -> str:
-        head = ["bin", "n", "score", "rate", f"{percent(self.level)} interval", "gap"]
+        head = ["bin", "n", "score", "rate", f"{level_percent(self.level)} interval", "gap"]
         lines = [[self._bin(i), f"{self.n[i]:,}", *self._numbers(i)] for i in range(len(self))]
         if self.label is not None:
             head.insert(0, "class")

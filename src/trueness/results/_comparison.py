@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any
 
-from trueness._text.numbers import p_value, percent
+from trueness._text.numbers import level_percent, p_value
 from trueness._text.strings import align
 from trueness.errors import InputError
 from trueness.results._record import Record
@@ -144,7 +144,7 @@ class Comparison(Record):
 
     def _table(self, digits: int) -> list[list[str]]:
         several = len(self.pairs) > 1
-        head = ["pair", "difference", f"{percent(self.level)} interval", "p"]
+        head = ["pair", "difference", f"{level_percent(self.level)} interval", "p"]
         table = [head + (["simultaneous", "adjusted p"] if several else [])]
         for pair in self.pairs:
             line = [

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._text.numbers import level_percent
 from trueness.results._bins import Bands, Histogram
 from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._record import Record
@@ -96,7 +97,7 @@ class CurveBand(Record):
         return "consistency"
 
     def __str__(self) -> str:
-        return f"{100 * self.level:g} % consistency band of a {self.method} curve ({self.resamples:,} resamples)"
+        return f"{level_percent(self.level)} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 
 @dataclass(frozen=True)

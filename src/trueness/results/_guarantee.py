@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._text.numbers import level_percent
 from trueness.errors import InputError
 from trueness.results._record import Record
 from trueness.typing import ArrayLike, Floats, Ints
@@ -54,7 +55,7 @@ class Guarantee(Record):
     """Number of bins."""
 
     def __str__(self) -> str:
-        confidence = f"with probability {100 * (1 - self.alpha):g} %"
+        confidence = f"with probability {level_percent(1 - self.alpha)}"
         return (
             f"conditional: every bin is within {self.epsilon:.4f} of its event rate, {confidence}\n"
             f"marginal: the bin of a new row is within {self.marginal:.4f} of its event rate, {confidence}\n"
@@ -93,9 +94,8 @@ class GuaranteePlan(Record):
     def __str__(self) -> str:
         pairs = zip(self.n.tolist(), self.chosen.tolist(), strict=True)
         plans = [f"{n:,} rows: {b} bins, ε = {self.chosen_epsilon(i):.4f}" for i, (n, b) in enumerate(pairs)]
-        return (
-            f"{self.kind} guarantee at {100 * (1 - self.alpha):g} % ({self.scheme}, {self.bound}): {'; '.join(plans)}"
-        )
+        level = level_percent(1 - self.alpha)
+        return f"{self.kind} guarantee at {level} ({self.scheme}, {self.bound}): {'; '.join(plans)}"
 
 
 def _steps(jumps: Floats, values: Floats, epsilon: ArrayLike) -> Any:
@@ -160,7 +160,7 @@ class ValidityCurve(Record):
         return ValidityCurve(self.jumps[-1:], np.ones(1), self.n, self.values, self.kind, None)
 
     def __str__(self) -> str:
-        tolerances = ", ".join(f"{100 * level:g} % within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1))
+        tolerances = ", ".join(f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1))
         return f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area {self.area:.4f}"
 
 
@@ -176,7 +176,7 @@ class ValidityBand(Record):
     """Probability that the true curve lies between them throughout."""
 
     def __str__(self) -> str:
-        return f"validity, {100 * self.level:g} % band: area {self.low.area:.4f} to {self.high.area:.4f}"
+        return f"validity, {level_percent(self.level)} band: area {self.low.area:.4f} to {self.high.area:.4f}"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trueness._text.numbers import confidence_set, p_value, percent
+from trueness._text.numbers import confidence_set, level_percent, p_value
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -72,7 +72,7 @@ class Interval(Record):
     def __str__(self) -> str:
         what = "squared l2 calibration error" if self.squared else "l2 calibration error"
         how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
-        span = f"{percent(self.level)} confidence set {confidence_set(self, _decimal)}"
+        span = f"{level_percent(self.level)} confidence set {confidence_set(self, _decimal)}"
         return f"{what} {_decimal(self.estimate)}, {span} ({how})"
 
 
@@ -148,7 +148,7 @@ class NoiseFloor(Record):
     def __str__(self) -> str:
         floor = f"{self.mean:.4f} ± {self.std:.4f}"
         if self.observed is None:
-            span = f"{percent(self.level)} between {self.low:.4f} and {self.high:.4f}"
+            span = f"{level_percent(self.level)} between {self.low:.4f} and {self.high:.4f}"
             return f"{self.measure}: a calibrated model would show {floor} ({span})"
         assert self.pvalue is not None
         return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} ({p_value(self.pvalue)})"
