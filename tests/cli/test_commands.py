@@ -146,7 +146,6 @@ def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call,
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "plot"])
-@pytest.mark.xfail(reason="the way out is no record yet", strict=False)
 def test_scores_out_of_range_are_refused_by_every_command(fails, grouped, tmp_path, verb):
     p = grouped["p"].copy()
     p[500] = 55

@@ -78,7 +78,6 @@ def test_names_are_typed_with_hyphens(name, typed):
     assert _kebab(name) == typed
 
 
-@pytest.mark.xfail(reason="the way out is no record yet", strict=False)
 def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, Z=np.log(P), P=P)
@@ -98,7 +97,6 @@ def test_scores_of_the_wrong_shape_are_refused(fails, multiclass, tmp_path):
     assert fails("fit", "x.npz", "--prob", "P").startswith("x.npz: Column 'P' must be a vector")
 
 
-@pytest.mark.xfail(reason="the way out is no record yet", strict=False)
 def test_a_way_out_of_ties_is_said_as_an_option(call):
     result = call("fit", "-", stdin="y,p\n" + "".join(f"{i % 2},0.{i % 7 + 1}\n" for i in range(200)))
     assert "`--set scheme=randomized` breaks ties at random" in result.stderr

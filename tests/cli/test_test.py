@@ -70,7 +70,6 @@ def test_each_method_gets_the_options_that_it_takes(call, grouped, tmp_path):
     assert float(found[1]["pvalue"]) == tn.calibration_test(grouped["y"], grouped["p"], method="cox").pvalue
 
 
-@pytest.mark.xfail(reason="the way out is no record yet", strict=False)
 def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     assert "`--bins` is not used by `--method cox`" in fails(

@@ -154,7 +154,7 @@ def test_planning_loads_no_scikit_learn():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: epsilon(19, 10), r"`n` must be at least 2·n_bins = 20, two rows per bin; got 19"),
+        (lambda: epsilon(19, 10), r"`n` must be at least 20, two rows per bin; got 19"),
         (lambda: epsilon(0, 1), "`n` must be a whole number ≥ 1; got 0"),
         (lambda: epsilon(100, 2.5), "`n_bins` must be a whole number ≥ 1; got 2.5"),
         (lambda: epsilon(100, 2, alpha=1), "`alpha` must lie strictly between 0 and 1; got 1"),

@@ -140,7 +140,9 @@ def _calibrated(calibrator: Any, source: "Table", model: "Model", missing: str) 
     words = wording(
         {"y_prob": f"scores {model.name!r}"},
         lambda place: source.place(int(kept[place.row])),
-        remedies={"from-logits": "These look like logits: the calibrator was fitted on probabilities."},
+        remedies=dict.fromkeys(
+            ("temperature", "input-logits"), "These look like logits: the calibrator was fitted on probabilities."
+        ),
     )
     with reworded(words, source.name) as warned:
         if len(kept):

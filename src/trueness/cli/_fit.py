@@ -84,12 +84,11 @@ def command(
 
 def _fitted(calibrator: Any, rows: "Rows") -> Any:
     (model,) = rows.choice.models
-    takes_logits = "input" in calibrator.get_params()
-    logits = "--set input=logits" if takes_logits else "--calibrator temperature-scaling --set input=logits"
     remedies = {
-        "from-logits": f"These look like logits: `{logits}` takes them.",
-        "wrap-calibrator": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
         "drop-missing": "`--missing drop` leaves such rows out.",
+        "temperature": "These look like logits: `--calibrator temperature-scaling --set input=logits` takes them.",
+        "input-logits": "These look like logits: `--set input=logits` takes them.",
+        "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}
     with rows.about(model, options=parameters, remedies=remedies) as warned:

@@ -82,7 +82,7 @@ def _refuse_ties(fitted: FittedBins) -> None:
             f"scheme={fitted.scheme!r} has no guarantee if several rows share the score of a boundary",
             f"they do at {fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries ({fitted.tied:,} of "
             f"{fitted.n:,} rows are tied)",
-            remedy="scheme='randomized' breaks ties at random and keeps the guarantee.",
+            remedy="`scheme='randomized'` breaks ties at random and keeps the guarantee.",
         )
     if fitted.scheme in ("umd", "randomized", "original") and fitted.n < 2 * fitted.counts.size:
         raise InputError("", "A guarantee needs at least two rows per bin", f"got {fitted.n:,} in all")

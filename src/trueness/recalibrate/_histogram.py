@@ -302,7 +302,7 @@ class HistogramBinning(Calibrator):
         if self.tied_ and self.scheme in ("umd", "original"):
             warn(
                 f"{self.tied_:,} of {self.n_:,} rows share their score with another, but the theorem for "
-                f"scheme={self.scheme!r} assumes no ties. scheme='randomized' breaks ties at random and keeps the "
+                f"scheme={self.scheme!r} assumes no ties. `scheme='randomized'` breaks ties at random and keeps the "
                 "guarantee.",
                 TiedScoresWarning,
             )

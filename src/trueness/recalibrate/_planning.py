@@ -127,7 +127,7 @@ def epsilon(
     plan = _plan(alpha, kind, scheme, bound, split)
     n, n_bins = checked_whole(n, "n"), checked_whole(n_bins, "n_bins")
     if n < 2 * n_bins:
-        raise InputError("n", f"must be at least 2·n_bins = {2 * n_bins:,}, two rows per bin", f"got {n:,}")
+        raise InputError("n", f"must be at least {2 * n_bins:,}, two rows per bin", f"got {n:,}")
     return _epsilon(n, n_bins, plan)
 
 
