@@ -361,15 +361,15 @@ P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
         ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
         ({"n_bins": "many"}, "`n_bins` must be a whole number ≥ 1; got 'many'"),
         ({"n_bins": 1 << 25}, "`n_bins` must be at most 16,777,216"),
-        ({"epsilon": 0.1}, "`epsilon` is for n_bins='auto'; got epsilon=0.1 with 10 bins"),
+        ({"epsilon": 0.1}, "`epsilon` is for `n_bins='auto'`; got epsilon=0.1 with 10 bins"),
         ({"n_bins": "auto", "epsilon": 2}, "`epsilon` must lie strictly between 0 and 1; got 2"),
         ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger: .* needs 14,980 .*; got 6"),
         (
             {"n_bins": "auto", "epsilon": 0.1, "scheme": "fixed-width"},
-            "`epsilon` must be None for scheme='fixed-width'",
+            "`epsilon` must be None for `scheme='fixed-width'`",
         ),
         ({"alpha": 0}, "`alpha` must lie strictly between 0 and 1; got 0"),
-        ({"split": 0.3}, "`split` is for scheme='split'"),
+        ({"split": 0.3}, "`split` is for `scheme='split'`"),
         ({"scheme": "split", "split": 1.5}, "`split` must lie strictly between 0 and 1; got 1.5"),
         ({"seed": -1}, "`seed` must be a whole number ≥ 0, a numpy Generator or None; got -1"),
         ({"seed": "x"}, "`seed` must be"),
@@ -383,7 +383,7 @@ def test_bad_parameters_are_refused(parameters, message):
 @pytest.mark.parametrize("scheme", ["umd", "randomized", "original", "split"])
 def test_ranks_need_whole_weights(scheme):
     with pytest.raises(
-        InputError, match=f"must be whole numbers for scheme='{scheme}'.*'fixed-width' takes any weights"
+        InputError, match=f"must be whole numbers for `scheme='{scheme}'`.*'fixed-width'` takes any weights"
     ):
         HistogramBinning(2, scheme).fit(P, Y, sample_weight=[1, 1, 0.5, 1, 1, 1])
 
@@ -423,10 +423,10 @@ def test_a_guarantee_is_refused_where_there_is_none():
 @pytest.mark.parametrize(
     ("scheme", "weight", "message"),
     [
-        ("umd", 2.0**52, r"must sum to at most 4,503,599,627,370,496 for scheme='umd', beyond which float sums"),
+        ("umd", 2.0**52, r"must sum to at most 4,503,599,627,370,496 for `scheme='umd'`, beyond which float sums"),
         ("original", 1e80, "must sum to at most"),
         ("fixed-width", 2.0**53, "must sum to at most 4,503,599,627,370,496"),
-        ("randomized", 2e6, "must sum to at most 10,000,000 for scheme='randomized', which draws each repetition"),
+        ("randomized", 2e6, "must sum to at most 10,000,000 for `scheme='randomized'`, which draws each repetition"),
         ("split", 2e6, "must sum to at most 10,000,000"),
     ],
 )

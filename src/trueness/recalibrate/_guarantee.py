@@ -79,7 +79,7 @@ def _refuse_ties(fitted: FittedBins) -> None:
     if fitted.tied_edges and fitted.scheme in ("umd", "original"):
         raise InputError(
             "",
-            f"scheme={fitted.scheme!r} has no guarantee if several rows share the score of a boundary",
+            f"`scheme={fitted.scheme!r}` has no guarantee if several rows share the score of a boundary",
             f"they do at {fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries ({fitted.tied:,} of "
             f"{fitted.n:,} rows are tied)",
             remedy="`scheme='randomized'` breaks ties at random and keeps the guarantee.",

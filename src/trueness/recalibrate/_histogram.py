@@ -218,13 +218,13 @@ class HistogramBinning(Calibrator):
                 raise InputError("n_bins", f"must be at most {MOST_BINS:,}", f"got {self.n_bins:,}")
             if self.epsilon is not None:
                 raise InputError(
-                    "epsilon", "is for n_bins='auto'", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
+                    "epsilon", "is for `n_bins='auto'`", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
                 )
         elif self.epsilon is not None:
             checked_fraction(self.epsilon, "epsilon")
             if self.scheme == "fixed-width":
                 demand = (
-                    "must be None for scheme='fixed-width', where the number of rows in a bin depends on the scores"
+                    "must be None for `scheme='fixed-width'`, where the number of rows in a bin depends on the scores"
                 )
                 raise InputError("epsilon", demand, f"got {self.epsilon!r}")
 
@@ -234,8 +234,8 @@ class HistogramBinning(Calibrator):
         if not self.whole_ and self.scheme != "fixed-width":
             raise InputError(
                 "sample_weight",
-                f"must be whole numbers for scheme={self.scheme!r}, which cuts bins at ranks",
-                remedy="scheme='fixed-width' takes any weights.",
+                f"must be whole numbers for `scheme={self.scheme!r}`, which cuts bins at ranks",
+                remedy="`scheme='fixed-width'` takes any weights.",
             )
         self._check_total(rows)
         self.n_ = int(rows.w.sum()) if rows.w is not None and self.whole_ else rows.y.size
@@ -255,7 +255,9 @@ class HistogramBinning(Calibrator):
         if total > most:
             why = "which draws each repetition of a row" if repeats else "beyond which float sums are not exact"
             raise InputError(
-                "sample_weight", f"must sum to at most {most:,} for scheme={self.scheme!r}, {why}", f"got {total:,.6g}"
+                "sample_weight",
+                f"must sum to at most {most:,} for `scheme={self.scheme!r}`, {why}",
+                f"got {total:,.6g}",
             )
 
     def _warn_about_empty_bins(self) -> None:

@@ -169,7 +169,7 @@ def sample_size(
     plan = _plan(alpha, kind, scheme, bound, split)
     B, e = checked_whole(n_bins, "n_bins"), checked_fraction(epsilon, "epsilon")
     if e - _delta(plan) <= 0:
-        raise InputError("epsilon", f"must exceed δ = {DELTA:g} for scheme='randomized'", f"got {e!r}")
+        raise InputError("epsilon", f"must exceed δ = {DELTA:g} for `scheme='randomized'`", f"got {e!r}")
     if plan.bound == "exact" and plan.kind != "expected-ece":
         _refuse_long_search(e, B, plan)
         size = least_size(lambda size: _deviation_allowed(size, B, e, plan), _level(B, plan))
@@ -410,14 +410,14 @@ def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
     if scheme == "fixed-width" and kind != "expected-ece":
         raise InputError(
             "kind",
-            "must be 'expected-ece' for scheme='fixed-width'",
+            "must be 'expected-ece' for `scheme='fixed-width'`",
             f"got {kind!r}",
             remedy="The number of rows in a bin depends on the scores: after `fit`, `guarantee` counts them.",
         )
     if scheme == "split" and bound == "exact" and kind != "expected-ece":
         raise InputError(
             "bound",
-            "must be 'hoeffding' for scheme='split' before data are seen, since the rows per bin are random",
+            "must be 'hoeffding' for `scheme='split'` before data are seen, since the rows per bin are random",
             remedy="After `fit`, `guarantee(bound='exact')` counts them.",
         )
     return _Plan(checked_fraction(alpha, "alpha"), kind, scheme, bound, checked_split(split, scheme))
@@ -427,5 +427,5 @@ def checked_split(split: Any, scheme: str) -> float:
     """A fraction of the rows, which only scheme 'split' uses."""
     share = checked_fraction(split, "split")
     if scheme != "split" and share != 0.5:
-        raise InputError("split", "is for scheme='split'", f"got split={split!r} with scheme={scheme!r}")
+        raise InputError("split", "is for `scheme='split'`", f"got split={split!r} with scheme={scheme!r}")
     return share
