@@ -9,7 +9,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_whole, checked_word, generator
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
-from trueness._tally.rules import BinsLike, BlockIsotonic, Isotonic, as_rule
+from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._analytic import analytic
@@ -254,9 +254,7 @@ def _options(
     count = None if resamples is None else checked_whole(resamples, "resamples")
     if seed is not None and count is None and not (clustered or _METHODS[method].draws):
         _refuse_seed(method)
-    rule = None if bins is None else as_rule(bins)
-    if isinstance(rule, Isotonic | BlockIsotonic):
-        raise InputError("bins", "must not look at the labels", f"{rule!r} does")
+    rule = None if bins is None else blind_to_labels(as_rule(bins))
     return Options(rule, count, generator(seed), bool(fitted), None)
 
 

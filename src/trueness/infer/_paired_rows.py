@@ -193,7 +193,7 @@ def _form(sample: Sample) -> str:
 
 
 def _with_repeats(paired: PairedRows) -> PairedRows:
-    """Every row as often as its weight says."""
+    """Every row repeated as its weight says."""
     w = next(iter(paired.samples.values())).w
     if w is None:
         return paired

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._input.columns import column, is_missing
 from trueness._input.sample import refuse_shuffled_index
-from trueness._tally.rows_or_sums import sample_and_kind, takes_rows
+from trueness._tally.rows_or_sums import sample_and_kind, takes_rows, tally_of
 from trueness._tally.tally import Tally
 from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness.errors import InputError, Place, TruenessWarning
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import LineCollection
 
     from trueness.results import Interval
-    from trueness.typing import ArrayLike, Bools, Ints, RowOptions
+    from trueness.typing import ArrayLike, Ints, RowOptions
 
 __all__ = ["IntervalDisplay"]
 
@@ -95,11 +95,14 @@ class IntervalDisplay(FromEstimator):
         """
         from trueness.infer import ece_interval
 
-        parts = {"": (y_true, y_prob, rows)} if by is None else _groups(y_true, y_prob, by, rows)
+        if by is None:
+            groups = {"": tallies(y_true, y_prob, name, rows)}
+        else:
+            sums = _group_tallies(y_true, y_prob, by, rows)
+            groups = {group: tallies(of_group, None, name, {}) for group, of_group in sums.items()}
         intervals: dict[str, Interval] = {}
-        for group, (y, p, options) in parts.items():
-            every = problems(tallies(y, p, name, options), classes)
-            for problem in every:
+        for group, models in groups.items():
+            for problem in problems(models, classes):
                 if not problem.cells.exact:
                     raise InputError(
                         "sample_weight",
@@ -179,30 +182,24 @@ def _comparable(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
     return dict(intervals)
 
 
-def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, tuple[Any, Any, RowOptions]]:
-    """The rows of each group, in the order of the sorted names."""
+def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, Any]:
+    """The sums of each group, or of each model in it, in the order of the sorted names."""
     if isinstance(y_true, Tally | Mapping):
         raise InputError(
             "by", "needs rows", "a Tally has none", remedy="Pass a mapping of group names to tallies instead."
         )
     refuse_shuffled_index(y_true, {"by": by})
-    n = column(y_true, "y_true").values.shape[0]
-    names, code = _group_codes(by, n)
+    names, code = _group_codes(by, column(y_true, "y_true").values.shape[0])
     several = isinstance(y_prob, Mapping)
-    models = y_prob if several else {"": y_prob}
-    options: RowOptions = {**rows}
-    for scores in models.values():
-        sample, _ = sample_and_kind(y_true, scores, rows)  # checks all rows together
-        if sample.classes is not None:  # a group may lack a class
-            options["labels"] = list(sample.classes)
-    groups = {}
-    for i, name in enumerate(names):
-        own = code == i
-        p = {key: _select_rows(scores, "y_prob", own) for key, scores in models.items()}
-        if rows.get("sample_weight") is not None:
-            options["sample_weight"] = _select_rows(rows["sample_weight"], "sample_weight", own)
-        groups[name] = (_select_rows(y_true, "y_true", own), p if several else p[""], options.copy())
-    return groups
+    groups: dict[str, dict[str, Tally]] = {name: {} for name in names}
+    for model, scores in (y_prob if several else {"": y_prob}).items():
+        sample, kind = sample_and_kind(y_true, scores, rows)
+        code_of_row = code if sample.rows is None else code[sample.rows]
+        for i, name in enumerate(names):
+            own = np.flatnonzero(code_of_row == i)
+            part = sample.at(own, None if sample.w is None else sample.w[own])
+            groups[name][model] = tally_of(part, kind)
+    return {name: models if several else models[""] for name, models in groups.items()}
 
 
 def _group_codes(by: Any, n: int) -> tuple[list[str], Ints]:
@@ -226,12 +223,3 @@ def _group_codes(by: Any, n: int) -> tuple[list[str], Ints]:
     except TypeError:  # names of several types have no order
         names, code = np.unique(names_of_rows.values.astype(str), return_inverse=True)
     return [str(name) for name in names.tolist()], code.reshape(-1)
-
-
-def _select_rows(values: Any, name: str, own: Bools) -> Any:
-    entries = column(values, name)
-    values = entries.values[own]
-    if entries.missing is None:
-        return values
-    gone = entries.missing[own]
-    return np.ma.array(values, mask=gone if values.ndim == 1 else np.repeat(gone[:, None], values.shape[1], axis=1))

@@ -98,7 +98,7 @@ class Bounded(Record):
     n: int
     """Rows of positive weight."""
     note: str = ""
-    """Where no limits are known: that, and how near such values were in experiments."""
+    """If no limits are known: a note to that effect, and how near such values were in experiments."""
 
     def __str__(self) -> str:
         limits = "no limits known" if self.note else f"of the rows within {self.low:.6g} to {self.high:.6g}"
