@@ -86,11 +86,6 @@ class BayesianBinning(Calibrator):
         "n_bins": Field("number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))),
     }
 
-    edges_: Floats
-    values_: Floats
-    n_bins_: Ints
-    posterior_: Floats
-
     def __init__(self, *, spread: float = 10.0, strength: float = 2.0) -> None:
         self.spread = spread
         self.strength = strength

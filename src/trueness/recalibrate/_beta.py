@@ -93,10 +93,6 @@ class BetaCalibration(Calibrator):
         "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
-    a_: float
-    b_: float
-    c_: float
-
     def __init__(self, *, parameters: Parameters = "abm", eps: float = 1e-12) -> None:
         self.parameters = parameters
         self.eps = eps

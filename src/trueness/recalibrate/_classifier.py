@@ -99,12 +99,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     (0.023, 0.004)
     """
 
-    classes_: NDArray[Any]
-    estimators_: list[Any]
-    calibrators_: list[Calibrator]
-    oof_proba_: Floats
-    oof_uncalibrated_: Floats
-
     def __init__(
         self,
         estimator: Any = None,

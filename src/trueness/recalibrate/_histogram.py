@@ -134,17 +134,8 @@ class HistogramBinning(Calibrator):
         "whole": Field("whether every weight was a whole number", boolean),
     }
 
-    scheme_: str
-    n_bins_: int
-    n_: int
-    edges_: Floats
     ties_: Floats | None
     values_: Floats
-    counts_: NDArray[Any]
-    rates_: Floats
-    tied_: int
-    tied_edges_: int
-    whole_: bool
 
     def __init__(
         self,

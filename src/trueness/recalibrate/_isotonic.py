@@ -83,10 +83,6 @@ class IsotonicCalibration(Calibrator):
         "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
     }
 
-    low_: Floats
-    high_: Floats
-    values_: Floats
-
     def __init__(
         self, *, interpolation: Literal["linear", "step"] = "linear", y_min: float = 0.0, y_max: float = 1.0
     ) -> None:

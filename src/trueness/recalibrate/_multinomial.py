@@ -37,8 +37,6 @@ class _Multinomial(LogitMap):
     l2: float
     max_iter: int
 
-    n_iter_: int
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_penalty("l2", self.l2, positive=True)
@@ -141,9 +139,6 @@ class VectorScaling(_Multinomial):
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
-    scale_: Floats
-    intercept_: Floats
-
     def __init__(
         self, *, input: Scale = "probabilities", l2: float = 1e-6, eps: float = 1e-12, max_iter: int = 100
     ) -> None:
@@ -225,8 +220,6 @@ class MatrixScaling(_Multinomial):
     }
 
     odir: float
-    matrix_: Floats
-    intercept_: Floats
 
     def __init__(
         self,

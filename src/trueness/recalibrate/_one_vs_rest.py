@@ -55,8 +55,6 @@ class OneVsRest(Calibrator):
     _shape = "matrix"
     _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", nested_list())}
 
-    calibrators_: list[Calibrator]
-
     def __init__(self, calibrator: Calibrator | None = None, *, normalize: bool = True) -> None:
         self.calibrator = calibrator
         self.normalize = normalize

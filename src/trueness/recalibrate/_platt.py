@@ -80,9 +80,6 @@ class PlattScaling(LogitMap):
         "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
-    slope_: float
-    intercept_: float
-
     def __init__(self, *, input: Scale = "probabilities", targets: Targets = "labels", eps: float = 1e-12) -> None:
         self.input = input
         self.targets = targets

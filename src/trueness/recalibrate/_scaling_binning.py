@@ -82,10 +82,6 @@ class ScalingBinning(Calibrator):
         "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
     }
 
-    scaler_: Calibrator
-    edges_: Floats
-    values_: Floats
-
     def __init__(
         self,
         n_bins: int = 10,

@@ -71,8 +71,6 @@ class TemperatureScaling(LogitMap):
     _shape: ClassVar[Shape] = "any"
     _state: ClassVar = {"temperature": Field("number that all logits are divided by", number(above=0))}
 
-    temperature_: float
-
     def __init__(self, *, input: Scale = "probabilities", eps: float = 1e-12) -> None:
         self.input = input
         self.eps = eps

@@ -80,9 +80,6 @@ class TopLabel(Calibrator):
         "pooled": Field("the calibrator of the confidences of all rows; null if every class has its own", _pooled),
     }
 
-    calibrators_: list[Calibrator | None]
-    pooled_: Calibrator | None
-
     def __init__(
         self,
         calibrator: Calibrator | None = None,

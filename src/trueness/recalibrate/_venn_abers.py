@@ -106,11 +106,6 @@ class VennAbers(Calibrator):
         "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }
 
-    edges_: Floats
-    p0_: Floats
-    p1_: Floats
-    merged_: Floats
-
     def __init__(
         self,
         *,
