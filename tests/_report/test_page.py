@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.tables import model_tables, report_tables
 from trueness._text.numbers import number
-from trueness._text.table import Cell
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -111,16 +109,3 @@ def test_rare_events_begin_with_bins_of_equal_mass():
     assert (
         f'>{number(tn.ece(y, p, bins=tn.EqualMass(10)))}</strong> <span class="what">in 10 bins of equal mass' in page
     )
-
-
-def test_the_flag_of_a_row_is_beside_its_name():
-    d = tn.simulate.demo(4_000)
-    models = {"a": d.y_prob, "b": d.columns["recalibrated"]}
-    contents = tn.report(d.y_true, models, by=np.arange(4_000) % 2)._contents
-    tables, of_model = report_tables(contents), model_tables(contents.models[0], contents)
-    assert tables["models"].columns[1].title == "Verdict"
-    assert of_model["bins"].columns[1].title == "Flag"
-    assert of_model["segments"].columns[2].title == "Flag"
-    compared = tables["comparison"]
-    assert compared.columns[2].title == "Result"
-    assert compared.rows[0]["result"] == Cell("b is better", None, "good")

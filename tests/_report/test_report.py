@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.inference import draws_for_floor
 from trueness._report.remedies import folds_of
 from trueness.errors import InputError, TruenessWarning
 
@@ -245,12 +244,6 @@ def test_progress_is_reported_and_ends():
     tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, progress=lambda done, total: seen.append((done, total)))
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     assert seen[-1][0] == seen[-1][1]
-
-
-def test_fewer_labels_are_drawn_where_there_are_many():
-    assert draws_for_floor(10) == 999
-    assert draws_for_floor(100_000) == 200
-    assert draws_for_floor(10**9) == 39
 
 
 def test_a_report_says_what_it_is(binary):

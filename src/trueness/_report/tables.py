@@ -27,6 +27,11 @@ from trueness.results import Comparison, Interval, NoiseFloor
 __all__ = ["model_tables", "report_tables"]
 
 _LONGEST_RESULT = 24
+_FLAG, _N = Column("flag", "Flag"), Column("n", "Rows", "count")
+_SCORE, _RATE = Column("score", "Mean score", "number"), Column("rate", "Rate", "number")
+_GAP, _ECE = Column("gap", "Gap", "signed"), Column("ece", "ECE", "number")
+_P, _ADJUSTED_P = Column("pvalue", "p", "p"), Column("adjusted_pvalue", "Adjusted p", "p")
+_L2 = Column("l2", "l2 error", "number")
 
 
 def report_tables(contents: Contents) -> dict[str, Table]:
@@ -150,9 +155,9 @@ def _models(contents: Contents) -> Table:
     columns = (
         Column("model", "Model", "name"),
         Column("verdict", "Verdict"),
-        Column("ece", "ECE", "number"),
+        _ECE,
         Column("floor", "Noise floor", "number"),
-        Column("l2", "l2 error", "number"),
+        _L2,
         Column("set", "Confidence set"),
         Column("p", "p", "p"),
         Column("brier", "Brier", "number"),
@@ -217,12 +222,9 @@ def _bins(model: Model, words: str) -> Table:
     total = float(np.nansum(damage))
     columns = (
         Column("bin", "Bin", "number"),
-        Column("flag", "Flag"),
-        Column("n", "Rows", "count"),
-        Column("score", "Mean score", "number"),
-        Column("rate", "Rate", "number"),
+        *(_FLAG, _N, _SCORE, _RATE),
         Column("interval", f"{level_percent(b.level)} interval", "number"),
-        Column("gap", "Gap", "signed"),
+        _GAP,
         Column("share", "Share of ECE", "share"),
     )
     lines = [
@@ -259,8 +261,7 @@ def _blocks(blocks: Blocks) -> Table:
     """One line per isotonic block."""
     columns = (
         Column("block", "Block", "number"),
-        Column("n", "Rows", "count"),
-        Column("rate", "Rate", "number"),
+        *(_N, _RATE),
         Column("scores", "Scores", "number"),
         Column("median", "Median score", "number"),
         Column("rejected", "Rejected", "share"),
@@ -284,14 +285,7 @@ def _segments(segments: Segments) -> Table:
     columns = (
         Column("column", "Column", "name"),
         Column("value", "Value", "name"),
-        Column("flag", "Flag"),
-        Column("n", "Rows", "count"),
-        Column("score", "Mean score", "number"),
-        Column("rate", "Rate", "number"),
-        Column("gap", "Gap", "signed"),
-        Column("ece", "ECE", "number"),
-        Column("pvalue", "p", "p"),
-        Column("adjusted_pvalue", "Adjusted p", "p"),
+        *(_FLAG, _N, _SCORE, _RATE, _GAP, _ECE, _P, _ADJUSTED_P),
     )
     ordered = sorted(
         segments.rows,
@@ -306,8 +300,7 @@ def _remedies(remedies: Remedies, level: float) -> Table:
     columns = (
         Column("name", "Scores"),
         Column("note", "Note"),
-        Column("ece", "ECE", "number"),
-        Column("l2", "l2 error", "number"),
+        *(_ECE, _L2),
         Column("set", f"{level_percent(level)} set"),
         Column("brier", "Brier score", "number"),
         Column("gain", f"Gain, {level_percent(level)} interval", "number"),
@@ -336,14 +329,12 @@ def _classes(classes: Iterable[ClassRow]) -> Table:
     """One line per class, the largest ECE first."""
     columns = (
         Column("label", "Class", "name"),
-        Column("flag", "Flag"),
+        _FLAG,
         Column("share", "Share", "share"),
-        Column("score", "Mean score", "number"),
-        Column("gap", "Gap", "signed"),
-        Column("ece", "ECE", "number"),
+        _SCORE,
+        *(_GAP, _ECE),
         Column("damage", "Share of ECE", "share"),
-        Column("pvalue", "p", "p"),
-        Column("adjusted_pvalue", "Adjusted p", "p"),
+        *(_P, _ADJUSTED_P),
     )
     rows = [vars(one) | {"flag": _flag(one.flagged, "miscalibrated")} for one in classes]
     note = "Share of ECE: of the class-wise ECE. Flags use p-values adjusted by Holm's method."
@@ -354,7 +345,7 @@ def _top_k(found: tuple[TopK, ...]) -> Table:
     """One line per k."""
     columns = (
         Column("k", "k", "count"),
-        Column("l2", "l2 error", "number"),
+        _L2,
         Column("set", f"{percent(found[0].interval.level)} set"),
         Column("bins", "Bins"),
     )
@@ -376,8 +367,7 @@ def _comparison(comparison: Comparison) -> Table:
         Column("result", "Result"),
         Column("difference", "Difference", "number"),
         Column("interval", f"{level_percent(comparison.level)} interval", "number"),
-        Column("pvalue", "p", "p"),
-        Column("adjusted_pvalue", "Adjusted p", "p"),
+        *(_P, _ADJUSTED_P),
     )
     rows = []
     for pair in comparison.pairs:

@@ -23,7 +23,15 @@
     return fixed(value, digits).replace("-", "−");
   };
   const signed = (value) => (value > 0 ? "+" : "") + number(value);
-  const short = (value) => String(Number(value.toPrecision(4)));
+  const binName = ({ from, to, last }) => {
+    const apart = (a, b) => (a !== b || from === to) && (a !== 1 || from === 1) && (b !== 1 || to === 1);
+    let a, b;
+    for (let digits = 4; digits < 18; digits++) {
+      [a, b] = [from, to].map((edge) => Number(edge.toPrecision(digits)));
+      if (apart(a, b)) break;
+    }
+    return `[${a}, ${b}${last ? "]" : ")"}`;
+  };
   const rows = (n) => n.toLocaleString("en-US") + (n === 1 ? " row" : " rows");
 
   // The library adds up in this order; so do we, to get the same bits.
@@ -84,7 +92,7 @@
     : make(parent, "circle", { cx: x, cy: y, r: 5, class: "point" });
 
   const words = (bin, flagged) =>
-    `[${short(bin.from)}, ${short(bin.to)}${bin.last ? "]" : ")"}: ${rows(bin.n)}\nmean score ${number(bin.score)}, rate ${number(bin.rate)}\n` +
+    `${binName(bin)}: ${rows(bin.n)}\nmean score ${number(bin.score)}, rate ${number(bin.rate)}\n` +
     `${sums.level} interval ${number(bin.low)} to ${number(bin.high)}\ngap ${signed(bin.gap)}${flagged ? ", flagged" : ""}`;
 
   const draw = (svg, view, bins, band, top) => {
