@@ -11,7 +11,7 @@ import pytest
 from trueness.cli._measure import _by_model
 from trueness.cli._measurements import Measured, Measurements, Quantity
 from trueness.cli._rows import Group
-from trueness.cli._writing import _draw, render
+from trueness.cli._writing import Target, _draw, render
 
 HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "宽", "=1+1"]
 
@@ -86,7 +86,7 @@ def test_rich_draws_hostile_names_as_text():
 
 def test_rich_shows_the_bin_tables_too(call, monkeypatch):
     console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=100)
-    monkeypatch.setattr("trueness.cli._measure.deliver", lambda output, *_: drawn.append(_draw(output, 100, console)))
+    monkeypatch.setattr(Target, "deliver", lambda _, output: drawn.append(_draw(output, 100, console)))
     drawn = []
     call("measure", "--demo", "--rows", "200", "--table")
     assert drawn == [True]

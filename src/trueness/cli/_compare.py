@@ -7,7 +7,7 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._messages import note, warning
-from trueness.cli._writing import Output, deliver, form_of
+from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,15 +37,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 @opt.seed()
 @opt.output()
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    files: tuple[str, ...],
-    measure: str,
-    form: str | None,
-    output: str | None,
-    **options: Any,
-) -> None:
+def command(context: click.Context, /, **options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     A negative difference means that the first model has the smaller error. With three or more models, p-values are
@@ -61,7 +53,8 @@ def command(
     from trueness.cli._rows import IMPORTANCE, Request, read_rows
 
     opt.check_input(context)
-    form = form_of(form, output, files)
+    measure = options["measure"]
+    target = Target.pop_from(options)
     settings = {
         **_measure(measure, opt.bin_rule(options["bins"])),
         "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
@@ -69,14 +62,14 @@ def command(
         "resamples": options["resamples"],
         "seed": options["seed"],
     }
-    rows = read_rows(Request.pop_from(options, files=files))
+    rows = read_rows(Request.pop_from(options))
     if len(rows.choice.models) < 2:
         demand, got = "must name two models or more to compare", f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
     if rows.weight_type == "importance" and settings["method"] == "influence":
         settings["weight_type"] = rows.weight_type
         note(IMPORTANCE)
-    deliver(_output(rows, list(_comparisons(rows, settings))), form, output)
+    target.deliver(_output(rows, list(_comparisons(rows, settings))))
 
 
 def _measure(name: str, bins: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._messages import note, warning
-from trueness.cli._writing import Output, deliver, form_of
+from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
     from trueness.cli._columns import Choice, Model
@@ -44,15 +44,7 @@ _LATTICE = 4096
 @opt.stream
 @opt.output()
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    files: tuple[str, ...],
-    stream: bool | None,
-    form: str | None,
-    output: str | None,
-    **options: Any,
-) -> None:
+def command(context: click.Context, /, **options: Any) -> None:
     """Fail, with exit code 1, if the calibration error is too large.
 
     ERROR is compared with the confidence limits of the l2 calibration error, not with the estimate, which varies by
@@ -67,19 +59,20 @@ def command(
     from trueness.cli._rows import Request, open_dataset
 
     opt.check_input(context)
+    stream = options["stream"]
     for name in ("by", "cluster"):
         if stream and options[name]:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
-    form = form_of(form, output, files)
+    target = Target.pop_from(options)
     rule = Rule(options["max_ece"], options["require"])
     settings = {"bins": opt.bin_rule(options["bins"]), "level": options["level"], "seed": options["seed"]}
-    request = Request.pop_from(options, files=files)
+    request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by and not request.cluster):
             findings = list(_streamed(data, settings, asked=stream is not None))
         else:
             findings = list(_findings(data.rows().checked(), settings))
-    deliver(_output(data.choice, data.source.name, findings, rule), form, output)
+    target.deliver(_output(data.choice, data.source.name, findings, rule))
     if not all(rule.passes(one.interval) for one in findings):
         context.exit(_FAILED)
 

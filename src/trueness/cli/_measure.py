@@ -8,7 +8,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._messages import note, warning
 from trueness.cli._sums import OWN_BINS, each, own_bins, read_total
-from trueness.cli._writing import Output, deliver, form_of
+from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
     from trueness import Accumulator
@@ -53,15 +53,7 @@ _SIGNS = {
 @opt.stream
 @opt.output()
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    files: tuple[str, ...],
-    stream: bool | None,
-    form: str | None,
-    output: str | None,
-    **options: Any,
-) -> None:
+def command(context: click.Context, /, **options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. Columns called label, y, y_true or
@@ -80,6 +72,7 @@ def command(
     from trueness.cli._rows import Group, Request, open_dataset
 
     opt.check_input(context, only_demo=("rows", "seed"))
+    stream = options["stream"]
     if options.pop("each"):
         raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
     if options["by"] and options["tables"]:
@@ -92,8 +85,8 @@ def command(
         kinds=tuple(dict.fromkeys(options["kinds"])),
         tables=options["tables"],
     )
-    form = form_of(form, output, files)
-    request = Request.pop_from(options, files=files)
+    target = Target.pop_from(options)
+    request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by):
             results = [(Group(), _streamed(data, settings, asked=stream is not None))]
@@ -103,7 +96,7 @@ def command(
                 rows.warn_of_dropped()
             results = [(group, measure_all(part, settings, group)) for group, part in rows.groups()]
     _print_remarks(results)
-    deliver((_by_group if request.by else _by_model)(results, data.source.name), form, output)
+    target.deliver((_by_group if request.by else _by_model)(results, data.source.name))
 
 
 @click.command("measure")
@@ -111,7 +104,7 @@ def command(
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each
 @opt.output()
-def measure(files: tuple[str, ...], bins: str | None, each: bool, form: str | None, output: str | None) -> None:
+def measure(**options: Any) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
 
     \b
@@ -120,12 +113,12 @@ def measure(files: tuple[str, ...], bins: str | None, each: bool, form: str | No
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import sums_lines
 
-    form = form_of(form, output)
-    rule = opt.bin_rule(bins)  # before the files are read
-    sums, total = read_total(files, output)
+    target = Target.pop_from(options)
+    rule = opt.bin_rule(options["bins"])  # before the files are read
+    sums, total = read_total(options["files"], target.path)
     rule = rule or own_bins(total)
     lines = sums_lines(total, rule, blocks=True)
-    deliver((_of_files if each else _of_sums)(sums, total, lines, rule), form, output)
+    target.deliver((_of_files if options["each"] else _of_sums)(sums, total, lines, rule))
 
 
 def _streamed(data: "Dataset", settings: "Options", *, asked: bool) -> "Measurements":

@@ -6,7 +6,7 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._messages import reworded, wording
-from trueness.cli._writing import Output, deliver, form_of
+from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
 __all__ = ["command"]
@@ -43,9 +43,7 @@ _KINDS = {
     "As published, or from the binomial distribution: smaller and equally valid.",
 )
 @opt.output()
-def command(
-    n: int | None, n_bins: int | None, epsilon: float | None, form: str | None, output: str | None, **how: Any
-) -> None:
+def command(n: int | None, n_bins: int | None, epsilon: float | None, **how: Any) -> None:
     """Plan histogram binning with a guarantee.
 
     Give any two of rows, bins and error; the third is computed.
@@ -63,7 +61,7 @@ def command(
 
     if [n, n_bins, epsilon].count(None) != 1:
         raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
-    form = form_of(form, output)
+    target = Target.pop_from(how)
     arguments = {
         name: value for name, value in (("n", n), ("n_bins", n_bins), ("epsilon", epsilon)) if value is not None
     }
@@ -80,7 +78,7 @@ def command(
         raise InputError(
             "", f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows", f"one bin needs {least:,}"
         )
-    deliver(_output({**arguments, wanted: planned}, wanted, how), form, output)
+    target.deliver(_output({**arguments, wanted: planned}, wanted, how))
 
 
 def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:

@@ -4,17 +4,16 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import trueness.cli._options as opt
 from trueness.cli._messages import note
-from trueness.cli._writing import form_of, write
+from trueness.cli._writing import Target
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,15 +52,7 @@ _WIDEST = 100
 @opt.seed()
 @opt.output(("text", "png", "svg", "pdf"))
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    files: tuple[str, ...],
-    display: str,
-    form: str | None,
-    output: str | None,
-    **options: Any,
-) -> None:
+def command(context: click.Context, /, **options: Any) -> None:
     """Draw a picture to a file, or as text.
 
     Text, for a terminal, can show reliability diagrams; the other pictures need a file.
@@ -76,42 +67,28 @@ def command(
     from trueness.cli._rows import Request, read_rows
 
     opt.check_input(context)
+    display = options["display"]
     _, takes = _DISPLAYS[display]
     for name in ("curve", "bins", "kind", "level", "by"):
         if options[name] and name not in takes:
             raise click.UsageError(f"--{name} is not for --display {display}.")
     if len(options["by"]) > 1:
         raise click.UsageError("A picture takes one --by.")
-    form = _form(form, output, files, display)
+    target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)
+    if target.form == "text" and display != "reliability":
+        raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")
     settings = {name: options[name] for name in ("curve", "kind", "level", "seed") if options[name] is not None}
     if options["bins"] is not None:
         settings["bins"] = opt.bin_rule(options["bins"])
-    request = Request.pop_from(options, files=files)
-    if not files and not request.probs and "one" in takes:
+    request = Request.pop_from(options)
+    if not request.files and not request.probs and "one" in takes:
         request = replace(request, probs=("p",))
     picture = _display(read_rows(request), display, settings)
-    if form == "text":
+    if target.form == "text":
         width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 72
-        content: str | bytes = picture.to_text(width=max(20, width - 8)) + "\n"
+        target.write(picture.to_text(width=max(20, width - 8)) + "\n")
     else:
-        content = _image(picture, form)
-    if output is not None and output != "-":
-        write(output, content)
-    elif isinstance(content, str):
-        click.echo(content, nl=False)
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-
-
-def _form(form: str | None, output: str | None, files: Sequence[str], display: str) -> str:
-    if form is None and output not in (None, "-") and not Path(str(output)).suffix:
-        demand = "must end in .png, .svg, .pdf or .txt, or `--format` must be given"
-        raise InputError("--output", demand, f"got {output!r}")
-    form = form_of(form, output, files, _SUFFIXES, "text")
-    if form == "text" and display != "reliability":
-        raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")
-    return form
+        target.write(_image(picture, target.form))
 
 
 def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:

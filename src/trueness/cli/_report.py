@@ -7,7 +7,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._messages import note, warning
 from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
-from trueness.cli._writing import check_writable, form_of, write
+from trueness.cli._writing import Target
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ _page = opt.stacked(
 @opt.seed()
 @_page
 @click.pass_context
-def command(
-    context: click.Context, /, files: tuple[str, ...], form: str | None, output: str | None, **options: Any
-) -> None:
+def command(context: click.Context, /, **options: Any) -> None:
     """Write a page about the calibration of the probabilities.
 
     Are they calibrated, at which confidence, where are they off, and what would fix it? Without -o the page is written
@@ -62,12 +60,11 @@ def command(
     from trueness.cli._rows import Request, open_dataset
 
     opt.check_input(context)
-    form, output = _form(form, output)
-    check_writable(output, *files)
+    target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": opt.bin_rule(options["bins"])}
-    with open_dataset(Request.pop_from(options, files=files)) as data:
+    with open_dataset(Request.pop_from(options)) as data:
         rows = data.rows()
-    _write(_of_rows(rows, settings), form, output)
+    _write(_of_rows(rows, settings), target)
 
 
 @click.command("report")
@@ -76,12 +73,12 @@ def command(
 @opt.level(0.95, _LEVEL, least=0.5)
 @each
 @_page
-def report(files: tuple[str, ...], form: str | None, output: str | None, **options: Any) -> None:
+def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
-    form, output = _form(form, output)
+    target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
-    sums, total = read_total(files, output)
-    _write(_of_sums(sums, total, rule, options), form, output)
+    sums, total = read_total(options["files"], target.path)
+    _write(_of_sums(sums, total, rule, options), target)
 
 
 def _of_sums(sums: "list[SumsFile]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
@@ -95,20 +92,11 @@ def _of_sums(sums: "list[SumsFile]", total: "Accumulator", rule: Any, options: d
     return report_sums(total, bins=rule, level=options["level"], title=options["title"], files=lines, notes=[source])
 
 
-def _form(form: str | None, output: str | None) -> tuple[str, str | None]:
-    """The format, and the file: a page goes into one by default."""
-    form = form_of(form, output, (), _SUFFIXES, "html")
-    return form, _USUAL if form == "html" and output is None else output
-
-
-def _write(report: "Report", form: str, output: str | None) -> None:
-    text = report.page() if form == "html" else getattr(report, f"to_{form}")()
-    if output is None or output == "-":
-        click.echo(text, nl=not text.endswith("\n"))
-        return
-    write(output, text)
-    click.echo(report.verdict)
-    note(f"the report is in {output}.")
+def _write(report: "Report", target: Target) -> None:
+    target.write(report.page() if target.form == "html" else getattr(report, f"to_{target.form}")())
+    if target.path is not None:
+        click.echo(report.verdict)
+        note(f"the report is in {target.path}.")
 
 
 def _of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":

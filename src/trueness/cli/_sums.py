@@ -164,7 +164,7 @@ class SumsFile(NamedTuple):
 
 
 def read_total(files: Sequence[str], output: str | None) -> "tuple[list[SumsFile], Accumulator]":
-    """The sums of each file, and of all, which must have rows."""
+    """The sums of each file, and of all, which must have rows; the output must be none of the files."""
     sums = read_sums(files)
     check_writable(output, *(name for name, _ in sums))
     total = add(sums)

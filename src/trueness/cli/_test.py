@@ -7,7 +7,7 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._messages import warning
-from trueness.cli._writing import Output, deliver, form_of
+from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
@@ -43,15 +43,7 @@ _DRAW = {"exact", "t-cal", "adaptive-t-cal"}
 @opt.seed()
 @opt.output()
 @click.pass_context
-def command(
-    context: click.Context,
-    /,
-    files: tuple[str, ...],
-    methods: tuple[str, ...],
-    form: str | None,
-    output: str | None,
-    **options: Any,
-) -> None:
+def command(context: click.Context, /, **options: Any) -> None:
     """Test whether scores are calibrated.
 
     A small p-value is evidence against calibration; a large one is no evidence for it. Several models, or groups of
@@ -68,21 +60,21 @@ def command(
     from trueness.cli._rows import Request, read_rows
 
     opt.check_input(context)
-    form = form_of(form, output, files)
+    target = Target.pop_from(options)
     typed = {
         "bins": opt.bin_rule(options["bins"]),
         "resamples": options["resamples"],
         "fitted": options["fitted"] or None,
     }
-    methods = tuple(dict.fromkeys(methods)) or ("exact",)
+    methods = tuple(dict.fromkeys(options["methods"])) or ("exact",)
     settings = {method: _settings(method, methods, typed) for method in methods}
     for method, own in settings.items():
         if method in _DRAW or "resamples" in own or options["cluster"] is not None:
             own["seed"] = options["seed"]
-    rows = read_rows(Request.pop_from(options, files=files))
+    rows = read_rows(Request.pop_from(options))
     results = list(_results(rows, settings))
     _adjust(results)
-    deliver(_output(rows, results), form, output)
+    target.deliver(_output(rows, results))
 
 
 def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness._text.table import Table
 
-__all__ = ["Output", "check_suffix", "check_writable", "deliver", "form_of", "render", "write", "write_with"]
+__all__ = ["Output", "Target", "check_suffix", "check_writable", "render", "write", "write_with"]
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".txt": "table"}
 
@@ -36,23 +36,57 @@ class Output:
     """The table that CSV has, if it is another one."""
 
 
-def form_of(
-    form: str | None,
-    output: str | None,
-    read: Sequence[str] = (),
-    suffixes: Mapping[str, str] = _SUFFIXES,
-    usual: str = "table",
-) -> str:
-    """The format asked for, or that of the name of the output, which must be writable and none of the files `read`."""
-    check_writable(output, *read)
-    if form is not None or output is None or output == "-":
-        return form or usual
-    suffix = Path(output).suffix.lower()
-    if suffix and suffix not in suffixes:
-        *others, last = suffixes
-        demand = f"must end in {', '.join(others)} or {last}, or `--format` must be given"
-        raise InputError("--output", demand, f"got {output!r}")
-    return suffixes.get(suffix, usual)
+@dataclass(frozen=True)
+class Target:
+    """Where the output goes, and in which format."""
+
+    form: str
+    path: str | None
+    """A file; None is standard output."""
+
+    @classmethod
+    def pop_from(
+        cls,
+        options: dict[str, Any],
+        suffixes: Mapping[str, str] = _SUFFIXES,
+        usual: str = "table",
+        *,
+        file: str | None = None,
+        demand_suffix: bool = False,
+    ) -> "Target":
+        """Take ``--format`` and ``--output`` out of a command's options; without either, write to `file`.
+
+        The file must be writable and none of those that are read. Its suffix tells the format.
+        """
+        form, path = options.pop("form"), options.pop("output")
+        if path is None and form in (None, usual):
+            path = file
+        if path in (None, "-"):
+            return cls(form or usual, None)
+        check_writable(path, *options.get("files", ()))
+        suffix = Path(path).suffix.lower()
+        if form is None and suffix not in suffixes and (suffix or demand_suffix):
+            *others, last = suffixes
+            demand = f"must end in {', '.join(others)} or {last}, or `--format` must be given"
+            raise InputError("--output", demand, f"got {path!r}")
+        return cls(form or suffixes.get(suffix, usual), path)
+
+    def write(self, content: str | bytes) -> None:
+        """Write to the file, or to standard output."""
+        if self.path is not None:
+            write(self.path, content)
+        elif isinstance(content, str):
+            click.echo(content, nl=not content.endswith("\n"))
+        else:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+
+    def deliver(self, output: Output) -> None:
+        """Write the output in this format; on a terminal, draw it."""
+        width = shutil.get_terminal_size().columns if self.path is None and sys.stdout.isatty() else 80
+        drawn = self.form == "table" and self.path is None and sys.stdout.isatty() and _draw(output, width)
+        if not drawn:
+            self.write(render(output, self.form, width))
 
 
 def check_suffix(path: str | None, what: str, suffixes: Sequence[str], suffix: str | None = None) -> None:
@@ -109,16 +143,6 @@ def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
         if reason.errno == errno.EPIPE:
             raise  # the reader has closed the pipe
         raise InputError("", f"`--output` {path!r} cannot be written: {reason.strerror or reason}") from reason
-
-
-def deliver(output: Output, form: str, path: str | None) -> None:
-    """Print the output, or write it to a file."""
-    if path is not None and path != "-":
-        write(path, render(output, form))
-        return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
-    if not (form == "table" and sys.stdout.isatty() and _draw(output, width)):
-        click.echo(render(output, form, width), nl=False)
 
 
 def render(output: Output, form: str, width: int = 80) -> str:
