@@ -1,10 +1,14 @@
 """Files: which ones a path names, and files that do not agree."""
 
+import bz2
 import gzip
+import lzma
 
 import engine_cases
+import numpy as np
 import polars as pl
 import pytest
+from tables_on_disk import write_columns
 
 import trueness as tn
 
@@ -119,17 +123,41 @@ def test_ways_to_write_the_same_rows(tmp_path, engine, bins, text):
 REFUSED = {
     "a name twice": ("p,y,y\n0.25,0,1\n", r"`label` must name one column; '.*rows\.csv' has 2 columns named 'y'"),
     "no header": ("0.25,0\n0.75,1\n", "`label` names no column 'y'"),
-    "nothing": ("", r"'.*rows\.csv' must have a header in its first line; there is none"),
-    "empty lines": ("\n\n", "must have a header in its first line|names no column"),
-    "NA": ("p,y\n0.25,0\nNA,1\n", r"rows\.csv' cannot be read: .*NA"),
+    "nothing": ("", r"'.*rows\.csv' must have a header in its first line; there is none|rows\.csv is empty\.$"),
+    "empty lines": ("\n\n", r"must have a header in its first line|names no column|rows\.csv is empty\.$"),
+    "NA": (
+        "p,y\n0.25,0\nNA,1\n",
+        {
+            "duckdb": r"rows\.csv' cannot be read: .*NA",
+            "polars": "`score` column 'p' must not have missing values; 1 of 2",
+        },
+    ),
     "an empty score": ("p,y\n0.25,0\n,1\n", "`score` column 'p' must not have missing values; 1 of 2"),
     "nan": ("p,y\n0.25,0\nnan,1\n", "`score` column 'p' must not have missing values; 1 of 2"),
     "an empty label": ("p,y\n0.25,0\n0.75,\n", "`label` column 'y' must not have missing values; 1 of 2"),
-    "thousands": ('p,y\n"1,000",0\n', r"rows\.csv' cannot be read: .*1,000"),
+    "thousands": (
+        'p,y\n"1,000",0\n',
+        {
+            "duckdb": r"rows\.csv' cannot be read: .*1,000",
+            "polars": r"rows\.csv: column 'p' must hold numbers; line 2 has '1,000'",
+        },
+    ),
     "semicolons": ("p;y\n0.25;0\n", "`label` names no column 'y'.*p;y"),
-    "late text in scores": ("p,y\n" + "0.5,1\n" * 150_000 + "oops,1\n", r"rows\.csv' cannot be read: .*oops"),
-    "late text in labels": ("p,y\n" + "0.5,1\n" * 150_000 + "0.5,oops\n", r"rows\.csv' cannot be read: .*oops"),
-    "bytes of another encoding": (b"p,y\n0.25,0\n0.75\xe9,1\n", r"rows\.csv' cannot be read: "),
+    "late text in scores": (
+        "p,y\n" + "0.5,1\n" * 150_000 + "oops,1\n",
+        {
+            "duckdb": r"rows\.csv' cannot be read: .*oops",
+            "polars": r"rows\.csv: column 'p' must hold numbers; line 150002 has 'oops'",
+        },
+    ),
+    "late text in labels": (
+        "p,y\n" + "0.5,1\n" * 150_000 + "0.5,oops\n",
+        {"duckdb": r"rows\.csv' cannot be read: .*oops", "polars": r"must be 0 or 1; it holds strings \('1', 'oops'\)"},
+    ),
+    "bytes of another encoding": (
+        b"p,y\n0.25,0\n0.75\xe9,1\n",
+        {"duckdb": r"rows\.csv' cannot be read: ", "polars": r"rows\.csv, line 3: column 'p' is not UTF-8"},
+    ),
 }
 
 
@@ -139,8 +167,42 @@ REFUSED = {
 def test_text_that_cannot_be_read_says_so(tmp_path, engine, bins, text, message):
     path = tmp_path / "rows.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(tn.InputError, match=message):
+    with pytest.raises(tn.InputError, match=message if isinstance(message, str) else message[engine]):
         ask(path, engine, bins=bins)
+
+
+COMPRESSED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@both
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "arrow", *(f"csv.{name}" for name in COMPRESSED)])
+def test_every_format_of_the_command_is_scanned(tmp_path, bins, suffix):
+    kind, _, compression = suffix.partition(".")
+    columns = {"p": np.array([0.25, 0.75]), "y": np.array([0, 1]), "g": np.array(["a", "b"])}
+    path = write_columns(tmp_path / f"x.{kind}", columns)
+    if compression:
+        path = tmp_path / f"x.{suffix}"
+        path.write_bytes(COMPRESSED[compression]((tmp_path / "x.csv").read_bytes()))
+    assert ask(path, "auto", bins=bins) == ask(pl.DataFrame(columns), "auto", bins=bins)
+    assert {key: sums.n for key, sums in ask(path, "polars", by="g").items()} == {"a": 1, "b": 1}
+
+
+def test_text_is_scanned_as_the_command_reads_it(tmp_path):
+    assert ask(write(tmp_path, a="p , y\n\n0.25,0\n\n 0.75,1\n"), "polars") == tn.binned([0, 1], [0.25, 0.75])
+    with pytest.raises(tn.InputError, match=r"b\.csv, line 3, has 1 cells where the header has 2"):
+        ask(write(tmp_path, b="p,y\n0.25,0\n0.75\n"), "polars", missing="drop")
+
+
+def test_labels_of_one_kind_are_demanded_of_all_files(tmp_path):
+    write(tmp_path, a="p,y\n0.25,0\n", b="p,y\n0.25,yes\n")
+    with pytest.raises(tn.InputError, match=r"b\.csv: column 'y' must hold labels of one type"):
+        ask([tmp_path / "a.csv", tmp_path / "b.csv"], "polars")
+
+
+def test_duckdb_says_what_it_does_not_read(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"p": 0.5, "y": 1}\n')
+    with pytest.raises(tn.InputError, match="`engine` must be 'polars' for such files; DuckDB reads Parquet and CSV"):
+        ask(tmp_path / "x.jsonl", "duckdb")
 
 
 @engines

@@ -24,7 +24,7 @@ from trueness.sources._numpy import NpyFile, NpzFile
 from trueness.sources._parquet import ArrowFile, ParquetFile
 from trueness.sources._table import Columns, Table
 
-__all__ = ["SUFFIXES", "ConcatenatedTable", "as_text", "expand_paths", "open_table", "open_tables"]
+__all__ = ["SUFFIXES", "ConcatenatedTable", "as_text", "expand_paths", "open_file", "open_table", "open_tables"]
 
 STANDARD_INPUT = "standard input"
 SUFFIXES = {
@@ -55,16 +55,17 @@ def open_tables(paths: Sequence[str], separator: str | None = None, form: str | 
 def open_table(path: str, separator: str | None = None, form: str | None = None) -> Iterator[Table]:
     """Open a file, or standard input for '-'; `form` is a format that overrides what the file looks like."""
     if path != "-":
-        yield _table(Path(path), path, separator, form)
+        yield open_file(Path(path), path, separator, form)
         return
     with tempfile.TemporaryDirectory() as folder:  # formats are told by looking ahead, and some need the end first
         copy = Path(folder, "input")
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield _table(copy, STANDARD_INPUT, separator, form)
+        yield open_file(copy, STANDARD_INPUT, separator, form)
 
 
-def _table(path: Path, name: str, separator: str | None, form: str | None) -> Table:
+def open_file(path: Path, name: str, separator: str | None = None, form: str | None = None) -> Table:
+    """The table in a file on disk, which messages call `name`."""
     start = _first_bytes(path, name)
     compression = compression_of(start)
     suffix = path.suffix.lower()

@@ -1,15 +1,18 @@
 """Frames, relations and paths as frames that narwhals can query.
 
-Polars demands one schema of all files; files of another schema are read separately and put together. DuckDB fills in
-columns that a file lacks, and takes names in any case; so the columns of each file are checked first.
+Text and JSON lines are read as the command line reads them, batch by batch. Polars demands one schema of all Parquet
+files; those of another schema are read separately and put together. DuckDB fills in columns that a file lacks, and
+takes names in any case; so the columns of each file are checked first.
 """
 
 import csv
 import glob
 import gzip
 import io
+import itertools
+import math
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,7 +22,10 @@ import numpy as np
 
 from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
+from trueness.sources._compression import inner_suffix
+from trueness.sources._files import as_text, open_file
 from trueness.sources._question import Question, column_error
+from trueness.sources._table import Table
 
 __all__ = ["PathEngine", "open_frame"]
 
@@ -27,7 +33,8 @@ PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
 
 _PARQUET = (".parquet", ".pq", ".parq")
 _TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-_COMPRESSED = (".gz", ".zst")
+_JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
+_ARROW = (".arrow", ".feather", ".ipc")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
@@ -112,15 +119,16 @@ def _refuse_foreign(series: Any, argument: str) -> None:
 
 def _scan_files(paths: list[str], question: Question, engine: PathEngine) -> Any:
     files = _local_files(paths)
-    suffixes = {_suffix(file) for file in files}
+    suffixes = {inner_suffix(file) for file in files}
     if len(suffixes) > 1:
         raise InputError("source", "must name files of one type", f"got {', '.join(sorted(suffixes))}")
     (suffix,) = suffixes
-    if suffix not in _PARQUET and suffix not in _TEXT:
-        raise InputError(
-            "source", "as a path must end in .parquet, .pq, .csv or .tsv (text also .gz)", f"got {paths[0]!r}"
-        )
+    if suffix not in (*_PARQUET, *_TEXT, *_JSON_LINES, *_ARROW):
+        demand = "as a path must end in .parquet, .pq, .arrow, .csv, .tsv or .jsonl (text also compressed)"
+        raise InputError("source", demand, f"got {paths[0]!r}")
     polars = _library(engine) == "polars"
+    if not polars and suffix not in (*_PARQUET, *_TEXT):
+        raise InputError("engine", "must be 'polars' for such files", f"DuckDB reads Parquet and CSV, not {paths[0]!r}")
     if suffix in _PARQUET:
         return (_polars_parquet if polars else _duckdb_parquet)(files, question)
     numbers = {*question.scores, *([question.weight] if question.weight is not None else [])}
@@ -129,12 +137,11 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine) -> Any
     if any(isinstance(label, str) for label in question.labels or (question.pos_label,)):
         texts.add(question.label)
     types = dict.fromkeys(numbers, "number") | dict.fromkeys(texts - numbers, "text")
-    return (_polars_text if polars else _duckdb_text)(files, _TEXT[suffix], question, types)
+    if suffix in _ARROW:
+        import polars as pl
 
-
-def _suffix(path: str) -> str:
-    name = Path(path.lower())
-    return Path(name.stem).suffix if name.suffix in _COMPRESSED else name.suffix
+        return pl.scan_ipc(files, glob=any(map(_is_remote, files)))
+    return (_polars_text if polars else _duckdb_text)(files, _TEXT.get(suffix, ","), question, types)
 
 
 def _library(engine: PathEngine) -> str:
@@ -199,12 +206,12 @@ def _refuse_repeated(header: list[str], question: Question, path: str) -> None:
                 )
 
 
-def _refuse_absent(names_of: dict[str, Any], question: Question) -> None:
-    """Refuse a column that one of several files lacks: readers would stop, or fill it in."""
+def _refuse_absent(names_of: dict[str, Any], question: Question, *, folders: bool = True) -> None:
+    """Refuse a column that a file lacks: readers would stop, or fill it in. A folder named day=mon is a column, too."""
     for path, names in names_of.items():
         for argument, wanted in question.columns.items():
             for name in wanted:
-                if name not in names and f"{name}=" not in path:  # a folder named day=mon is a column, too
+                if name not in names and not (folders and f"{name}=" in path):
                     columns = ", ".join(map(repr, list(names)[:8])) + (", …" if len(names) > 8 else "")
                     raise InputError(argument, f"names no column {name!r} in {path!r}", f"the columns are {columns}")
 
@@ -225,45 +232,68 @@ def _polars_parquet(files: list[str], question: Question) -> Any:
 
 
 def _polars_text(files: list[str], separator: str, question: Question, types: dict[str, str]) -> Any:
+    """Text and JSON lines as a lazy frame, which the reader of :mod:`trueness.sources._files` fills batch by batch."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
     if any(map(_is_remote, files)):
-        return _polars_csv(files, separator, question, types, pattern=True)
-    headers = {file: _header(file, separator) for file in files}
-    alike: dict[Any, list[str]] = {}
-    for file in _with_rows(files, separator):
-        header = headers[file]
-        _refuse_repeated(header or [], question, file)
-        alike.setdefault(None if header is None else tuple(header), []).append(file)
-    if len(alike) > 1:
-        _refuse_absent({file: header for file, header in headers.items() if header is not None}, question)
-    frames = [(few[0], _polars_csv(few, separator, question, types)) for few in alike.values()]
-    return frames[0][1] if len(frames) == 1 else _concatenate(frames, question)
+        known: dict[str, Any] = {name: pl.Float64 if kind == "number" else pl.String for name, kind in types.items()}
+        return pl.scan_csv(files, separator=separator, schema_overrides=known, infer_schema_length=10_000)
+    tables = [open_file(Path(file), file) for file in files]
+    for table in tables:
+        _refuse_repeated(list(table.names), question, table.name)
+    _refuse_absent({table.name: table.names for table in tables}, question, folders=False)
+    names = dict.fromkeys(name for columns in question.columns.values() for name in columns)
+    kinds = {name: types.get(name, "label") for name in names}
+    schema: dict[str, Any] = {name: pl.Float64 if kind == "number" else pl.String for name, kind in kinds.items()}
+    if kinds[question.label] == "label":
+        schema[question.label] = _label_type(tables, question.label)
+
+    def frames(columns: Any, predicate: Any, n_rows: Any, _: Any) -> Iterator[Any]:
+        wanted = {name: kinds[name] for name in (names if columns is None else columns)}
+        left = math.inf if n_rows is None else n_rows
+        for frame in itertools.chain.from_iterable(_frames_of_table(table, wanted, schema) for table in tables):
+            rows = frame if predicate is None else frame.filter(predicate)
+            yield rows if rows.height <= left else rows.head(left)
+            left -= rows.height
+            if left <= 0:
+                return
+
+    return register_io_source(frames, schema=schema)
 
 
-def _with_rows(files: list[str], separator: str) -> list[str]:
-    """The files that have rows, or else the first: Polars takes the columns of a mere header for text."""
+def _label_type(tables: list[Table], label: str) -> Any:
+    """The type of the labels in the first file that has rows."""
     import polars as pl
 
-    def has_rows(file: str) -> bool:
-        return pl.scan_csv(file, separator=separator, infer_schema_length=0, glob=False).head(1).collect().height > 0
+    first = (next(table.batches([label], []), None) for table in tables)
+    labels = next((batch[0].labels[label] for batch in first if batch is not None), np.zeros(0))
+    if labels.dtype.kind == "O":
+        return pl.Boolean if any(isinstance(value, bool) for value in labels) else pl.String
+    return pl.Boolean if labels.dtype.kind == "b" else pl.Float64
 
-    return ([file for file in files if has_rows(file)] if len(files) > 1 else files) or files[:1]
 
-
-def _polars_csv(
-    files: list[str], separator: str, question: Question, types: dict[str, str], *, pattern: bool = False
-) -> Any:
+def _frames_of_table(table: Table, kinds: dict[str, str], schema: dict[str, Any]) -> Iterator[Any]:
     import polars as pl
 
-    names = pl.scan_csv(files, separator=separator, infer_schema_length=0, glob=pattern).collect_schema().names()
-    # A column of scores may begin with whole numbers; it must not be taken for integers.
-    dtypes: dict[str, Any] = {"number": pl.Float64, "text": pl.String}
-    known = {name: dtypes[types[name]] for name in names if name in types}
-    options: Any = {"separator": separator, "infer_schema_length": 10_000, "glob": pattern}
-    frame = pl.scan_csv(files, schema_overrides=known, **options)
-    label = frame.collect_schema().get(question.label)
-    if label is not None and label.is_integer():  # 0 and 1 may be followed by 0.0 and 1.0
-        return pl.scan_csv(files, schema_overrides=known | {question.label: pl.Float64}, **options)
-    return frame
+    def named(kind: str) -> list[str]:
+        return [name for name, known in kinds.items() if known == kind]
+
+    for columns, _ in table.batches(named("label"), named("number"), named("text")):
+        arrays = {**columns.labels, **columns.numbers, **{name: as_text(v) for name, v in columns.groups.items()}}
+        try:
+            yield pl.DataFrame([_series(name, arrays[name], schema[name]) for name in kinds])
+        except (TypeError, pl.exceptions.PolarsError) as reason:
+            (label,) = named("label")
+            raise InputError(
+                "", f"column {label!r} must hold labels of one type", str(reason).partition("\n")[0], context=table.name
+            ) from reason
+
+
+def _series(name: str, values: Any, dtype: Any) -> Any:
+    import polars as pl
+
+    return pl.Series(name, values.tolist() if values.dtype.kind == "O" else values, dtype=dtype)
 
 
 def _concatenate(frames: list[tuple[str, Any]], question: Question) -> Any:

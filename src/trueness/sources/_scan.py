@@ -91,7 +91,7 @@ def scan(
     ----------
     source : frame, relation, path, pattern or list of paths
         Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other frame
-        that narwhals reads; or Parquet or CSV files, which are never read whole.
+        that narwhals reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read whole.
     label : str
         Column of outcomes: 0/1, bool, class codes, or strings (see `labels`).
     score : str or list of str
@@ -114,7 +114,8 @@ def scan(
     sum_tolerance : float, optional
         How far the scores of a row may sum from one; 1e-6 by default.
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
-        The library that reads a path; by default Polars if it is installed, else DuckDB.
+        The library that reads a path; by default Polars if it is installed, else DuckDB, which reads
+        Parquet and CSV.
 
     Returns
     -------
