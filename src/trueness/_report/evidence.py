@@ -60,7 +60,7 @@ class Evidence:
     def tally(self) -> Tally | None:
         """The tally of distinct scores; a sketch has its rows at the mean score of their cell, bins have none."""
         if isinstance(self.sums, Sketch):
-            return self.sums.pooled()
+            return self.sums.as_tally()
         return self.sums if isinstance(self.sums, Tally) else None
 
 

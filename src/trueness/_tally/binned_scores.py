@@ -70,11 +70,6 @@ class BinnedScores:
         first = np.concatenate([[0], np.cumsum(size[kept])[:-1]]).astype(np.int64)
         return replace(self, z=self.z[rows], count=self.count[rows], hits=self.hits[rows], first=first)
 
-    @property
-    def residuals(self) -> Floats:
-        """U = Y − z, where every entry is one row."""
-        return np.asarray(self.hits - self.z)
-
 
 def checked_k(k: int | None) -> int:
     """The number of largest scores to look at; 1 by default."""

@@ -93,7 +93,7 @@ class Cells:
         score = score[order]
         first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
         pairs = zip(self._padded(other), other._padded(self), strict=True)
-        sums = [None if a is None or b is None else _pooled(a, b, order, first) for a, b in pairs]
+        sums = [None if a is None or b is None else _sum_equal_scores(a, b, order, first) for a, b in pairs]
         found = Cells(score[first], *sums)  # type: ignore[arg-type]  # the columns of Cells, in order
         return found.settled()
 
@@ -130,7 +130,7 @@ class Cells:
 _COLUMNS = ("score", "count", "weight", "events", "squares", "event_squares")
 
 
-def _pooled(a: Numbers, b: Numbers, order: NDArray[np.intp], first: NDArray[np.intp]) -> Numbers:
+def _sum_equal_scores(a: Numbers, b: Numbers, order: NDArray[np.intp], first: NDArray[np.intp]) -> Numbers:
     return np.asarray(np.add.reduceat(np.concatenate([a, b])[order], first))
 
 

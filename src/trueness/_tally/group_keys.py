@@ -43,12 +43,12 @@ def plain_group(key: Any) -> Group:
     raise InputError(
         "group",
         "must hold text, whole numbers, true/false or finite numbers, none of them missing",
-        f"got {_shown(key)} ({type(key).__name__})",
+        f"got {_format_key(key)} ({type(key).__name__})",
         remedy=hint,
     )
 
 
-def _shown(key: Any) -> str:
+def _format_key(key: Any) -> str:
     try:
         return reprlib.repr(key)
     except ValueError:  # Python does not write whole numbers of that length

@@ -147,7 +147,7 @@ def as_tally(
         _refuse_row_arguments(y_true, y_prob, options)
         if rule is not None:
             check_sketch_rule(rule)
-        found = y_true.pooled()
+        found = y_true.as_tally()
     elif isinstance(y_true, Tally):
         _refuse_row_arguments(y_true, y_prob, options)
         found = y_true

@@ -43,7 +43,7 @@ class Sketch(Parts[GridCells]):
         )
         return Binned(self.kind, tuple(parts), self.classes)
 
-    def pooled(self) -> Tally:
+    def as_tally(self) -> Tally:
         """The tally of rows that lie at the mean score of their cell."""
         return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
 

@@ -216,7 +216,7 @@ def _by_byte(arrays: list[NDArray[Any]]) -> bytes:
 
 def unpack(data: bytes, what: str) -> Fields:
     """The header and arrays that :func:`pack` wrote, if they are those of a `what`."""
-    body = _unsealed(data)
+    body = _read_body(data)
     with _well_formed():
         (length,) = _LENGTH.unpack_from(body)
         text = bytes(body[_LENGTH.size : _LENGTH.size + length])
@@ -227,7 +227,7 @@ def unpack(data: bytes, what: str) -> Fields:
         return _with_columns(header, body[_LENGTH.size + length :])
 
 
-def _unsealed(data: Any) -> memoryview:
+def _read_body(data: Any) -> memoryview:
     """The body, if name, number, length and checksum are right."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InputError("data", "must be bytes", f"got {type(data).__name__}")
