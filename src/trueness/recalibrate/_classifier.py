@@ -143,7 +143,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
         self.oof_uncalibrated_ = as_probabilities(scores, self._new_calibrator()._scale)
-        self.oof_proba_ = self._cross_fitted(scores, codes, w, folds)
+        self.oof_proba_ = self._cross_fit(scores, codes, w, folds)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
@@ -314,7 +314,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return calibrator.fit(scores, codes, w)
         return calibrator.fit(scores, self.classes_[codes], w, labels=self.classes_.tolist())
 
-    def _cross_fitted(self, scores: Floats, codes: Ints, w: Floats | None, folds: list[Ints]) -> Floats:
+    def _cross_fit(self, scores: Floats, codes: Ints, w: Floats | None, folds: list[Ints]) -> Floats:
         p = np.empty((codes.size, self.classes_.size))
         with warnings.catch_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.

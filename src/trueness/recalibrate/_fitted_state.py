@@ -12,13 +12,13 @@ from trueness.errors import InputError
 
 __all__ = [
     "Field",
+    "all_of",
     "array",
     "boolean",
-    "every",
+    "fitted_calibrator",
+    "fitted_calibrators",
     "fractions",
     "n_steps",
-    "nested",
-    "nested_list",
     "number",
     "one_of",
     "whole",
@@ -119,7 +119,7 @@ def fractions(size: Size | None = None, *, rising: bool = False, at_least: int =
     return check
 
 
-def every(*checks: Check) -> Check:
+def all_of(*checks: Check) -> Check:
     """All of several checks; the first demand that is not met counts."""
     return lambda calibrator, value: next((demand for check in checks if (demand := check(calibrator, value))), "")
 
@@ -129,19 +129,19 @@ def n_steps(calibrator: Any) -> int:
     return int(calibrator.edges_.size) + 1
 
 
-def nested(_: Any, value: Any) -> str:
+def fitted_calibrator(_: Any, value: Any) -> str:
     """A fitted calibrator of one score."""
     good = hasattr(value, "predict") and getattr(value, "n_classes_", 0) is None
     return "" if good else "a fitted calibrator of a vector of scores"
 
 
-def nested_list(*, gaps: bool = False) -> Check:
+def fitted_calibrators(*, gaps: bool = False) -> Check:
     """A list of such calibrators, one per class; `gaps` allows None among them."""
 
     def check(calibrator: Any, value: Any) -> str:
         if not isinstance(value, list) or len(value) != calibrator.n_classes_:
             return f"a list of {calibrator.n_classes_} calibrators"
-        bad = any(nested(calibrator, inner) for inner in value if inner is not None or not gaps)
+        bad = any(fitted_calibrator(calibrator, inner) for inner in value if inner is not None or not gaps)
         return "a list of fitted calibrators of a vector of scores" if bad else ""
 
     return check

@@ -53,7 +53,7 @@ def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
     return Guarantee(
         epsilon=conditional,
         marginal=marginal,
-        expected_ece=_expected(fitted),
+        expected_ece=_expected_ece(fitted),
         alpha=alpha,
         theorem=_theorem(fitted, bound),
         assumptions=_assumptions(fitted),
@@ -64,7 +64,7 @@ def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
     )
 
 
-def _expected(fitted: FittedBins) -> float:
+def _expected_ece(fitted: FittedBins) -> float:
     if not fitted.whole:
         return math.nan
     if fitted.scheme == "split":  # given the bins, they are as fixed as bins of equal width

@@ -262,7 +262,7 @@ class HistogramBinning(Calibrator):
         return np.append(np.diff(self.edges_[:-1]) > 0, True) if self.ties_ is None else np.ones(self.n_bins_, bool)
 
     def _bins_for(self, n: int) -> int:
-        wanted = self._wanted(n)
+        wanted = self._requested_bins(n)
         most = MOST_BINS if self.scheme == "fixed-width" else max(1, n // 2)
         if self.scheme == "split":
             most = min(most, cut_rows(n, self.split) + 1)
@@ -273,7 +273,7 @@ class HistogramBinning(Calibrator):
             )
         return min(wanted, most)
 
-    def _wanted(self, n: int) -> int:
+    def _requested_bins(self, n: int) -> int:
         if self.n_bins != "auto":
             return int(self.n_bins)
         if self.epsilon is None:

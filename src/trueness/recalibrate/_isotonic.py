@@ -12,7 +12,7 @@ from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import Field, every, fractions
+from trueness.recalibrate._fitted_state import Field, all_of, fractions
 from trueness.typing import Floats
 
 __all__ = ["IsotonicCalibration"]
@@ -79,7 +79,7 @@ class IsotonicCalibration(Calibrator):
 
     _state: ClassVar = {
         "low": Field("first score of each block", fractions(rising=True, at_least=1)),
-        "high": Field("last score of each block", every(fractions(_blocks, rising=True), _last_scores)),
+        "high": Field("last score of each block", all_of(fractions(_blocks, rising=True), _last_scores)),
         "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
     }
 

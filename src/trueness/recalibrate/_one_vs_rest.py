@@ -9,7 +9,7 @@ from sklearn.base import clone
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, refuse_matrix
-from trueness.recalibrate._fitted_state import Field, nested_list
+from trueness.recalibrate._fitted_state import Field, fitted_calibrators
 from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import Floats
 
@@ -53,7 +53,7 @@ class OneVsRest(Calibrator):
     """
 
     _shape = "matrix"
-    _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", nested_list())}
+    _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())}
 
     def __init__(self, calibrator: Calibrator | None = None, *, normalize: bool = True) -> None:
         self.calibrator = calibrator

@@ -172,7 +172,7 @@ def sample_size(
         raise InputError("epsilon", f"must exceed δ = {DELTA:g} for `scheme='randomized'`", f"got {e!r}")
     if plan.bound == "exact" and plan.kind != "expected-ece":
         _refuse_long_search(e, B, plan)
-        size = least_size(lambda size: _deviation_allowed(size, B, e, plan), _level(B, plan))
+        size = least_size(lambda size: _allowed_deviation(size, B, e, plan), _level(B, plan))
         return max(2 * B, B * (size + 1) - 1)
     if plan.scheme == "split" and plan.kind != "expected-ece":
         return _split_size(B, e, plan)
@@ -311,7 +311,7 @@ def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
         )
 
 
-def _deviation_allowed(size: int, B: int, e: float, plan: _Plan) -> float:
+def _allowed_deviation(size: int, B: int, e: float, plan: _Plan) -> float:
     """How far the mean of `size` labels may be off if the bin's value may be off by e."""
     e -= _delta(plan)
     return (e * (size + 1) - 1) / size if plan.scheme == "original" and B > 1 else e

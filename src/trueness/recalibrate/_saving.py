@@ -106,7 +106,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
         Fitted.
     """
     _check_form(stored)
-    calibrator = _unfitted(stored)
+    calibrator = _unfitted_calibrator(stored)
     learnt = {"columns": {"value": None}} | dict(stored["learnt"])  # earlier versions wrote no columns
     _check_names("learnt", set(learnt), set(calibrator._fields()))
     for name, entry in learnt.items():
@@ -176,7 +176,7 @@ def _outline(calibrator: Any) -> dict[str, Any]:
     return {"type": type(calibrator).__name__, "parameters": {k: _plain(v) for k, v in parameters.items()}}
 
 
-def _unfitted(outline: Mapping[str, Any]) -> Any:
+def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
     """The calibrator with the parameters of an outline."""
     home, name = import_module("trueness.recalibrate"), outline.get("type")
     cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
@@ -217,7 +217,7 @@ def _from_plain(value: Any, name: str) -> Any:
     if kind == "calibrator":
         return calibrator_from_dict(inside)
     if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
-        calibrator = _unfitted(inside)
+        calibrator = _unfitted_calibrator(inside)
         calibrator._check_parameters()
         return calibrator
     if kind == "array":

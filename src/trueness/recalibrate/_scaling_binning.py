@@ -12,7 +12,7 @@ from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, inner_calibrator, refuse_matrix
-from trueness.recalibrate._fitted_state import Field, fractions, n_steps, nested
+from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fractions, n_steps
 from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import Floats
 
@@ -74,7 +74,7 @@ class ScalingBinning(Calibrator):
     """
 
     _state: ClassVar = {
-        "scaler": Field("the fitted map, applied first", nested),
+        "scaler": Field("the fitted map, applied first", fitted_calibrator),
         "edges": Field(
             "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
             fractions(rising=True),
@@ -111,7 +111,7 @@ class ScalingBinning(Calibrator):
             for_map, for_bins, for_means = rows.split(3, self.seed)
         scaler: Calibrator = clone(inner_calibrator(self.scaler, PlattScaling))
         self.scaler_ = scaler.fit(for_map.p, for_map.y, for_map.w)
-        for_bins, for_means = self._scaled(for_bins), self._scaled(for_means)
+        for_bins, for_means = self._apply_scaler(for_bins), self._apply_scaler(for_means)
         self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
         weight, sums = _sums(for_means, self.edges_)
         own_weight, own_sums = _sums(for_bins, self.edges_)
@@ -119,7 +119,7 @@ class ScalingBinning(Calibrator):
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
 
-    def _scaled(self, rows: CalibrationSet) -> CalibrationSet:
+    def _apply_scaler(self, rows: CalibrationSet) -> CalibrationSet:
         return rows._replace(p=self.scaler_._map(rows.p))
 
     def _map(self, p: NDArray[Any]) -> Floats:

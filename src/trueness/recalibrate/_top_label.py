@@ -10,15 +10,15 @@ from trueness._input.arguments import checked_whole, checked_word
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, accept_scores
 from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, join_names, refuse_matrix
-from trueness.recalibrate._fitted_state import Field, nested, nested_list
+from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fitted_calibrators
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 __all__ = ["TopLabel"]
 
 
-def _pooled(calibrator: Any, value: Any) -> str:
-    return nested(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
+def _check_pooled(calibrator: Any, value: Any) -> str:
+    return fitted_calibrator(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
 
 
 class TopLabel(Calibrator):
@@ -75,9 +75,11 @@ class TopLabel(Calibrator):
     _state: ClassVar = {
         "calibrators": Field(
             "the calibrator of each class in column order; null for classes that use the pooled one",
-            nested_list(gaps=True),
+            fitted_calibrators(gaps=True),
         ),
-        "pooled": Field("the calibrator of the confidences of all rows; null if every class has its own", _pooled),
+        "pooled": Field(
+            "the calibrator of the confidences of all rows; null if every class has its own", _check_pooled
+        ),
     }
 
     def __init__(

@@ -156,7 +156,7 @@ def validity_band(
     return ValidityBand(_curve(sums, far, None), _curve(sums, near, None), level)
 
 
-def _filled(part: Bins) -> tuple[Floats, Floats, Floats]:
+def _nonempty_bins(part: Bins) -> tuple[Floats, Floats, Floats]:
     """Weight, events and mean score of the bins that have rows."""
     kept = part.count > 0
     w, events = part.weight[kept].astype(np.float64), part.events[kept].astype(np.float64)
@@ -164,13 +164,13 @@ def _filled(part: Bins) -> tuple[Floats, Floats, Floats]:
 
 
 def _gaps(part: Bins) -> Floats:
-    w, events, score = _filled(part)
+    w, events, score = _nonempty_bins(part)
     return np.abs(events / w - score)
 
 
 def _extremes(part: Bins, level: float) -> tuple[Floats, Floats]:
     """The smallest and the largest distance between the predicted value and a rate in its interval."""
-    w, events, score = _filled(part)
+    w, events, score = _nonempty_bins(part)
     low, high = clopper_pearson(events, w, level)
     return np.maximum(0.0, np.maximum(low - score, score - high)), np.maximum(score - low, high - score)
 
@@ -185,7 +185,7 @@ def _curve(sums: Binned, gaps: Any, expected_area: float | None) -> ValidityCurv
 
 def _masses(sums: Binned) -> list[Floats]:
     """The weight of each bin: classes count equally, or by how often each is predicted."""
-    weights = [_filled(part)[0] for part in sums.parts]
+    weights = [_nonempty_bins(part)[0] for part in sums.parts]
     if sums.kind != "classwise":
         return weights
     return [w / w.sum() for w in weights]
@@ -194,7 +194,7 @@ def _masses(sums: Binned) -> list[Floats]:
 def _expected_area(sums: Binned, rule: BinRule) -> float | None:
     if not isinstance(rule, Distinct) or not all(part.whole for part in sums.parts):
         return None
-    spread = np.concatenate([_mean_absolute_deviation(*_filled(part)[::2]) for part in sums.parts])
+    spread = np.concatenate([_mean_absolute_deviation(*_nonempty_bins(part)[::2]) for part in sums.parts])
     mass = np.concatenate(_masses(sums))
     return float(1 - mass @ spread / mass.sum())
 
@@ -337,24 +337,24 @@ def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
 
 def _mean(curves: list[ValidityCurve], conditional: ValidityRuns | None) -> ValidityRuns:
     jumps = np.unique(np.concatenate([curve.jumps for curve in curves]))
-    runs, free = len(curves), _free(len(curves))
+    runs, free = len(curves), _error_divisor(len(curves))
     mean, square = np.zeros(jumps.size), np.zeros(jumps.size)
     for curve in curves:
-        mean += _along(curve, jumps)
+        mean += _values_at(curve, jumps)
     mean /= runs
     for curve in curves:
-        square += (_along(curve, jumps) - mean) ** 2 / runs
+        square += (_values_at(curve, jumps) - mean) ** 2 / runs
     areas = np.array([curve.area for curve in curves])
     area_error = float(areas.std() / free)
     return ValidityRuns(jumps, mean, np.sqrt(square) / free, float(areas.mean()), area_error, runs, conditional)
 
 
-def _along(curve: ValidityCurve, jumps: Floats) -> Floats:
+def _values_at(curve: ValidityCurve, jumps: Floats) -> Floats:
     # Not `at`: its tolerance would let a run jump slightly too early.
     return np.concatenate([[0.0], curve.share])[np.searchsorted(curve.jumps, jumps, side="right")]
 
 
-def _free(runs: int) -> float:
+def _error_divisor(runs: int) -> float:
     """The divisor that turns the runs' population standard deviation into the standard error; nan for one run."""
     return float(np.sqrt(runs - 1)) if runs > 1 else float("nan")
 

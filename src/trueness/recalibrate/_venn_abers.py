@@ -11,7 +11,7 @@ from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import Field, every, fractions, n_steps
+from trueness.recalibrate._fitted_state import Field, all_of, fractions, n_steps
 from trueness.typing import ArrayLike, Floats
 
 __all__ = ["ProbabilityPair", "VennAbers"]
@@ -102,7 +102,7 @@ class VennAbers(Calibrator):
             "probability if the row is a non-event, below the first edge and from each edge on; with folds, their mean",
             fractions(n_steps),
         ),
-        "p1": Field("probability if the row is an event, likewise", every(fractions(n_steps), _not_below_p0)),
+        "p1": Field("probability if the row is an event, likewise", all_of(fractions(n_steps), _not_below_p0)),
         "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }
 

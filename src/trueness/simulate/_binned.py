@@ -4,7 +4,7 @@ import numpy as np
 
 from trueness.errors import InputError
 from trueness.simulate._arguments import Seed, check_array, check_count, check_shares, generator
-from trueness.simulate._population import Finite, pooled
+from trueness.simulate._population import Finite, pool_scores
 from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
 
@@ -101,7 +101,7 @@ def _pair(scores: ArrayLike, rates: ArrayLike, first: str, second: str) -> tuple
 
 def _truth_given_score(z: Floats, t: Floats, w: Floats) -> Floats:
     """Truth given the score: the rate of the bin, or the mean rate of the bins with that score."""
-    group, gaps, _ = pooled(z.reshape(len(z), -1), t.reshape(len(z), -1), w)
+    group, gaps, _ = pool_scores(z.reshape(len(z), -1), t.reshape(len(z), -1), w)
     shared = np.bincount(group)[group] > 1
     truth = t.copy()
     truth[shared] = np.clip(z + gaps[group].reshape(z.shape), 0.0, 1.0)[shared]

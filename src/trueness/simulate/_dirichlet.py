@@ -21,7 +21,7 @@ from trueness._numerics.quadrature import (
     supremum,
 )
 from trueness.simulate._distortions import Confusion, LabelNoise, Temperature, softmax
-from trueness.simulate._population import Line, TrueError, check_k, squared
+from trueness.simulate._population import Line, TrueError, check_k, square_of
 from trueness.typing import Floats, Kind
 
 __all__ = ["Dirichlet", "mean_truth"]
@@ -52,7 +52,7 @@ class Dirichlet:
         if self.confusion is None:
             return TrueError(0.0, 0.0, "closed form")
         if k == 1:
-            return squared(self.error(2, "confidence"))
+            return square_of(self.error(2, "confidence"))
         return _full_square(self.alpha, self.confusion)
 
 
@@ -83,11 +83,11 @@ def _classwise(alpha: tuple[float, ...], confusion: Confusion, power: float) -> 
         value, spread = (float(np.mean([getattr(p, name) for p in parts])) for name in ("value", "uncertainty"))
         return TrueError(value, spread, parts[0].method)
 
-    def once(others: _Others) -> float:
+    def error_at(others: _Others) -> float:
         columns = [_Column(alpha, confusion, k, others) for k in classes]
         return float(np.mean([_rough_error(column, power, split=True)[0] for column in columns]))
 
-    return _averaged(alpha, confusion, once)
+    return _average_over_points(alpha, confusion, error_at)
 
 
 @lru_cache(maxsize=256)
@@ -110,11 +110,11 @@ def _top(alpha: tuple[float, ...], confusion: Confusion, power: float, kind: Kin
         value, spread = (float(scale @ [getattr(p, name) for p in parts]) for name in ("value", "uncertainty"))
         return TrueError(value, spread, parts[0].method)
 
-    def once(others: _Others) -> float:
+    def error_at(others: _Others) -> float:
         found = [_rough_error(_Top(alpha, confusion, group, others), power) for group in groups]
         return sum(value * weight for value, weight in found) / sum(weight for _, weight in found)
 
-    return _averaged(alpha, confusion, once)
+    return _average_over_points(alpha, confusion, error_at)
 
 
 def _even_noise(alpha: Floats, rate: float, power: float) -> TrueError | None:
@@ -139,15 +139,15 @@ def _full_square(alpha: tuple[float, ...], confusion: Confusion) -> TrueError:
         change = confusion.matrix(a.size) - np.eye(a.size)
         return TrueError(float(np.trace(change.T @ second @ change)), 0.0, "closed form")
     if a.size == 2:
-        one = squared(_Column(alpha, confusion, 0, None).error(2, "classwise"))
+        one = square_of(_Column(alpha, confusion, 0, None).error(2, "classwise"))
         return TrueError(2 * one.value, 2 * one.uncertainty, one.method)
     classes = range(1 if _exchangeable(alpha, confusion) else a.size)
 
-    def once(others: _Others) -> float:
+    def error_at(others: _Others) -> float:
         columns = [_rough_error(_FullColumn(alpha, confusion, k, others), 2)[0] ** 2 for k in classes]
         return a.size * float(np.mean(columns))
 
-    return _averaged(alpha, confusion, once)
+    return _average_over_points(alpha, confusion, error_at)
 
 
 class _Others:
@@ -265,7 +265,7 @@ class _Top(_LogOddsLine):
         top = logs.max(axis=0)
         known = top > -inf  # false where no point has such a small largest score
         weights = np.exp(logs - np.where(known, top, 0.0))
-        hits = sum(w * self._given(i, s) for i, w in enumerate(weights))
+        hits = sum(w * self._mean_truth_of(i, s) for i, w in enumerate(weights))
         return np.where(known, hits / np.where(known, weights.sum(axis=0), 1.0), self.score(s))
 
     def _log_chances(self, s: Floats) -> Floats:
@@ -276,7 +276,7 @@ class _Top(_LogOddsLine):
         own = [beta_log_density(s, self.alpha[k], total - self.alpha[k]) for k in self.classes]
         return np.asarray(np.stack(own) + np.stack(largest))
 
-    def _given(self, i: int, s: Floats) -> Floats:
+    def _mean_truth_of(self, i: int, s: Floats) -> Floats:
         """Mean truth of a class over the points for which it is the largest."""
         k, (peaks, mix) = self.classes[i], self.parts[i]
 
@@ -315,9 +315,11 @@ def _crossings(line: Line, breaks: Floats) -> Floats:
     return low
 
 
-def _averaged(alpha: tuple[float, ...], confusion: Confusion, once: Callable[[_Others], float]) -> TrueError:
+def _average_over_points(
+    alpha: tuple[float, ...], confusion: Confusion, error_at: Callable[[_Others], float]
+) -> TrueError:
     """The mean over sets of points, with its standard error."""
-    values = np.array([once(_Others(logs, confusion)) for logs in _repeats(alpha)])
+    values = np.array([error_at(_Others(logs, confusion)) for logs in _repeats(alpha)])
     return TrueError(float(values.mean()), float(values.std(ddof=1) / sqrt(values.size)), "quasi-Monte Carlo")
 
 

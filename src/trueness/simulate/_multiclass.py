@@ -67,7 +67,7 @@ def multiclass(
     """
     n = check_count(n, "n")
     rng = generator(seed)
-    a, shares = _checked(n_classes, alpha, prevalence)
+    a, shares = _parameters(n_classes, alpha, prevalence)
     confusion = as_confusion(distortion, a.size)
     if shares is not None:
         a = _solve_prevalence(shares, float(a.sum()), confusion)
@@ -83,7 +83,7 @@ def _format_alpha(a: Floats) -> str:
     return ", ".join([f"{v:.4g}" for v in a[:5]] + ["…"] * (a.size > 5))
 
 
-def _checked(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | None) -> tuple[Floats, Floats | None]:
+def _parameters(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | None) -> tuple[Floats, Floats | None]:
     """Parameters of the distribution, one per class, and the requested class probabilities."""
     a = _positive(alpha, "alpha")
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")

@@ -12,7 +12,7 @@ from trueness._numerics.quadrature import integral, supremum
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Kind
 
-__all__ = ["Finite", "Line", "Population", "TrueError", "check_k", "pooled", "squared"]
+__all__ = ["Finite", "Line", "Population", "TrueError", "check_k", "pool_scores", "square_of"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Line(ABC):
     def squared_error(self, k: int) -> TrueError:
         """The squared l2 error."""
         check_k(k, (1,))
-        return squared(self.error(2, "classwise"))
+        return square_of(self.error(2, "classwise"))
 
     def _largest_gap(self) -> float:
         # The support is the whole line, not only where the mass is.
@@ -131,7 +131,7 @@ class Finite:
         """The squared l2 error of the `k` largest scores."""
         if self.scores.ndim == 1:
             check_k(k, (1,))
-            return squared(self.error(2, "classwise"))
+            return square_of(self.error(2, "classwise"))
         z, t = self.scores, self.truths
         if k < z.shape[1]:
             order = np.argsort(-z, axis=1, kind="stable")[:, :k]
@@ -162,11 +162,11 @@ def _vector_error(z: Floats, t: Floats, w: Floats, norm: str | float) -> float:
 def _gaps(z: Floats, t: Floats, w: Floats) -> tuple[Floats, Floats]:
     """Mean truth minus score, and the weight, of each distinct row of scores."""
     kept = w > 0
-    _, gaps, weight = pooled(z[kept], t[kept], w[kept])
+    _, gaps, weight = pool_scores(z[kept], t[kept], w[kept])
     return gaps, weight
 
 
-def pooled(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
+def pool_scores(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
     """The distinct row of scores of each row; mean truth minus score, and weight, of each distinct row."""
     # By rows only if there is more than one column: that sort is forty times slower.
     inverse = np.unique(z[:, 0] if z.shape[1] == 1 else z, axis=0, return_inverse=True)[1]
@@ -185,6 +185,6 @@ def check_k(k: int, known: tuple[int, ...]) -> None:
         raise InputError("k", f"must be {listed}, for which the true error of this population is known", f"got {k}")
 
 
-def squared(error: TrueError) -> TrueError:
+def square_of(error: TrueError) -> TrueError:
     """The square of an error."""
     return TrueError(error.value**2, 2 * error.value * error.uncertainty, error.method)

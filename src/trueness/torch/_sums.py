@@ -78,11 +78,11 @@ def score_sums(
     sums = no_sums(parts, ruler.size, p.device, weighted=w is not None)
     for i in range(0, p.shape[0], _ROWS):
         few = slice(i, i + _ROWS)
-        _add(sums, y[few], p[few], ruler, moments, _some(w, few), _some(keep, few), _some(part, few))
+        _add(sums, y[few], p[few], ruler, moments, _slice(w, few), _slice(keep, few), _slice(part, few))
     return sums
 
 
-def _some(column: torch.Tensor | None, few: slice) -> torch.Tensor | None:
+def _slice(column: torch.Tensor | None, few: slice) -> torch.Tensor | None:
     return None if column is None else column[few]
 
 
