@@ -50,6 +50,7 @@ FORMAT = 3
 _MAGIC = b"TNTALLYS"
 _START, _LENGTH = struct.Struct("<8sBQ"), struct.Struct("<Q")
 _CHECKSUM = 4
+_LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
 # A body may be this long, plus this many times the packed bytes: enough for any sums, too little to fill a memory.
 _ROOM, _RATIO = 1 << 26, 256
 _SLACK = 1e-9  # what rounding may do to sums of floats, relative to their weight
@@ -205,7 +206,7 @@ def pack(header: Fields) -> bytes:
     text = json.dumps(described, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     encoded = text.encode("utf-8", "surrogatepass")
     body = _LENGTH.pack(len(encoded)) + encoded + b"".join(map(_by_byte, streams.values()))
-    whole = _START.pack(_MAGIC, FORMAT, len(body)) + zlib.compress(body)
+    whole = _START.pack(_MAGIC, FORMAT, len(body)) + zlib.compress(body, _LEVEL)
     return whole + zlib.crc32(whole).to_bytes(_CHECKSUM, "little")
 
 
