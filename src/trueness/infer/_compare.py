@@ -159,16 +159,14 @@ def compare(
     if paired.n < 2:
         raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {paired.n}")
     rows_or_sums.warn_one_class(next(iter(paired.samples.values())))
-    bins_used = ""
+    rule = None
     if measure == "squared_ece":
         rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(paired.n)
-        bins_used = repr(rule)
         warn_few_rows(paired.n, rule)
-        estimates = {name: _squared_error(name, s, paired, rule) for name, s in paired.samples.items()}
-    elif isinstance(measure, str):
-        estimates = _mean_losses(paired, measure)
-    else:
-        estimates = _measure_values(paired, measure)
+    estimates = {}
+    for name, sample in paired.samples.items():
+        with model_context(name):
+            estimates[name] = _estimate(sample, paired, measure, rule)
     contrast: _Contrast = _InfluenceContrast(estimates, paired.cluster, paired.weight)
     if method == "bootstrap":
         _check_resamples(resamples, len(estimates), level)
@@ -184,7 +182,7 @@ def compare(
         method=method,
         n=paired.n,
         clusters=None if paired.cluster is None else paired.units,
-        bins=bins_used,
+        bins="" if rule is None else repr(rule),
         multiplicity=_multiplicity(len(estimates), level),
         assumptions=_assumptions(paired, method, resamples),
     )
@@ -232,28 +230,34 @@ class _Estimate:
     residuals: BinnedResiduals | None = None
 
 
-def _squared_error(name: str, sample: Sample, paired: PairedRows, rule: BinRule) -> _Estimate:
+def _estimate(sample: Sample, paired: PairedRows, measure: Named | TallyMeasure, rule: BinRule | None) -> _Estimate:
+    if rule is not None:
+        return _squared_error(sample, paired, rule)
+    return _mean_loss(sample, paired, measure) if isinstance(measure, str) else _own_measure(sample, paired, measure)
+
+
+def _squared_error(sample: Sample, paired: PairedRows, rule: BinRule) -> _Estimate:
     if sample.p.ndim == 2:
         require_confidence(paired.kind, "the squared error of a matrix")
-    with model_context(name):
-        top = top_scores(sample)
-        bin_of = bin_numbers(top, rule)
-        u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-        # Residuals take weights with clusters only; without clusters every row is its own.
-        unit = np.arange(paired.n) if paired.cluster is None and paired.weight is not None else paired.cluster
-        residuals = BinnedResiduals(u, bin_of, unit, paired.weight)
-        residuals.check()
+    top = top_scores(sample)
+    u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
+    # Residuals take weights with clusters only; without clusters every row is its own.
+    unit = np.arange(paired.n) if paired.cluster is None and paired.weight is not None else paired.cluster
+    residuals = BinnedResiduals(u, bin_numbers(top, rule), unit, paired.weight)
+    residuals.check()
     return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals)
 
 
-def _mean_losses(paired: PairedRows, measure: str) -> dict[str, _Estimate]:
-    estimates = {}
-    for name, sample in paired.samples.items():
-        with model_context(name):
-            losses = _losses(sample, paired.kind == "classwise", measure)
-            _require_finite(losses, paired.row)
-        estimates[name] = _mean_loss(losses, paired)
-    return estimates
+def _mean_loss(sample: Sample, paired: PairedRows, measure: str) -> _Estimate:
+    losses = _losses(sample, paired.kind == "classwise", measure)
+    _require_finite(losses, paired.row)
+    if paired.weight is not None:
+        mean = float(np.average(losses, weights=paired.weight))
+        return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
+    sums = losses if paired.cluster is None else np.bincount(paired.cluster, losses)
+    sizes = np.ones(losses.size) if paired.cluster is None else np.bincount(paired.cluster).astype(np.float64)
+    # Not `@`: the threads of a linear algebra library cost far more than this sum.
+    return _Estimate(float(losses.mean()), lambda count: float((count * sums).sum() / (count * sizes).sum()), losses)
 
 
 def _losses(sample: Sample, all_classes: bool, measure: str) -> Floats:
@@ -286,32 +290,18 @@ def _require_finite(losses: Floats, row: Ints) -> None:
         )
 
 
-def _mean_loss(losses: Floats, paired: PairedRows) -> _Estimate:
-    if paired.weight is not None:
-        mean = float(np.average(losses, weights=paired.weight))
-        return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
-    sums = losses if paired.cluster is None else np.bincount(paired.cluster, losses)
-    sizes = np.ones(losses.size) if paired.cluster is None else np.bincount(paired.cluster).astype(np.float64)
-    # Not `@`: the threads of a linear algebra library cost far more than this sum.
-    return _Estimate(float(losses.mean()), lambda count: float((count * sums).sum() / (count * sizes).sum()), losses)
+def _own_measure(sample: Sample, paired: PairedRows, measure: TallyMeasure) -> _Estimate:
+    if sample.p.ndim == 2:
+        top_scores(sample)  # checks every value
+    tally, cluster = ResampledTally(sample, paired.kind), paired.cluster
 
+    def resampled(count: Ints) -> float:
+        return measure_value(measure, tally(count if cluster is None else count[cluster]))
 
-def _measure_values(paired: PairedRows, measure: TallyMeasure) -> dict[str, _Estimate]:
-    estimates = {}
-    for name, sample in paired.samples.items():
-        with model_context(name):
-            if sample.p.ndim == 2:
-                top_scores(sample)  # checks every value
-            resampled = partial(_resampled_measure, measure, ResampledTally(sample, paired.kind), paired.cluster)
-            value = resampled(np.ones(paired.units, dtype=np.int64))
-            if not np.isfinite(value):
-                raise InputError("measure", "must be finite to be compared", f"it is {value}")
-        estimates[name] = _Estimate(value, resampled)
-    return estimates
-
-
-def _resampled_measure(measure: TallyMeasure, tally: ResampledTally, cluster: Ints | None, count: Ints) -> float:
-    return measure_value(measure, tally(count if cluster is None else count[cluster]))
+    value = resampled(np.ones(paired.units, dtype=np.int64))
+    if not np.isfinite(value):
+        raise InputError("measure", "must be finite to be compared", f"it is {value}")
+    return _Estimate(value, resampled)
 
 
 class _Difference(NamedTuple):
