@@ -82,9 +82,8 @@ def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (
     inside = (array >= 0) & (array <= 1)
     if not inside.all():
         bad = array[~inside]
-        row = int(np.argwhere(~inside)[0][0])
         got = f"{bad.size:,} of {array.size:,} values do not, the first is {bad[0]:g}"
-        raise InputError(name, "must lie in [0, 1]", got, place=Place(row))
+        raise InputError(name, "must lie in [0, 1]", got, place=Place(int(np.argwhere(~inside)[0][0])))
     if array.ndim == 2:
         _check_rows(array, name)
     return array

@@ -34,11 +34,6 @@ class Beta:
     a, b : float, default 1
         The shape parameters, above 0: Beta(1, 1) is uniform, Beta(12, 0.25) is concentrated near 1, Beta(0.3, 60)
         suits rare events. The mean is a / (a + b). True errors are accurate to 1e-9 for shapes up to 1e6.
-
-    Examples
-    --------
-    >>> Beta(2, 3)
-    Beta(2, 3)
     """
 
     a: float = 1.0
@@ -84,11 +79,6 @@ class Discrete:
         The values, in [0, 1].
     weights : array-like of shape (m,), optional
         Relative frequencies, in any unit; equal by default.
-
-    Examples
-    --------
-    >>> Discrete([0.1, 0.5], weights=[3, 1])
-    Discrete(2 values)
     """
 
     values: ArrayLike
@@ -297,12 +287,6 @@ class _Continuous(Line):
         return (self.base.a, self.base.b) if isinstance(self.base, Beta) else (1.0, 1.0)
 
 
-_SCORES = Beta(0.7, 2.6)
-_TRUTH = Logit(slope=0.6)
-_RECALIBRATED = Logit(shift=-0.47, slope=0.63)
-_PREVALENCE = 0.2
-
-
 def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     """The demo data of the command line: an over-confident model, and the same model recalibrated.
 
@@ -331,5 +315,6 @@ def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     >>> float(abs(d.truth - d.columns["recalibrated"]).mean().round(3))
     0.004
     """
-    d = binary(n, scores=_SCORES, distortion=_TRUTH, prevalence=_PREVALENCE, adjust="truth", seed=seed)
-    return replace(d, name="demo: an over-confident model", columns={"recalibrated": _RECALIBRATED(d.y_prob)})
+    d = binary(n, scores=Beta(0.7, 2.6), distortion=Logit(slope=0.6), prevalence=0.2, adjust="truth", seed=seed)
+    recalibrated = Logit(shift=-0.47, slope=0.63)(d.y_prob)
+    return replace(d, name="demo: an over-confident model", columns={"recalibrated": recalibrated})

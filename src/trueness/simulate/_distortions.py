@@ -61,7 +61,6 @@ class Logit:
         check_number(self.slope, "slope")
 
     def __call__(self, z: Floats) -> Floats:
-        """Truth at the scores `z`."""
         return expit(self.log_odds(logit(z)))
 
     def log_odds(self, s: Floats) -> Floats:
@@ -92,7 +91,6 @@ class Power:
         check_number(self.exponent, "exponent", "a number above 0", low=0)
 
     def __call__(self, z: Floats) -> Floats:
-        """Truth at the scores `z`."""
         return z**self.exponent
 
 
@@ -131,7 +129,6 @@ class Bump:
         check_number(self.height, "height", "a number between -1 and 1", low=-1, high=1)
 
     def __call__(self, z: Floats) -> Floats:
-        """Truth at the scores `z`."""
         distance = np.minimum(np.abs(z - self.center) / self.width, 1.0)
         return z + self.height * np.cos(pi / 2 * distance) ** 2 * (distance < 1)
 
@@ -170,7 +167,6 @@ class Oscillation:
         check_count(self.cycles, "cycles")
 
     def __call__(self, z: Floats) -> Floats:
-        """Truth at the scores `z`."""
         return z + 4 * self.height * z * (1 - z) * np.sin(2 * pi * self.cycles * z)
 
     @property
@@ -202,7 +198,6 @@ class Steps:
         check_count(self.count, "count")
 
     def __call__(self, z: Floats) -> Floats:
-        """Truth at the scores `z`."""
         # The cells are those of a binning with edges b / count: closed on the left.
         cell = np.searchsorted(np.arange(1, self.count) / self.count, z, side="right")
         return (cell + 0.5) / self.count

@@ -28,12 +28,6 @@ class TrueError:
         error for quasi-Monte Carlo.
     method : {'sum', 'closed form', 'quadrature', 'quasi-Monte Carlo'}
         How it was computed.
-
-    Examples
-    --------
-    >>> from trueness import simulate
-    >>> print(simulate.binary(1, distortion=simulate.Power(2)).true_error())
-    0.166667 (quadrature)
     """
 
     value: float
@@ -181,8 +175,8 @@ def pool_scores(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
 def check_k(k: int, known: tuple[int, ...]) -> None:
     """Raise for a `k` whose true error is not known."""
     if k not in known:
-        listed = " or ".join(map(str, known))
-        raise InputError("k", f"must be {listed}, for which the true error of this population is known", f"got {k}")
+        known_k = " or ".join(map(str, known))
+        raise InputError("k", f"must be {known_k}, for which the true error of this population is known", f"got {k}")
 
 
 def square_of(error: TrueError) -> TrueError:

@@ -141,17 +141,7 @@ class Simulated:
         """Calibration error of these very rows, for vector scores.
 
         The same average as in :meth:`true_ece`, over the sampled scores instead of the population; rows with equal
-        scores are pooled, with their mean truth.
-
-        Parameters
-        ----------
-        norm : {'l1', 'l2', 'max'} or float, default 'l1'
-            How gaps are averaged.
-
-        Returns
-        -------
-        float
-            In units of probability.
+        scores are pooled, with their mean truth. `norm` is as for :meth:`true_ece`.
 
         Examples
         --------
