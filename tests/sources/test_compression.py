@@ -71,8 +71,8 @@ def test_apply_writes_packed_text_where_the_name_says_so(call, fails, plain, tmp
     assert call("apply", packed(plain["csv"], suffix), *asked).stdout == expected
     assert call("apply", plain["csv"], *asked, "-o", f"new.csv.{suffix}").exit_code == 0
     assert call("measure", f"new.csv.{suffix}", "--prob", "p_calibrated").exit_code == 0
-    with _compression.decompressed(
-        tmp_path / f"new.csv.{suffix}", "", _compression.compression_named(f"x.{suffix}")
+    with _compression.open_decompressed(
+        tmp_path / f"new.csv.{suffix}", "", _compression.compression_by_name(f"x.{suffix}")
     ) as (file, _):
         assert file.read().decode() == expected
     message = fails("apply", plain["csv"], *asked, "-o", f"new.jsonl.{suffix}")

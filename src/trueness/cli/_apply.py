@@ -72,13 +72,13 @@ def command(
 
 def _check_name(source: "Table", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; text may have any name."""
-    from trueness.sources._compression import compression_named, inner_suffix
+    from trueness.sources._compression import compression_by_name, inner_suffix
     from trueness.sources._files import SUFFIXES
 
     if output is None or output == "-":
         return
     own = source.suffixes
-    if not source.is_text and compression_named(output):
+    if not source.is_text and compression_by_name(output):
         raise InputError("--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {output!r}")
     if inner_suffix(output) in SUFFIXES:
         check_suffix(output, f"{source.format}, as {source.name} is", own, inner_suffix(output))

@@ -14,10 +14,10 @@ from trueness.errors import InputError, MissingLibraryError
 __all__ = [
     "Block",
     "compress_into",
-    "compression_named",
+    "compression_by_name",
     "compression_of",
-    "decompressed",
     "inner_suffix",
+    "open_decompressed",
     "text_blocks",
 ]
 
@@ -31,25 +31,25 @@ def compression_of(start: bytes) -> str | None:
     return next((compression for magic, compression in _MAGIC.items() if start.startswith(magic)), None)
 
 
-def compression_named(path: str | Path) -> str | None:
+def compression_by_name(path: str | Path) -> str | None:
     """The compression of a file, by its name."""
     return _SUFFIXES.get(Path(path).suffix.lower())
 
 
 def inner_suffix(path: str | Path) -> str:
-    """The suffix that tells the format, before that of the compression.
+    """The suffix of the format, without that of the compression.
 
     Examples
     --------
     >>> inner_suffix("x.tsv.gz"), inner_suffix("x.tsv")
     ('.tsv', '.tsv')
     """
-    inner = Path(path).with_suffix("") if compression_named(path) else Path(path)
+    inner = Path(path).with_suffix("") if compression_by_name(path) else Path(path)
     return inner.suffix.lower()
 
 
 @contextmanager
-def decompressed(path: Path, name: str, compression: str | None) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
+def open_decompressed(path: Path, name: str, compression: str | None) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
     """The decompressed bytes of a file, and a function that returns how many of its bytes have been read.
 
     A file that is damaged or ends too early is refused: the rows before the damage would look like all rows.
@@ -111,7 +111,7 @@ def text_blocks(path: Path, name: str, compression: str | None, *, quoted: bool)
     parsers want whole lines, and a file may not fit into memory.
     """
     line, rest = 1, b""
-    with decompressed(path, name, compression) as (file, position):
+    with open_decompressed(path, name, compression) as (file, position):
         while piece := file.read(BLOCK_BYTES):
             rest = rest + piece if rest else piece.removeprefix(b"\xef\xbb\xbf") if line == 1 else piece
             cut = rest.rfind(b"\n") + 1
@@ -127,7 +127,7 @@ def text_blocks(path: Path, name: str, compression: str | None, *, quoted: bool)
 
 def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[BinaryIO], None]:
     """The same writer, compressing its output as the name of the file says."""
-    compression = compression_named(path)
+    compression = compression_by_name(path)
     if compression is None:
         return write
     streams: dict[str, Callable[[BinaryIO], Any]] = {
@@ -137,8 +137,8 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
         "zstd": lambda file: _import_zstd(path).ZstdFile(file, "wb"),
     }
 
-    def compressed(file: BinaryIO) -> None:
+    def write_compressed(file: BinaryIO) -> None:
         with streams[compression](file) as stream:
             write(stream)
 
-    return compressed
+    return write_compressed

@@ -1,8 +1,8 @@
 """CSV, TSV and other delimited text.
 
-Polars parses, with every cell as text. It does not tell a cell that is missing from one that is empty, keeps blank
-lines as rows and demands UTF-8 everywhere; so where a block of lines may hold such a thing, Python's csv module reads
-that block again, and refuses it or not.
+Polars parses, with every cell as text. It does not distinguish an empty cell from a missing one, keeps blank lines as
+rows and demands UTF-8 everywhere. A block of lines that may hold such a thing is read again by Python's csv module,
+which skips blank lines and refuses short ones.
 """
 
 import csv

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.sources._compression import compression_named, compression_of, decompressed, inner_suffix
+from trueness.sources._compression import compression_by_name, compression_of, inner_suffix, open_decompressed
 from trueness.sources._csv import CsvFile
 from trueness.sources._json_lines import JsonLinesFile
 from trueness.sources._numpy import NpyFile, NpzFile
@@ -57,7 +57,7 @@ def open_table(path: str, separator: str | None = None, form: str | None = None)
     if path != "-":
         yield open_file(Path(path), path, separator, form)
         return
-    with tempfile.TemporaryDirectory() as folder:  # formats are told by looking ahead, and some need the end first
+    with tempfile.TemporaryDirectory() as folder:  # some formats need to be read from the end
         copy = Path(folder, "input")
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
@@ -70,7 +70,7 @@ def open_file(path: Path, name: str, separator: str | None = None, form: str | N
     compression = compression_of(start)
     suffix = path.suffix.lower()
     if compression is not None:
-        start, suffix = _first_decompressed(path, name, compression), inner_suffix(name)
+        start, suffix = _first_bytes_inside(path, name, compression), inner_suffix(name)
     found = next((kind for magic, kind in _BINARY.items() if start.startswith(magic)), None)
     if form is not None:
         if found is not _BY_FORMAT.get(form):
@@ -142,12 +142,12 @@ def _first_bytes(path: Path, name: str) -> bytes:
 
 
 def _plain_name(path: Path) -> str:
-    return (path.stem if compression_named(path) else path.name).lower()
+    return (path.stem if compression_by_name(path) else path.name).lower()
 
 
-def _first_decompressed(path: Path, name: str, compression: str) -> bytes:
+def _first_bytes_inside(path: Path, name: str, compression: str) -> bytes:
     """The first bytes of the text in a compressed file."""
-    with decompressed(path, name, compression) as (file, _):
+    with open_decompressed(path, name, compression) as (file, _):
         start = file.read(4096)
     if not start.strip():
         raise InputError("", f"{name} is empty once unpacked")
@@ -204,7 +204,7 @@ class ConcatenatedTable(Table):
     def __init__(self, tables: Sequence[Table]) -> None:
         self._tables = tables
         self._ends: list[int] = []
-        self.name = _listed([table.name for table in tables])
+        self.name = _joined_names([table.name for table in tables])
         self.names = tables[0].names
         self.size = sum(table.size for table in tables)
         self.compression = next((table.compression for table in tables if table.compression), None)
@@ -329,7 +329,7 @@ def as_text(column: NDArray[Any]) -> NDArray[Any]:
     return np.array([v if v is None or isinstance(v, str) else str(v) for v in _as_objects(column)], dtype=object)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _joined_names(names: Sequence[str]) -> str:
     if len(names) <= _LISTED:
         return f"{', '.join(names[:-1])} and {names[-1]}"
     return f"{', '.join(names[: _LISTED - 1])} and {len(names) - _LISTED + 1} more files"

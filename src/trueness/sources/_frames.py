@@ -276,15 +276,15 @@ def _label_type(tables: list[Table], label: str) -> Any:
 def _frames_of_table(table: Table, kinds: dict[str, str], schema: dict[str, Any]) -> Iterator[Any]:
     import polars as pl
 
-    def named(kind: str) -> list[str]:
+    def names_of(kind: str) -> list[str]:
         return [name for name, known in kinds.items() if known == kind]
 
-    for columns, _ in table.batches(named("label"), named("number"), named("text")):
+    for columns, _ in table.batches(names_of("label"), names_of("number"), names_of("text")):
         arrays = {**columns.labels, **columns.numbers, **{name: as_text(v) for name, v in columns.groups.items()}}
         try:
             yield pl.DataFrame([_series(name, arrays[name], schema[name]) for name in kinds])
         except (TypeError, pl.exceptions.PolarsError) as reason:
-            (label,) = named("label")
+            (label,) = names_of("label")
             raise InputError(
                 "", f"column {label!r} must hold labels of one type", str(reason).partition("\n")[0], context=table.name
             ) from reason

@@ -209,10 +209,10 @@ def grid_of(numbers: Columns) -> GridCells:
     found = (cell, np.add.reduceat(good["n"], first), np.column_stack(ends) + 0.0)
     if "m0" not in good:
         return GridCells(*found, _by_label(good, at, [good[name] for name in ("n", *PARTS)]))
-    return GridCells(*found, *_weighted(good, at))
+    return GridCells(*found, *_weighted_table(good, at))
 
 
-def _weighted(good: Columns, at: Ints) -> tuple[Ints | None, Floats | None, Floats]:
+def _weighted_table(good: Columns, at: Ints) -> tuple[Ints | None, Floats | None, Floats]:
     """Exact sums if all weights are whole, else floats; and the sums of squares of weights."""
     w = _weighted_sum(good, "m")
     squares = _by_label(good, at, [_weighted_sum(good, "mm")])[:, :, 0]

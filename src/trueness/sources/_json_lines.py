@@ -86,7 +86,7 @@ class JsonLinesFile(PolarsTable):
     def _check_labels(self, values: list[Any], lines: list[int], name: str) -> None:
         nested = next((i for i, value in enumerate(values) if isinstance(value, list | dict)), None)
         if nested is not None:
-            raise self._error(name, _LABELS, f"line {lines[nested]} has {_described(values[nested])}")
+            raise self._error(name, _LABELS, f"line {lines[nested]} has {_description(values[nested])}")
         self._check_kinds({_KINDS[type(value)] for value in values if value is not None}, name)
 
     def _check_kinds(self, kinds: set[str], name: str) -> None:
@@ -100,7 +100,7 @@ class JsonLinesFile(PolarsTable):
         for line, value in zip(lines, values, strict=True):
             for entry in value if isinstance(value, list) else [value]:
                 if entry is not None and (isinstance(entry, bool) or not isinstance(entry, int | float)):
-                    raise self._error(name, "must hold numbers", f"line {line} has {_described(entry)}")
+                    raise self._error(name, "must hold numbers", f"line {line} has {_description(entry)}")
 
     def _join(self, frames: list[Any], names: Sequence[str]) -> Any:
         polars = self._polars
@@ -145,7 +145,7 @@ class JsonLinesFile(PolarsTable):
         except ValueError as reason:  # such as a line that was cut off
             raise InputError("", f"{where} is not JSON: {reason}") from None
         if not isinstance(row, dict):
-            raise InputError("", f"{where} must be an object", f"it is {_described(row)}")
+            raise InputError("", f"{where} must be an object", f"it is {_description(row)}")
         return row
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
@@ -169,7 +169,7 @@ def _is_ambiguous(text: str) -> bool:
         return False
 
 
-def _described(value: Any) -> str:
+def _description(value: Any) -> str:
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
     text = json.dumps(value, ensure_ascii=False)

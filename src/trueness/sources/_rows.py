@@ -179,7 +179,7 @@ def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> N
         raise InputError(
             "labels",
             "must name the score columns in their order",
-            f"it says {_listed(labels)}, they are named {_listed(scores)}",
+            f"it says {_joined_values(labels)}, they are named {_joined_values(scores)}",
             remedy="Leave `labels` out to go by the names.",
         )
 
@@ -191,7 +191,7 @@ def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
         raise InputError(
             "score",
             "must have the columns of class codes in order",
-            f"they are named {_listed(scores)}",
+            f"they are named {_joined_values(scores)}",
             remedy=f"Say `labels=[{', '.join(scores)}]` to go by the names.",
         )
 
@@ -207,7 +207,7 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
             "label",
             question.label,
             "must be 0 or 1",
-            f"it holds strings ({_listed(found)})",
+            f"it holds strings ({_joined_values(found)})",
             f"Say which of them the scores refer to: `pos_label={found[-1]!r}`.",
         )
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
@@ -216,7 +216,7 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
             "label",
             question.label,
             "must hold two values when there is one score column",
-            f"beside {question.pos_label!r} it holds {_listed(others)}",
+            f"beside {question.pos_label!r} it holds {_joined_values(others)}",
         )
     if others:
         return (others[0], question.pos_label)
@@ -237,7 +237,7 @@ def _class_names(raw: Any, question: Question) -> tuple[Any, ...]:
             "label",
             question.label,
             "must have one distinct value per score column",
-            f"got {more} ({_listed(found)}) for {n_classes} columns",
+            f"got {more} ({_joined_values(found)}) for {n_classes} columns",
             "`labels=` names the columns in order.",
         )
     return tuple(found)
@@ -248,7 +248,7 @@ def _distinct(raw: Any, most: int) -> list[Any]:
     return [value for value in found.get_column("t").to_list() if value == value]
 
 
-def _listed(found: Any) -> str:
+def _joined_values(found: Any) -> str:
     head = ", ".join(repr(v) for v in list(found)[:4])
     return head + (", …" if len(found) > 4 else "")
 

@@ -225,10 +225,10 @@ def _engine_errors(source: Any) -> Iterator[None]:
         homes = {base.__module__.partition(".")[0] for base in type(reason).__mro__}
         if not isinstance(reason, OSError | NotImplementedError) and homes.isdisjoint(_ENGINES):
             raise
-        raise InputError("", f"`source` {_described(source)} cannot be read: {_first_lines(reason)}") from reason
+        raise InputError("", f"`source` {_description(source)} cannot be read: {_first_lines(reason)}") from reason
 
 
-def _described(source: Any) -> str:
+def _description(source: Any) -> str:
     several = source if isinstance(source, list | tuple) and source else [source]
     if not isinstance(several[0], str | os.PathLike):
         return f"({type(source).__name__})"
