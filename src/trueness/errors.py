@@ -1,4 +1,4 @@
-"""What can go wrong, and what deserves a warning: one class each."""
+"""Errors, as records with fields that each front end renders in its own words, and warnings."""
 
 import re
 import sys
@@ -82,10 +82,10 @@ class Remedy(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """How someone other than the library says the same thing."""
+    """How another front end words the same error."""
 
     arguments: Mapping[str, str] = MappingProxyType({})
-    """What stands for an argument, such as ``{"y_prob": "column 'p'"}``."""
+    """The words for an argument, such as ``{"y_prob": "column 'p'"}``."""
     remedies: Mapping[str, str] = MappingProxyType({})
     """Sentences by the name of a remedy; ``{value}`` is filled in, an empty one says nothing."""
     place: Callable[[Place], str] = str
@@ -122,18 +122,18 @@ class InputError(TruenessError, ValueError):
     Parameters
     ----------
     argument : str
-        The argument's name, without backticks; empty if the fault is not that of one argument.
+        The argument's name, without backticks; empty if no single argument is at fault.
     demand : str
         What it must be, as the rest of a sentence: ``"must lie in [0, 1]"``. Without an argument, the whole
         sentence. No full stop.
     got : str
-        What came instead, as a clause: ``"3 of 1,000 values do not, the first is 1.2"``.
+        What was passed instead, as a clause: ``"3 of 1,000 values do not, the first is 1.2"``.
     place : Place, optional
         Where the first bad value is.
     remedy : Remedy or str
         The way out, as a sentence of its own.
     context : str
-        What the sentence is about, before a colon: a file, a model, a group.
+        The file, model or group that the sentence is about, put before it with a colon.
 
     Examples
     --------
@@ -173,11 +173,11 @@ class InputError(TruenessError, ValueError):
         return type(self)(**{**own, **fields})
 
     def within(self, context: str) -> "InputError":
-        """The same error, said of a file, a model or a group."""
+        """The same error, with the file, model or group it is about."""
         return self.but(context=f"{context}: {self.context}" if self.context else context)
 
     def render(self, wording: Wording) -> str:
-        """The sentence in someone else's words."""
+        """The sentence in the words of another front end."""
         if not self.demand:
             sentence = self.argument
         else:
@@ -213,7 +213,7 @@ class MissingLibraryError(TruenessError, ImportError):
 
 
 class TruenessWarning(UserWarning):
-    """Any warning that trueness gives; the number is returned all the same."""
+    """Any warning that trueness gives; the number is returned nevertheless."""
 
 
 class OneClassWarning(TruenessWarning):
@@ -221,15 +221,15 @@ class OneClassWarning(TruenessWarning):
 
 
 class FewClustersWarning(TruenessWarning):
-    """Rows come in so few clusters, or so much in one, that levels are not kept."""
+    """There are so few clusters, or one is so large, that confidence levels do not hold."""
 
 
 class FewRowsWarning(TruenessWarning):
-    """There are fewer rows than bins, or too few at a value or of a class."""
+    """There are fewer rows than bins, or too few rows of a score or a class."""
 
 
 class DroppedRowsWarning(TruenessWarning):
-    """Rows with missing values were left out, as ``missing="drop"`` asked."""
+    """Rows with missing values were dropped, because of ``missing="drop"``."""
 
 
 class MovedScoresWarning(TruenessWarning):
@@ -241,19 +241,19 @@ class NoEstimateWarning(TruenessWarning):
 
 
 class NotConvergedWarning(TruenessWarning):
-    """A search ended before it reached the optimum; what it had is returned."""
+    """A search ended before it reached the optimum; its last value is returned."""
 
 
 class OwnRowsWarning(TruenessWarning):
-    """A calibrator is asked about the rows it was fitted on."""
+    """A calibrator is evaluated on the rows it was fitted on."""
 
 
 class TiedScoresWarning(TruenessWarning):
-    """Scores are tied where a guarantee assumes that none are."""
+    """Scores are tied, but a guarantee assumes that none are."""
 
 
 class SeparableWarning(TruenessWarning):
-    """The labels would push a map to infinity, or do not determine it; a finite one is returned."""
+    """The labels are separable, or do not determine the map; a finite map is returned."""
 
 
 def warn(message: str, category: type[TruenessWarning]) -> None:
