@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from trueness.cli._measure import _by_model
-from trueness.cli._measurements import Measured, Measurements, Quantity
+from trueness.cli._measure import _models_output
+from trueness.cli._measurements import Measurements, ModelMeasures, Quantity
 from trueness.cli._rows import Group
 from trueness.cli._writing import Target, _draw, render
 
@@ -17,10 +17,10 @@ HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\
 
 
 def output(names=("p",), values=(0.25,), key="ece", form="fraction", source="x.csv"):
-    models = tuple(Measured(n, (n,), None, {key: v, "n": 4}, {}) for n, v in zip(names, values, strict=True))
+    models = tuple(ModelMeasures(n, (n,), None, {key: v, "n": 4}, {}) for n, v in zip(names, values, strict=True))
     quantities = (Quantity("n", "rows", "", "count"), Quantity(key, "ECE", "mean gap", form))
     bins = {"ece": "10 bins of equal width", "mce": "10 bins of equal width"}
-    return _by_model([(Group(), Measurements(quantities, models, "y", None, bins))], source)
+    return _models_output([(Group(), Measurements(quantities, models, "y", None, bins))], source)
 
 
 def hostile(form):

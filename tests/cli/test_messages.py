@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from trueness.cli._messages import CommandError, reworded, wording
+from trueness.cli._messages import CommandError, reword_messages, wording
 from trueness.errors import InputError, OneClassWarning, Place
 
 
@@ -40,14 +40,14 @@ def test_arguments_become_parameters_that_can_be_set():
 
 def test_an_error_names_file_column_and_row():
     words = wording({"y_prob": "column 'row 2'"}, lambda place: f"row {place.row + 7}")
-    with pytest.raises(CommandError) as caught, reworded(words, "x.csv"):
+    with pytest.raises(CommandError) as caught, reword_messages(words, "x.csv"):
         raise InputError("y_prob", "must lie in [0, 1]", "the first is 1.2", place=Place(2))
     message = "x.csv: Column 'row 2' must lie in [0, 1]; the first is 1.2 at row 9. Rows count from 0."
     assert str(caught.value) == message
 
 
 def test_warnings_of_the_library_are_collected_once_and_others_passed_on():
-    with warnings.catch_warnings(record=True, action="always") as others, reworded(wording()) as messages:
+    with warnings.catch_warnings(record=True, action="always") as others, reword_messages(wording()) as messages:
         for _ in range(2):
             warnings.warn("all labels are 0: `pos_label=1`", OneClassWarning, stacklevel=2)
         warnings.warn("another", DeprecationWarning, stacklevel=2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trueness.cli._options as opt
-from trueness.cli._messages import reworded, warning, wording
+from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 
@@ -55,11 +55,11 @@ def command(
         )
     check_writable(output, path)  # not the rows: they are all written again
     calibrator = _load(path)
-    request = Request.pop_from(options, files=files)
+    request = Request.pop_from({**options, "files": files})
     with open_source(request) as source:
         _check_name(source, output)
         model = _model(source, request, calibrator.about_.get("scores"))
-        scores = _calibrated(calibrator, source, model, missing)
+        scores = _calibrate(calibrator, source, model, missing)
         new = _new_columns(scores, model, name, source)
         if output is not None and output != "-":
             write_with(output, compress_into(output, lambda file: source.write(file, new)))
@@ -88,7 +88,7 @@ def _load(path: str) -> Any:
     from trueness.recalibrate import load_calibrator
 
     try:
-        with reworded(wording({"stored": "it", "path": "it"}), f"`--calibrator` {path!r} cannot be used"):
+        with reword_messages(wording({"stored": "it", "path": "it"}), f"`--calibrator` {path!r} cannot be used"):
             return load_calibrator(path)
     except OSError as reason:
         raise InputError("", f"`--calibrator` {path!r} cannot be read: {reason.strerror or reason}") from reason
@@ -109,15 +109,15 @@ def _model(source: "Table", request: "Request", fitted_on: Any) -> "Model":
     if len(models) > 1:
         raise InputError("--prob", "must name one model", f"got {', '.join(model.name for model in models)}")
     if known is not None and models[0].columns != known:
-        warning(f"the map was fitted on {_listed(known)}, and is applied to {_listed(models[0].columns)}.")
+        warning(f"the map was fitted on {_list_names(known)}, and is applied to {_list_names(models[0].columns)}.")
     return models[0]
 
 
-def _listed(columns: tuple[str, ...]) -> str:
+def _list_names(columns: tuple[str, ...]) -> str:
     return f"column{'' if len(columns) == 1 else 's'} {', '.join(map(repr, columns))}"
 
 
-def _calibrated(calibrator: Any, source: "Table", model: "Model", missing: str) -> "NDArray[Any]":
+def _calibrate(calibrator: Any, source: "Table", model: "Model", missing: str) -> "NDArray[Any]":
     import numpy as np
 
     columns = source.read((), model.columns)
@@ -144,7 +144,7 @@ def _calibrated(calibrator: Any, source: "Table", model: "Model", missing: str) 
             ("temperature", "input-logits"), "These look like logits: the calibrator was fitted on probabilities."
         ),
     )
-    with reworded(words, source.name) as warned:
+    with reword_messages(words, source.name) as warned:
         if len(kept):
             scores[kept] = calibrator.predict(p[kept])
     for message in warned:

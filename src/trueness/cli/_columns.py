@@ -81,10 +81,10 @@ def choose(
     if label is None:
         label = _guess(names, LABELS, "labels", "--label", source)
         guesses.append(f"labels from column {label!r}")
-    _demand(names, label, "--label", source)
+    _check_column(names, label, "--label", source)
     for option, wanted in (("--weight", weight), *(("--by", name) for name in by), ("--cluster", cluster)):
         if wanted is not None:
-            _demand(names, wanted, option, source)
+            _check_column(names, wanted, option, source)
     taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
     models, guessed = choose_scores(names, source, probs=probs, matrices=matrices, taken=taken)
     return Choice(label, models, weight, (*guesses, *guessed), tuple(dict.fromkeys(by)), cluster)
@@ -106,11 +106,11 @@ def choose_scores(
         guesses = (f"scores from column {guess!r}",)
         probs = [guess]
     for prob in probs:
-        _demand(names, prob, "--prob", source)
+        _check_column(names, prob, "--prob", source)
         if prob in taken:
             raise InputError("", f"Column {prob!r} cannot be both scores and {taken[prob]}")
     free = [name for name in names if name not in taken]
-    models = [Model(prob, (prob,)) for prob in probs] + [_matrix(free, text, source) for text in matrices]
+    models = [Model(prob, (prob,)) for prob in probs] + [_matrix_model(free, text, source) for text in matrices]
     twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
     if twice:
         raise InputError("", f"Scores {min(twice)!r} were asked for twice")
@@ -122,13 +122,13 @@ def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, s
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        several = f"{source} has several columns that may hold {what} ({_listed(fitting)})"
+        several = f"{source} has several columns that may hold {what} ({_list_names(fitting)})"
         raise InputError("", several, f"`{option}` says which")
     columns, hint = _overview(names)
     raise InputError(option, f"must name the column of {what} in {source}", columns, remedy=hint)
 
 
-def _demand(names: Sequence[str], wanted: str, option: str, source: str) -> None:
+def _check_column(names: Sequence[str], wanted: str, option: str, source: str) -> None:
     if wanted in names:
         return
     lower = {name.lower(): name for name in names}
@@ -155,15 +155,15 @@ def _overview(names: Sequence[str]) -> tuple[str, str]:
         hint = "Columns of a matrix go by number, `--label 0 --prob 1`; the first line of a text must name its own."
     elif all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
         hint = "These look like numbers: the first line must name the columns."
-    return f"its columns are {_listed(names)}", hint
+    return f"its columns are {_list_names(names)}", hint
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(repr(name) for name in names[:_SHOWN]) + more
 
 
-def _matrix(names: Sequence[str], text: str, source: str) -> Model:
+def _matrix_model(names: Sequence[str], text: str, source: str) -> Model:
     columns: list[str] = []
     classes: list[str] = []
     for item in (part.strip() for part in text.split(",")):
@@ -179,7 +179,7 @@ def _matrix(names: Sequence[str], text: str, source: str) -> Model:
             classes += [part for part, _ in matches]
             columns += [name for _, name in matches]
         else:
-            _demand(names, item, "--prob-columns", source)
+            _check_column(names, item, "--prob-columns", source)
             classes.append(item)
             columns.append(item)
     if len(set(columns)) < len(columns):

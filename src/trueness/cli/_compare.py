@@ -93,12 +93,12 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
 def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Group", "Comparison"]]:
     import trueness as tn
     from trueness._progress import progress_bar
-    from trueness.cli._rows import same_classes
+    from trueness.cli._rows import model_scores
 
     compare: Any = tn.compare
     for group, part in rows.groups():
         with part.about(*rows.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
-            scores, one = same_classes(part)
+            scores, one = model_scores(part)
             result = compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
         for message in warned:
             warning(f"{f'{group}: ' if str(group) else ''}{message}")

@@ -66,14 +66,14 @@ def command(
     check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"])
-    request = Request.pop_from(options, files=files)
+    request = Request.pop_from({**options, "files": files})
     if not files and not request.probs:
         request = replace(request, probs=("p",))
     rows = read_rows(request, alike=False)
     if len(rows.choice.models) > 1:
         names = ", ".join(model.name for model in rows.choice.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
-    fitted = _fitted(unfitted, rows)
+    fitted = _fit_map(unfitted, rows)
     text = json.dumps(fitted.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if output is None or output == "-":
         click.echo(text, nl=False)
@@ -82,7 +82,7 @@ def command(
         note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.")
 
 
-def _fitted(calibrator: Any, rows: "Rows") -> Any:
+def _fit_map(calibrator: Any, rows: "Rows") -> Any:
     (model,) = rows.choice.models
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",

@@ -69,9 +69,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by and not request.cluster):
-            findings = list(_streamed(data, settings, asked=stream is not None))
+            findings = list(_from_stream(data, settings, asked=stream is not None))
         else:
-            findings = list(_findings(data.rows().checked(), settings))
+            findings = list(_findings(data.rows().validate(), settings))
     target.deliver(_output(data.choice, data.source.name, findings, rule))
     if not all(rule.passes(one.interval) for one in findings):
         context.exit(_FAILED)
@@ -110,7 +110,7 @@ class Rule(NamedTuple):
         return f"{'passes' if self.passes(interval) else 'fails'}: {evidence}"
 
 
-def _jointly(settings: dict[str, Any], number: int) -> dict[str, Any]:
+def _bonferroni(settings: dict[str, Any], number: int) -> dict[str, Any]:
     """Bonferroni: all intervals hold together at the level of one."""
     return settings | {"level": 1 - (1 - settings["level"]) / number}
 
@@ -124,7 +124,7 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
         settings = settings | {"weight_type": rows.weight_type}
         note(IMPORTANCE)
     groups = rows.groups()
-    settings = _jointly(settings, len(groups) * len(rows.choice.models))
+    settings = _bonferroni(settings, len(groups) * len(rows.choice.models))
     ece_interval: Any = tn.ece_interval
     for group, part in groups:
         for model in rows.choice.models:
@@ -139,7 +139,7 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
             yield finding
 
 
-def _streamed(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
+def _from_stream(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
     import trueness as tn
     from trueness.cli import _sums
     from trueness.cli._rows import Group
@@ -152,7 +152,7 @@ def _streamed(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iter
             "in bins of equal width; `--no-stream` uses the usual one."
         )
         settings = settings | {"method": "analytic"}
-    settings = _jointly(settings, len(total))
+    settings = _bonferroni(settings, len(total))
     ece_interval: Any = tn.ece_interval
     for name, sums in total.items():
         (t,) = sums.parts.values()

@@ -22,7 +22,7 @@ def end_on_interrupt() -> None:
     try:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            sys.unraisablehook = _again
+            sys.unraisablehook = _interrupt_again
     except ValueError:  # not the main thread, which alone hears signals
         pass
 
@@ -40,15 +40,15 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _again(lost: Any) -> None:
+def _interrupt_again(lost: Any) -> None:
     """Raise a KeyboardInterrupt once more that met a callback, from which nothing can be raised."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
         # By another thread, a little later: here, too, nothing can be raised.
-        _thread.start_new_thread(_soon, ())
+        _thread.start_new_thread(_interrupt_soon, ())
     else:
         sys.__unraisablehook__(lost)
 
 
-def _soon() -> None:
+def _interrupt_soon() -> None:
     time.sleep(_SOON)
     _thread.interrupt_main()

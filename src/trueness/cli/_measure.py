@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trueness import Accumulator
     from trueness._tally.rules import BinRule
     from trueness._text.table import Table
-    from trueness.cli._measurements import Line, Measured, Measurements, Options, Quantity
+    from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options, Quantity
     from trueness.cli._rows import Dataset, Group
     from trueness.cli._sums import SumsFile
     from trueness.results import BinTable
@@ -89,14 +89,14 @@ def command(context: click.Context, /, **options: Any) -> None:
     request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by):
-            results = [(Group(), _streamed(data, settings, asked=stream is not None))]
+            results = [(Group(), _from_stream(data, settings, asked=stream is not None))]
         else:
-            rows = data.rows().checked()
+            rows = data.rows().validate()
             if request.by:
                 rows.warn_of_dropped()
             results = [(group, measure_all(part, settings, group)) for group, part in rows.groups()]
     _print_remarks(results)
-    target.deliver((_by_group if request.by else _by_model)(results, data.source.name))
+    target.deliver((_groups_output if request.by else _models_output)(results, data.source.name))
 
 
 @click.command("measure")
@@ -118,14 +118,14 @@ def measure(**options: Any) -> None:
     sums, total = read_total(options["files"], target.path)
     rule = rule or own_bins(total)
     lines = sums_lines(total, rule, blocks=True)
-    target.deliver((_of_files if options["each"] else _of_sums)(sums, total, lines, rule))
+    target.deliver((_files_output if options["each"] else _sums_output)(sums, total, lines, rule))
 
 
-def _streamed(data: "Dataset", settings: "Options", *, asked: bool) -> "Measurements":
+def _from_stream(data: "Dataset", settings: "Options", *, asked: bool) -> "Measurements":
     from dataclasses import replace
 
     from trueness.cli import _sums
-    from trueness.cli._measurements import measured, measurements, sums_of
+    from trueness.cli._measurements import measure_sums, measurements, sums_of
 
     total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
     binned = any(sums.binned for sums in total.values())
@@ -139,7 +139,7 @@ def _streamed(data: "Dataset", settings: "Options", *, asked: bool) -> "Measurem
     for model in data.choice.models:
         sums = total[model.name]
         with data.about(model.name) as warned:
-            one = measured(model, sums, settings)
+            one = measure_sums(model, sums, settings)
         models.append(replace(one, warnings=(*sums.warnings, *warned)))
     return measurements(data.choice, models, settings, binned=binned)
 
@@ -160,17 +160,17 @@ def _print_remarks(results: Sequence[tuple["Group", "Measurements"]]) -> None:
             print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
 
 
-def _by_model(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
+def _models_output(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
     """A row per measure, a column per model."""
     from trueness._text.strings import shorten, visible
     from trueness._text.table import Cell, Column, Table
 
     ((_, result),) = results
     names = [model.name for model in result.models]
-    key, meaning = (_unlike(names, word) for word in ("measure", "meaning"))
+    key, meaning = (_unused_key(names, word) for word in ("measure", "meaning"))
     columns = [Column(key, "measure"), *(Column(name, shorten(visible(name), 24), "number") for name in names)]
     columns.append(Column(meaning, "meaning", forms="table", optional=True))
-    texts = _wide(result.quantities, [model.values for model in result.models])
+    texts = _value_table(result.quantities, [model.values for model in result.models])
     rows = [
         {
             key: Cell(q.key, f"– {q.name}" if q.part else q.name),
@@ -181,7 +181,7 @@ def _by_model(results: Sequence[tuple["Group", "Measurements"]], source: str) ->
     ]
     tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
     details = [
-        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", _bins(table))
+        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", _bins_table(table))
         for name, kind, table in tables
     ]
     data = {
@@ -193,12 +193,12 @@ def _by_model(results: Sequence[tuple["Group", "Measurements"]], source: str) ->
     return Output(Table(columns, rows, _notes(result, source)), data, details, csv)
 
 
-def _unlike(names: Sequence[str], word: str) -> str:
+def _unused_key(names: Sequence[str], word: str) -> str:
     """The word, changed if a model is called so."""
-    return word if word not in names else _unlike(names, f"{word}_")
+    return word if word not in names else _unused_key(names, f"{word}_")
 
 
-def _by_group(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
+def _groups_output(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
     """A row per group and model, a column per measure."""
     from dataclasses import replace
 
@@ -207,7 +207,7 @@ def _by_group(results: Sequence[tuple["Group", "Measurements"]], source: str) ->
 
     first = results[0][1]
     rows = [{**group.entry(), "model": model.name, **model.values} for group, one in results for model in one.models]
-    table = _wide(first.quantities, rows)
+    table = _value_table(first.quantities, rows)
     columns = [c if c.key.partition("_c")[0] in _OF_GROUPS else c._replace(forms="data") for c in table.columns]
     columns = [*group_columns(["by"]), Column("model", "model", "name"), *columns]
     data = {
@@ -218,7 +218,7 @@ def _by_group(results: Sequence[tuple["Group", "Measurements"]], source: str) ->
     return Output(replace(table, columns=columns, notes=_notes(first, source)), data)
 
 
-def _wide(quantities: Sequence["Quantity"], rows: Sequence[dict[str, Any]]) -> "Table":
+def _value_table(quantities: Sequence["Quantity"], rows: Sequence[dict[str, Any]]) -> "Table":
     from trueness._text.table import Column, Table
 
     return Table([Column(q.key, q.name, q.form) for q in quantities], rows)
@@ -234,7 +234,7 @@ def _notes(result: "Measurements", source: str) -> list[str]:
     return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}."]
 
 
-def _bins(table: "BinTable") -> "Table":
+def _bins_table(table: "BinTable") -> "Table":
     """The bins as people read them."""
     from trueness._text.bins import bin_name
     from trueness._text.table import Cell, Column, Table
@@ -267,7 +267,7 @@ def _bin_lines(tables: Sequence[tuple[str, str, "BinTable"]]) -> "Table":
     return Table([Column(key, key) for key in ("model", "kind", *keys)], rows)
 
 
-def _entry(model: "Measured", result: "Measurements") -> dict[str, Any]:
+def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
     """One model as JSON has it."""
     import math
 
@@ -284,7 +284,7 @@ def _entry(model: "Measured", result: "Measurements") -> dict[str, Any]:
     return entry
 
 
-def _of_sums(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+def _sums_output(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
     """A row per measure and group."""
     from trueness._text.bins import rule_in_words
     from trueness._text.table import Cell, Column, Table
@@ -332,14 +332,14 @@ def _limits(line: "Line") -> str | None:
     return f"{line['low']:.6g} to {line['high']:.6g}" if line.get("low") is not None and not line["note"] else None
 
 
-def _of_files(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+def _files_output(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
     """A row per file and group, and rows for all files."""
     from dataclasses import replace
 
     from trueness._text.table import Column, Table
     from trueness.cli._measurements import file_rows, lines_data, sums_lines
 
-    whole = _of_sums(sums, total, lines, rule)
+    whole = _sums_output(sums, total, lines, rule)
     files = [(name, sums_lines(one, rule, name)) for name, one in sums]
     rows = file_rows([*files, ("all", lines)])
     names = {line["key"]: line["name"] for line in lines if line["key"] != "n"}

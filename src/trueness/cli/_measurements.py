@@ -11,15 +11,15 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
 from trueness.cli._columns import Choice, Model
-from trueness.cli._messages import reworded, warning, wording
-from trueness.cli._rows import Group, Rows, dropped_message
+from trueness.cli._messages import reword_messages, warning, wording
+from trueness.cli._rows import Group, Rows, dropped_message, sort_values
 from trueness.cli._sums import ModelSums, SumsFile
 from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
 
 __all__ = [
-    *("Line", "Measured", "Measurements", "Options", "Quantity", "file_lines", "file_rows", "group_name"),
-    *("lines_data", "measure_all", "measured", "measurements", "sums_lines", "sums_of"),
+    *("Line", "ModelMeasures", "Measurements", "Options", "Quantity", "file_lines", "file_rows", "group_name"),
+    *("lines_data", "measure_all", "measure_sums", "measurements", "sums_lines", "sums_of"),
 ]
 
 _ORDINARY_BINS = 10
@@ -59,7 +59,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ModelMeasures:
     """The measures of one model."""
 
     name: str
@@ -80,7 +80,7 @@ class Measurements:
     """The measures of all models, and their description."""
 
     quantities: tuple[Quantity, ...]
-    models: tuple[Measured, ...]
+    models: tuple[ModelMeasures, ...]
     label: str
     weight: str | None
     bins: dict[str, str]
@@ -93,12 +93,14 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     results = []
     for model in rows.choice.models:
         with rows.about(model, group=group) as warned:
-            one = measured(model, sums_of(rows, model, options), options)
+            one = measure_sums(model, sums_of(rows, model, options), options)
         results.append(replace(one, warnings=(*dropped, *warned)))
     return measurements(rows.choice, results, options)
 
 
-def measurements(choice: Choice, models: Sequence[Measured], options: Options, *, binned: bool = False) -> Measurements:
+def measurements(
+    choice: Choice, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
+) -> Measurements:
     """The measures of all models with their description."""
     weighted = choice.weight is not None
     matrices = models[0].classes is not None
@@ -120,7 +122,7 @@ def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
     return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
 
 
-def measured(model: Model, sums: ModelSums, options: Options) -> Measured:
+def measure_sums(model: Model, sums: ModelSums, options: Options) -> ModelMeasures:
     """Every measure of one model."""
     kinds: tuple[str, ...] = ("binary",)
     if "binary" in sums.parts:
@@ -132,7 +134,7 @@ def measured(model: Model, sums: ModelSums, options: Options) -> Measured:
     tabled = kinds if options.tables else ()
     tables = {kind: tn.bin_table(sums.parts[kind], bins=options.bins, level=options.level) for kind in tabled}
     remarks = ((sums.remark,) if sums.remark else ()) + _remarks(t)
-    return Measured(model.name, model.columns, t.classes, values, tables, remarks)
+    return ModelMeasures(model.name, model.columns, t.classes, values, tables, remarks)
 
 
 _ERRORS = (
@@ -235,22 +237,22 @@ def _errors(t: tn.Tally | Binned, options: Options) -> dict[str, float]:
     else:
         values |= {
             "ace": tn.ace(t, bins=options.mass),
-            "tce": tn.tce(t) if _exact(t) else math.nan,
+            "tce": tn.tce(t) if _whole_weights(t) else math.nan,
             "smooth_ece": tn.smooth_ece(t),
         }
     if t.kind in ("binary", "confidence"):
-        weights: Literal["frequency", "importance"] = "frequency" if _exact(t) else "importance"
+        weights: Literal["frequency", "importance"] = "frequency" if _whole_weights(t) else "importance"
         bins = options.bins if isinstance(t, Binned) else None
         values["squared_ece"] = tn.squared_ece(t, weight_type=weights, bins=bins)
     return values
 
 
-def _exact(t: tn.Tally | Binned) -> bool:
+def _whole_weights(t: tn.Tally | Binned) -> bool:
     return all(part.whole if isinstance(part, Bins) else part.exact for part in t.parts)
 
 
 def _remarks(t: tn.Tally | Binned) -> tuple[str, ...]:
-    if _exact(t):
+    if _whole_weights(t):
         return ()
     return (
         "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance.",
@@ -324,25 +326,17 @@ def sums_lines(total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks:
     if total.n == 0:
         return [{"group": None, "key": "n", "name": "rows", "value": 0}]
     lines = _lines_of(total.total, rule, None, where, blocks)
-    for group in _ordered(total.groups) if total.by is not None else ():
+    for group in sort_values(total.groups) if total.by is not None else ():
         lines += _lines_of(total.groups[group], rule, group, where, blocks=False)
     return lines
-
-
-def _ordered(groups: Iterable[Any]) -> list[Any]:
-    """By value, also if numbers are stored as text."""
-    try:
-        return sorted(groups, key=float)
-    except (TypeError, ValueError):
-        return list(groups)
 
 
 def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) -> list[Line]:
     lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
     if sums.kind == "binary":
         total = sums.parts[0].totals
-        lines.append({"key": "prevalence", "name": "prevalence", **_exact_value(float(total.events / total.weight))})
-    with reworded(wording()) as warned:
+        lines.append({"key": "prevalence", "name": "prevalence", **_exact_line(float(total.events / total.weight))})
+    with reword_messages(wording()) as warned:
         lines += [_line(one, sums) for one in _measures(rule, sums.kind, blocks)]
     about = "".join(f"{part}: " for part in (where, "" if group is None else str(group)) if part)
     for message in warned:
@@ -350,7 +344,7 @@ def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) ->
     return [{"group": group} | line for line in lines]
 
 
-def _exact_value(value: float) -> Line:
+def _exact_line(value: float) -> Line:
     return {"value": value, "low": value, "high": value, "note": "exact"}
 
 
@@ -360,9 +354,9 @@ def _line(one: _SumsMeasure, sums: Any) -> Line:
     try:
         value = one.value(sums)
     except InputError as reason:
-        return line | {"note": _why(reason)}
+        return line | {"note": _reason(reason)}
     if not isinstance(sums, tn.Sketch):
-        return line | _exact_value(value)
+        return line | _exact_line(value)
     limits = tn.bounded(one.limits, sums, **one.options)
     if limits.note:
         return line | {"value": value, "note": limits.note}
@@ -370,7 +364,7 @@ def _line(one: _SumsMeasure, sums: Any) -> Line:
     return line | {"value": limits.value, "low": limits.low, "high": limits.high, "note": note}
 
 
-def _why(reason: InputError) -> str:
+def _reason(reason: InputError) -> str:
     return reason.but(remedy="", context="").render(wording())
 
 
@@ -405,11 +399,15 @@ def _rows_of_file(name: str, lines: Sequence[Line]) -> Iterator[Line]:
             key = line["key"]
             row[key] = line.get("value")
             if key != "n":
-                row |= {f"{key}_low": line.get("low"), f"{key}_high": line.get("high"), f"{key}_shown": _short(line)}
+                row |= {
+                    f"{key}_low": line.get("low"),
+                    f"{key}_high": line.get("high"),
+                    f"{key}_shown": _short_value(line),
+                }
         yield row
 
 
-def _short(line: Line) -> str:
+def _short_value(line: Line) -> str:
     """Four decimals, with the limits if they differ at four decimals."""
     if line.get("value") is None:
         return "-"

@@ -18,7 +18,7 @@ __all__ = [
     "errors_as_messages",
     "note",
     "print_paragraph",
-    "reworded",
+    "reword_messages",
     "warning",
     "wording",
 ]
@@ -137,7 +137,7 @@ def _plain_value(name: str, value: str, separator: str) -> str:
 
 
 @contextmanager
-def reworded(words: Wording, context: str = "") -> Iterator[list[str]]:
+def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
     """Reword the library's errors, and collect its warnings, each once; other warnings are passed on."""
     messages: list[str] = []
     prefix = f"{context}: " if context else ""

@@ -25,7 +25,7 @@ class Between(click.FloatRange):
         return number
 
 
-def stacked(*decorators: Decorator) -> Decorator:
+def combine(*decorators: Decorator) -> Decorator:
     """Several decorators as one; help shows the options in this order."""
 
     def decorate(command: Any) -> Any:
@@ -52,26 +52,26 @@ def text(name: str, what: str, *, metavar: str = "NAME", to: str | None = None, 
     return click.option(name, *([to] if to else []), metavar=metavar, multiple=multiple, help=what)
 
 
-_demo = stacked(
+_demo = combine(
     click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file."),
     count("--rows", "Rows of the demo data.", 10_000),
 )
 _label = text("--label", "Column of labels: 0/1, true/false, class numbers or text.")
 _matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
-_scores = stacked(
+_scores = combine(
     text("--prob", "Column of scores; repeat it for several models.", to="probs", multiple=True),
     text("--prob-columns", _matrices, metavar="NAMES", to="matrices", multiple=True),
 )
 _weight = text("--weight", "Column of weights: a weight of 2 counts the row twice.")
 _by = text("--by", "Column of groups, each analysed separately. Repeatable, except for a tally.", multiple=True)
-_classes = stacked(
+_classes = combine(
     text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"),
     text("--labels", "The classes in column order, a,b,c; with two classes, the event last.", metavar="LABELS"),
 )
 missing = choice(
     "--missing", ("raise", "drop"), "raise", "Rows with a missing value, for any model: an error, or left out."
 )
-_scale = stacked(
+_scale = combine(
     missing,
     click.option("--from-logits", is_flag=True, help="The scores are logits."),
     click.option(
@@ -79,7 +79,7 @@ _scale = stacked(
     ),
     click.option("--sum-tolerance", type=float, help="How far the scores of a row may sum from 1.  [default: 1e-6]"),
 )
-_file = stacked(
+_file = combine(
     choice("--input-format", _INPUT_FORMATS, None, "Format of the file.  [default: by its first bytes, then its name]"),
     text("--separator", "Separator of the columns of a text file, if not a comma (tsv: a tab).", metavar="CHAR"),
 )
@@ -95,7 +95,7 @@ def data(
     shown: str = "[FILE]...", *, demo: bool = True, label: bool = True, by: bool = True, scale: bool = True
 ) -> Decorator:
     """Which files (called `shown` in help), which columns, and what they mean."""
-    return stacked(
+    return combine(
         click.argument("files", nargs=-1, metavar=shown),
         *([_demo] if demo else []),
         *([_label] if label else []),
@@ -175,7 +175,7 @@ def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator
 
 # Who reads --debug is the group of commands, which turns errors into messages.
 _debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
-file_output = stacked(
+file_output = combine(
     text("--output", "Write to this file; if writing fails, the old file stays.", metavar="FILE", to="-o"), _debug
 )
 
@@ -183,4 +183,4 @@ file_output = stacked(
 def output(formats: tuple[str, ...] = ("table", "json", "markdown", "csv")) -> Decorator:
     """``--format`` and ``--output``; the first of the formats is the usual one."""
     what = f"Format of the output.  [default: by the name of the output file, else {formats[0]}]"
-    return stacked(click.option("--format", "form", type=click.Choice(formats), help=what), file_output)
+    return combine(click.option("--format", "form", type=click.Choice(formats), help=what), file_output)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import trueness.cli._options as opt
-from trueness.cli._messages import reworded, wording
+from trueness.cli._messages import reword_messages, wording
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
@@ -70,7 +70,7 @@ def command(n: int | None, n_bins: int | None, epsilon: float | None, **how: Any
         n_bins: ("max_bins", "n_bins"),
         epsilon: ("epsilon", "epsilon"),
     }[None]
-    with reworded(wording(options={"n": "--n", "n_bins": "--bins"})):
+    with reword_messages(wording(options={"n": "--n", "n_bins": "--bins"})):
         planned = getattr(planning, function)(**arguments, **how)
     if wanted == "n_bins" and planned == 0:
         assert epsilon is not None

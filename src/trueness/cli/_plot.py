@@ -92,7 +92,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 
 
 def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
-    from trueness.cli._rows import same_classes
+    from trueness.cli._rows import model_scores
 
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
@@ -102,7 +102,7 @@ def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
     if "one" in takes and len(models) > 1:
         raise InputError("--display", f"{display} draws one model", f"`--prob` names {len(models)}")
     with rows.about(*models) as warned:
-        scores, one = same_classes(rows)
+        scores, one = model_scores(rows)
         options = {key: value for key, value in settings.items() if key in takes}
         if rows.is_matrix(models[0]) and "kind" in takes:
             options.setdefault("kind", "confidence")

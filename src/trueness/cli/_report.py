@@ -28,7 +28,7 @@ _SUFFIXES = {
     ".txt": "text",
 }
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
-_page = opt.stacked(
+_page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
 )
 
@@ -64,7 +64,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": opt.bin_rule(options["bins"])}
     with open_dataset(Request.pop_from(options)) as data:
         rows = data.rows()
-    _write(_of_rows(rows, settings), target)
+    _write(_report_of_rows(rows, settings), target)
 
 
 @click.command("report")
@@ -78,10 +78,10 @@ def report(**options: Any) -> None:
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
-    _write(_of_sums(sums, total, rule, options), target)
+    _write(_report_of_sums(sums, total, rule, options), target)
 
 
-def _of_sums(sums: "list[SumsFile]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
+def _report_of_sums(sums: "list[SumsFile]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
     """The report of all sums, with a table of the files if asked for."""
     from trueness._report.report import report_sums
     from trueness.cli._measurements import file_lines
@@ -99,17 +99,17 @@ def _write(report: "Report", target: Target) -> None:
         note(f"the report is in {target.path}.")
 
 
-def _of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":
+def _report_of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":
     import trueness as tn
     from trueness._progress import progress_bar
-    from trueness.cli._rows import dropped_message, same_classes
+    from trueness.cli._rows import dropped_message, model_scores
 
     if len(rows) == 0:
         raise InputError("", f"{rows.source} has no rows")
     report: Any = tn.report
     rows.check_shapes()
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        scores, one = same_classes(rows)
+        scores, one = model_scores(rows)
         result: Report = report(
             one.y_true,
             scores,

@@ -1,8 +1,8 @@
 """From the options of a command to rows: open the files, choose the columns, pass them to the library."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,40 +10,19 @@ from numpy.typing import NDArray
 
 from trueness._text.table import Column
 from trueness.cli._columns import Choice, Model, choose
-from trueness.cli._messages import note, reworded, warning, wording
+from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, Wording
 from trueness.sources._table import Columns, Table
-from trueness.typing import RowOptions
+from trueness.typing import Missing, RowOptions
 
 __all__ = [
-    "IMPORTANCE",
-    "Arguments",
-    "Dataset",
-    "Group",
-    "Meaning",
-    "Request",
-    "Rows",
-    "dropped_message",
-    "group_columns",
-    "open_dataset",
-    "open_source",
-    "print_guesses",
-    "read_rows",
-    "same_classes",
+    *("IMPORTANCE", "Arguments", "Dataset", "Group", "Request", "Rows", "dropped_message", "group_columns"),
+    *("model_scores", "open_dataset", "open_source", "print_guesses", "read_rows", "sort_values"),
 ]
 
 IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 _LARGE = 256 * 1000 * 1000
 _UNPACKED = 4  # about how much larger text is than its compressed file
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What the options say about labels and scores."""
-
-    pos_label: str | None = None
-    labels: tuple[str, ...] | None = None
-    rows: RowOptions = field(default_factory=RowOptions)
 
 
 @dataclass(frozen=True)
@@ -61,8 +40,8 @@ class Request:
     by: tuple[str, ...] = ()
     cluster: str | None = None
     pos_label: str | None = None
-    labels: str | None = None
-    missing: str = "raise"
+    labels: tuple[str, ...] | None = None
+    missing: Missing = "raise"
     from_logits: bool = False
     clip_tolerance: float = 0.0
     sum_tolerance: float | None = None
@@ -70,28 +49,25 @@ class Request:
     separator: str | None = None
 
     @classmethod
-    def pop_from(cls, options: dict[str, Any], **more: Any) -> "Request":
+    def pop_from(cls, options: dict[str, Any]) -> "Request":
         """Take these options out of a command's options; `seed` stays there as well."""
         names = {f.name for f in fields(cls)}
         taken = {name: options[name] for name in names & options.keys()}
         for name in taken.keys() - {"seed"}:
             del options[name]
-        return cls(**{**taken, **more})
+        if isinstance(taken.get("labels"), str):
+            taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
+        return cls(**taken)
 
     @property
-    def meaning(self) -> Meaning:
-        """What labels and scores mean."""
-        labels = None if self.labels is None else tuple(name.strip() for name in self.labels.split(","))
-        return Meaning(
-            pos_label=self.pos_label,
-            labels=labels,
-            rows={
-                "missing": self.missing,  # type: ignore[typeddict-item]  # one of the two words
-                "clip_tolerance": self.clip_tolerance,
-                "sum_tolerance": self.sum_tolerance,
-                "from_logits": self.from_logits,
-            },
-        )
+    def row_options(self) -> RowOptions:
+        """What the library is told about the rows."""
+        return {
+            "missing": self.missing,
+            "clip_tolerance": self.clip_tolerance,
+            "sum_tolerance": self.sum_tolerance,
+            "from_logits": self.from_logits,
+        }
 
 
 @dataclass(frozen=True)
@@ -127,7 +103,7 @@ class Rows:
     columns: Columns
     choice: Choice
     origin: Table
-    meaning: Meaning = field(default_factory=Meaning)
+    request: Request
     dropped: int = 0
     """Number of rows left out because they miss a value."""
     first: int = 0
@@ -170,13 +146,13 @@ class Rows:
         for message in dropped_message(self.dropped, len(self) + self.dropped):
             warning(message)
 
-    def checked(self, *, alike: bool = True) -> "Rows":
+    def validate(self, *, alike: bool = True) -> "Rows":
         """The rows, which must exist; without incomplete ones if ``--missing drop`` says so."""
         if len(self) == 0:
             raise InputError("", f"{self.source} has no rows")
         if alike:
             self.check_shapes()
-        if self.meaning.rows.get("missing") == "drop":
+        if self.request.missing == "drop":
             complete = self.complete()
             if len(complete) == 0:
                 demand, got = f"{self.source} must have at least one complete row", f"all {len(self):,} miss a value"
@@ -226,22 +202,22 @@ class Rows:
         """
         if not self.choice.by:
             return [(Group(), self)]
-        meaning = replace(self.meaning, **self._classes())
+        request = replace(self.request, **self._classes())
         parts = []
         for by in self.choice.by:
             column = self.columns.groups[by]
-            for value in _ordered(column):
+            for value in sort_values(set(column.tolist())):
                 part = self.select(np.asarray(column == value))
-                parts.append((Group(by, value), replace(part, meaning=meaning, dropped=0)))
+                parts.append((Group(by, value), replace(part, request=request, dropped=0)))
         return parts
 
     def _classes(self) -> dict[str, Any]:
         """The classes of all rows, stated explicitly: a group may lack some of them."""
-        if self.meaning.labels is not None or self.label.ndim != 1:
+        if self.request.labels is not None or self.label.ndim != 1:
             return {}
         seen = sorted({str(v) for v in self.label.tolist() if v is not None and v == v})
-        if self.meaning.pos_label is not None:
-            event = str(_like(self.label, self.meaning.pos_label))
+        if self.request.pos_label is not None:
+            event = str(_as_label(self.label, self.request.pos_label))
             others = [name for name in seen if name != event]
             return {"labels": (*others, event), "pos_label": None} if len(others) == 1 else {}
         unnamed = any(self.is_matrix(model) and model.classes is None for model in self.choice.models)
@@ -249,20 +225,20 @@ class Rows:
 
     def arguments(self, model: Model) -> Arguments:
         """What to pass to the library for one model."""
-        numbers, meaning = self.columns.numbers, self.meaning
-        rows: RowOptions = {**meaning.rows}
+        numbers, request = self.columns.numbers, self.request
+        rows: RowOptions = {**request.row_options}
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
         if not self.is_matrix(model):
-            if meaning.pos_label is not None:
-                rows["pos_label"] = _like(self.label, meaning.pos_label)
-            if meaning.labels is not None:
-                rows["labels"] = [_like(self.label, name) for name in meaning.labels]
+            if request.pos_label is not None:
+                rows["pos_label"] = _as_label(self.label, request.pos_label)
+            if request.labels is not None:
+                rows["labels"] = [_as_label(self.label, name) for name in request.labels]
             return Arguments(self.label, numbers[model.columns[0]], rows)
         scores = [numbers[name] for name in model.columns]
-        if meaning.pos_label is not None:
-            rows["pos_label"] = meaning.pos_label
-        order, remark = _class_order(self.label, model, meaning.labels)
+        if request.pos_label is not None:
+            rows["pos_label"] = request.pos_label
+        order, remark = _class_order(self.label, model, request.labels)
         if order is not None:
             rows["labels"] = order
         return Arguments(self.label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
@@ -270,7 +246,7 @@ class Rows:
     def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
         """Let errors of the library speak of the file, its columns and the options; gives its warnings."""
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
-        return reworded(self.wording(*models, **words), context)
+        return reword_messages(self.wording(*models, **words), context)
 
     def wording(self, *models: Model, **words: Any) -> Wording:
         """Columns for arguments, rows of the file for those of the arrays."""
@@ -299,7 +275,7 @@ def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
     return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
 
 
-def same_classes(rows: Rows) -> tuple[dict[str, NDArray[Any]], Arguments]:
+def model_scores(rows: Rows) -> tuple[dict[str, NDArray[Any]], Arguments]:
     """The scores of all models by name, and what they share, for functions that take several models."""
     every = {model.name: rows.arguments(model) for model in rows.choice.models}
     first = next(iter(every.values()))
@@ -314,19 +290,19 @@ class Dataset:
 
     source: Table
     choice: Choice
-    meaning: Meaning
+    request: Request
 
     def rows(self) -> Rows:
         """All rows at once."""
         columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
         self._print_counts()
-        return Rows(columns, self.choice, self.source, self.meaning)
+        return Rows(columns, self.choice, self.source, self.request)
 
     def pieces(self, groups: Sequence[str] = ()) -> Iterator[tuple[Rows, int]]:
         """Some rows at a time, with the bytes read so far."""
         first = 0
         for columns, read in self.source.batches((self.choice.label,), self.choice.numbers, groups):
-            rows = Rows(columns, self.choice, self.source, self.meaning, first=first)
+            rows = Rows(columns, self.choice, self.source, self.request, first=first)
             first += len(rows)
             yield rows, read
         self._print_counts()
@@ -338,7 +314,7 @@ class Dataset:
     def about(self, name: str) -> AbstractContextManager[list[str]]:
         """As :meth:`Rows.about`, for the sums of one model."""
         models = [model for model in self.choice.models if model.name == name]
-        return Rows(Columns({}, {}), self.choice, self.source, self.meaning).about(*models)
+        return Rows(Columns({}, {}), self.choice, self.source, self.request).about(*models)
 
     @property
     def large(self) -> bool:
@@ -368,10 +344,10 @@ def open_dataset(request: Request) -> Iterator[Dataset]:
         demo = _Demo(request.rows, request.seed)
         probs = request.probs or tuple(name for name in demo.names if name not in ("y", "truth"))
         request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
-        yield Dataset(demo, _choice(demo, request), request.meaning)
+        yield Dataset(demo, _choice(demo, request), request)
         return
     with open_source(request) as source:
-        yield Dataset(source, _choice(source, request), request.meaning)
+        yield Dataset(source, _choice(source, request), request)
 
 
 @contextmanager
@@ -386,7 +362,7 @@ def open_source(request: Request) -> Iterator[Table]:
 def read_rows(request: Request, *, alike: bool = True) -> Rows:
     """All rows, checked; a warning says how many were dropped."""
     with open_dataset(request) as data:
-        rows = data.rows().checked(alike=alike)
+        rows = data.rows().validate(alike=alike)
     rows.warn_of_dropped()
     return rows
 
@@ -420,16 +396,16 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(gaps.any(axis=1) if gaps.ndim == 2 else gaps)
 
 
-def _ordered(column: NDArray[Any]) -> list[Any]:
+def sort_values(values: Iterable[Any]) -> list[Any]:
     """By value, also where numbers are stored as text; the inner sort decides between equal floats."""
-    values = set(column.tolist())
+    values = list(values)
     try:
         return sorted(sorted(values), key=float)
     except (TypeError, ValueError):
         return sorted(values, key=str)
 
 
-def _like(labels: NDArray[Any], text: str) -> Any:
+def _as_label(labels: NDArray[Any], text: str) -> Any:
     """A label from the command line in the type of the labels."""
     kind = labels.dtype.kind
     if kind == "O":
@@ -451,7 +427,7 @@ def _class_order(
 ) -> tuple[list[Any] | None, str | None]:
     """The classes in column order, where options or names of columns tell, and a remark about it."""
     if stated is not None:
-        return [_like(labels, name) for name in stated], None
+        return [_as_label(labels, name) for name in stated], None
     seen = {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
     text = any(isinstance(v, str) for v in seen)
     if model.classes is None:

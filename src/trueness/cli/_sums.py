@@ -81,7 +81,7 @@ class _Total:
         """Add one piece."""
         rows.check_shapes()
         self._rows += len(rows)
-        if rows.meaning.rows.get("missing") == "drop":
+        if rows.request.missing == "drop":
             rows = rows.complete()
             self._dropped += rows.dropped
         if len(rows) == 0:
@@ -91,13 +91,13 @@ class _Total:
                 # A piece may be short, or have one label only; the measures look at the whole.
                 warnings.simplefilter("ignore", FewRowsWarning)
                 warnings.simplefilter("ignore", OneClassWarning)
-                self._put(model, self._sums_of(self._decided(rows, model), model))
+                self._put(model, self._sums_of(self._binary_labels(rows, model), model))
             self._warnings += [message for message in warned if message not in self._warnings]
         self._cut()
 
-    def _decided(self, rows: "Rows", model: "Model") -> "Rows":
+    def _binary_labels(self, rows: "Rows", model: "Model") -> "Rows":
         """Labels as true or false if ``--pos-label`` names one: a piece need not have both."""
-        if rows.meaning.pos_label is None or rows.is_matrix(model):
+        if rows.request.pos_label is None or rows.is_matrix(model):
             return rows
         event = rows.arguments(model).rows["pos_label"]
         self._seen |= set(rows.label.tolist())
@@ -108,7 +108,7 @@ class _Total:
             )
         labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
         return replace(
-            rows, columns=replace(rows.columns, labels=labels), meaning=replace(rows.meaning, pos_label=None)
+            rows, columns=replace(rows.columns, labels=labels), request=replace(rows.request, pos_label=None)
         )
 
     def _put(self, model: "Model", piece: ModelSums) -> None:

@@ -181,7 +181,7 @@ class _Work:
 
         (model,) = rows.choice.models
         self.rows = end
-        if rows.meaning.rows.get("missing") == "drop":
+        if rows.request.missing == "drop":
             rows = rows.complete()
             self.dropped += rows.dropped
         rows.check_groups()
