@@ -347,6 +347,7 @@ SPOILT_BINS = {
     "edges that descend": set_to(0.7, "edges", 0),
     "an edge above 1": set_to(1.5, "edges", 2),
     "sums beyond 64 bits": set_to(2**40, "table", 0, 0, 0),
+    "whole sums of other weights": changed(whole=False),
 }
 
 

@@ -422,6 +422,7 @@ def _read_bins(fields: Fields) -> Bins:
     elif floats is not None:
         _require(floats >= 0)
     moments, whole = fields["moments"], fields["whole"]
+    _require(whole or table is None)
     part = Bins(edges, table, floats, count, moments=moments, whole=whole)
     check_sums(
         part.count,
