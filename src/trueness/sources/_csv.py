@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trueness.errors import InputError
 from trueness.sources._compression import Block, text_blocks
-from trueness.sources._table import PolarsTable, import_polars
+from trueness.sources._table import PolarsTable
 
 __all__ = ["MISSING", "CsvFile"]
 
@@ -36,7 +36,6 @@ class CsvFile(PolarsTable):
     def __init__(self, path: Path, name: str, separator: str, compression: str | None = None) -> None:
         self.path, self.name, self.separator, self.compression = path, name, separator, compression
         self.size = path.stat().st_size
-        self._polars = import_polars(name)
         self.header, self._body_line, self._body_start = self._read_header()
         self.names = tuple(cell.strip() for cell in self.header)
         if not any(self.names):

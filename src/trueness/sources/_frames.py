@@ -5,10 +5,7 @@ files; those of another schema are read separately and put together. DuckDB fill
 takes names in any case; so the columns of each file are checked first.
 """
 
-import csv
 import glob
-import gzip
-import io
 import itertools
 import math
 import os
@@ -35,7 +32,6 @@ _PARQUET = (".parquet", ".pq", ".parq")
 _TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
 _ARROW = (".arrow", ".feather", ".ipc")
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
@@ -179,21 +175,11 @@ def _local_files(paths: Iterable[str]) -> list[str]:
 
 
 def _header(path: str, separator: str) -> list[str] | None:
-    """The names in the first line of a text file; None if only the engine can read it."""
-    with Path(path).open("rb") as file:
-        start = file.read(4)
-        file.seek(0)
-        if start == _ZSTD:
-            return None
-        text = gzip.GzipFile(fileobj=file) if start[:2] == _GZIP else file
-        lines = csv.reader(io.TextIOWrapper(text, "utf-8-sig", "replace", newline=""), delimiter=separator)
-        try:
-            first = next(lines, [])
-        except (csv.Error, EOFError, OSError):
-            return None
-    if not first:
-        raise InputError("", f"`source` {path!r} must have a header in its first line; there is none")
-    return first
+    """The names in the first line of a text file; None if only the engine can decompress it."""
+    try:
+        return list(open_file(Path(path), path, separator, "csv").names)
+    except MissingLibraryError:
+        return None
 
 
 def _refuse_repeated(header: list[str], question: Question, path: str) -> None:
@@ -363,10 +349,7 @@ def _duckdb_text(files: list[str], separator: str, question: Question, types: di
     local = {file: header for file, header in headers.items() if header is not None}
     for file, header in local.items():
         _refuse_repeated(header, question, file)
-    # DuckDB trims blanks around a name.
-    _refuse_absent(
-        {file: dict.fromkeys([*header, *map(str.strip, header)]) for file, header in local.items()}, question
-    )
+    _refuse_absent(local, question)
     options: dict[str, Any] = {"sep": separator, "header": True, "union_by_name": True}
     as_text = connection.read_csv(paths, all_varchar=True, **options)
     dtypes = {"number": "DOUBLE", "text": "VARCHAR"}

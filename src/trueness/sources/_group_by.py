@@ -41,7 +41,7 @@ OCTAVE, TOP = 128, 30
 """The cells of an octave of a sketch's grid, and the octave that begins at 1/2 if 0 is that from 2⁻³¹ on."""
 
 _UP, _DOWN = 2.0**26, 2.0**27
-_ENDS: "Ends" = ("least", "greatest")
+_ENDS: Ends = ("least", "greatest")
 
 
 def bin_of_score(rule: BinRule) -> Any:
@@ -78,8 +78,8 @@ def _bin_among(edges: Floats) -> Any:
     return place.cast(nw.Float64)
 
 
-def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> tuple[Any, list[str]]:
-    """The group-by of rows by bin and label (and, with weights, by the exponent of the weight), and its keys.
+def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> Any:
+    """The group-by of rows by bin and label (and, with weights, by the exponent of the weight).
 
     Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
     square likewise. `ends` adds the smallest and the greatest score of each cell.
@@ -87,11 +87,11 @@ def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> tuple[Any, list[
     return _weighted_query(rows, place, ends) if rows.weighted else _plain_query(rows, place, ends)
 
 
-def _plain_query(rows: Rows, place: Any, ends: Ends) -> tuple[Any, list[str]]:
+def _plain_query(rows: Rows, place: Any, ends: Ends) -> Any:
     keep = [*rows.keys, *(["p"] if ends else [])]
     whole = _whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place")), *keep])
     keys = [*rows.keys, "cell"]
-    return _aggregate(whole, keys, list(PARTS), ends), keys
+    return _aggregate(whole, keys, list(PARTS), ends)
 
 
 def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
@@ -142,9 +142,7 @@ def _part_names(terms: tuple[str, ...]) -> list[str]:
     return [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
 
 
-def _weighted_query(
-    rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()
-) -> tuple[Any, list[str]]:
+def _weighted_query(rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()) -> Any:
     """The group-by of weighted rows; `score` is the column that weights multiply, `more` are integers to add up."""
     frame = _with_exponent(rows.frame.with_columns(place.alias("place")))
     p, m = nw.col(score), nw.col("m")
@@ -152,7 +150,7 @@ def _weighted_query(
     frame = frame.with_columns((nw.col("mp") * p).alias("mpp"))
     frame = frame.with_columns(_cell(nw.col("place"))).with_columns(_unless_unweighed("cell", UNWEIGHED))
     keys = [*rows.keys, "cell", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), ends, more), keys
+    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), ends, more)
 
 
 def _unless_unweighed(name: str, code: float) -> Any:
@@ -189,10 +187,8 @@ def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], ends: En
     return _aggregate(frame, keys, ["broken", *sums, *more], ends)
 
 
-def distinct_query(
-    rows: Rows, only: np.ndarray[Any, np.dtype[Any]] | None = None, grid: int = 0
-) -> tuple[Any, list[str]]:
-    """The group-by of rows by distinct score, and its keys; `only` limits it to some cells of a grid."""
+def distinct_query(rows: Rows, only: np.ndarray[Any, np.dtype[Any]] | None = None, grid: int = 0) -> Any:
+    """The group-by of rows by distinct score; `only` limits it to some cells of a grid."""
     frame = rows.frame
     if only is not None:
         frame = frame.with_columns(cell_of_width(grid).cast(nw.Int64).alias("place"))
@@ -201,11 +197,11 @@ def distinct_query(
     frame = frame.with_columns(score)
     if not rows.weighted:
         keys = [*rows.keys, "p"]
-        return _aggregate(frame, keys, ["y"], ()), keys
+        return _aggregate(frame, keys, ["y"], ())
     frame = _with_exponent(frame).with_columns(_unless_unweighed("p", float(UNWEIGHED)))
     frame = frame.with_columns((nw.col("m") * nw.col("m")).alias("mm"))
     keys = [*rows.keys, "p", "y", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm"), ()), keys
+    return _weighted_sums(frame, keys, ("m", "mm"), ())
 
 
 def with_grid_cell(frame: Any) -> Any:
@@ -243,13 +239,13 @@ def grid_query(rows: Rows, *, whole: bool = False) -> Any:
     place = nw.col("place")
     rows = rows._replace(frame=with_grid_cell(rows.frame))
     if not rows.weighted:
-        return binned_query(rows, place, ends=_ENDS)[0]
+        return binned_query(rows, place, ends=_ENDS)
     if not whole:
-        return _weighted_query(rows, place, _ENDS, score="x")[0]
+        return _weighted_query(rows, place, _ENDS, score="x")
     taken = ["place", "x", "p", "y", "ok", "w", *rows.keys]
     frame = _whole_parts(rows.frame, taken, taken)
     w = nw.col("w")
     counted = (w == w.floor()) & (w < float(MOST_WHOLE))
     frame = frame.with_columns(nw.when(counted).then(w).otherwise(nw.lit(0.0)).cast(nw.Int64).alias("times"))
     frame = frame.with_columns(*[(nw.col(name) * nw.col("times")).alias(name) for name in PARTS])
-    return _weighted_query(rows._replace(frame=frame), place, _ENDS, score="x", more=PARTS)[0]
+    return _weighted_query(rows._replace(frame=frame), place, _ENDS, score="x", more=PARTS)

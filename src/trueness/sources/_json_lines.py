@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trueness.errors import InputError
 from trueness.sources._compression import Block, text_blocks
-from trueness.sources._table import PolarsTable, import_polars
+from trueness.sources._table import PolarsTable
 
 __all__ = ["JsonLinesFile"]
 
@@ -33,7 +33,6 @@ class JsonLinesFile(PolarsTable):
 
     def __init__(self, path: Path, name: str, compression: str | None = None) -> None:
         self.path, self.name, self.size, self.compression = path, name, path.stat().st_size, compression
-        self._polars = import_polars(name)
         self._types: dict[str, set[type]] = {}
         for _, row in islice(self._objects(), _INSPECTED_LINES):
             for key, value in row.items():

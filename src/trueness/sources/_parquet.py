@@ -22,7 +22,7 @@ class ParquetFile(PolarsTable):
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.size = path, name, path.stat().st_size
-        self._polars = import_polars(name)
+        import_polars(name)  # its absence is no damage of the file
         self.names = tuple(self._attempt(lambda: self._scan().collect_schema().names()))
 
     def frames(self, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, int]]:  # noqa: ARG002

@@ -287,7 +287,7 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
 
 
 def _bin_groups(frame: Any, question: Question, rows: Rows, rule: BinRule) -> dict[Group, Any]:
-    numbers, groups = collect(binned_query(rows, bin_of_score(rule))[0], rows)
+    numbers, groups = collect(binned_query(rows, bin_of_score(rule)), rows)
     _check_answer(frame, question, numbers, numbers.get("cell"))
     refuse_outside(numbers, rule, lambda: score_range(rows))
     return _sums_of_groups(numbers, groups, question, rows, lambda part: bins_of(part, rule))
@@ -305,7 +305,7 @@ def _sketch_groups(frame: Any, question: Question, rows: Rows) -> dict[Group, An
 
 
 def _tally_groups(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
-    numbers, groups = collect(distinct_query(rows)[0], rows)
+    numbers, groups = collect(distinct_query(rows), rows)
     _check_answer(frame, question, numbers, numbers.get("p"))
     return _sums_of_groups(numbers, groups, question, rows, cells_of)
 
@@ -361,7 +361,7 @@ def _sums_of(parts: tuple[Any, ...], question: Question, rows: Rows) -> Sums:
 
 
 def _bin_groups_in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = collect(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",))[0], rows)
+    numbers, groups = collect(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",)), rows)
     _check_answer(frame, question, numbers, numbers["cell"])
     if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
         _refuse_none()
@@ -392,7 +392,7 @@ def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
         return {}
     # A score of 1 lies one past the grid.
     only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
-    numbers, groups = collect(distinct_query(rows, only, FINE_GRID.n)[0], rows)
+    numbers, groups = collect(distinct_query(rows, only, FINE_GRID.n), rows)
     return {key: each_part(mine, rows.n_parts, cells_of) for key, mine in each_group(numbers, groups)}
 
 

@@ -89,6 +89,10 @@ def import_polars(name: str) -> Any:
 class PolarsTable(Table):
     """A file that Polars parses, one frame after the other."""
 
+    @property
+    def _polars(self) -> Any:
+        return import_polars(self.name)
+
     @abstractmethod
     def frames(self, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, int]]:
         """Frames of the named columns, in order, each with the bytes read so far; `numbers` must hold numbers."""
@@ -109,8 +113,7 @@ class PolarsTable(Table):
             first += frame.height
 
     def _join(self, frames: list[Any], names: Sequence[str]) -> Any:
-        polars = import_polars(self.name)
-        return polars.concat(frames) if frames else polars.DataFrame({name: [] for name in names})
+        return self._polars.concat(frames) if frames else self._polars.DataFrame({name: [] for name in names})
 
     def _columns(
         self, frame: Any, first: int, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]
@@ -140,7 +143,7 @@ class PolarsTable(Table):
         if not (dtype.is_numeric() or str(dtype) in ("Boolean", "Null")):
             raise self._error(series.name, "must hold numbers", f"it holds {dtype}")
         if dtype.is_decimal() or not dtype.is_numeric() or series.null_count():
-            series = series.cast(import_polars(self.name).Float64).fill_null(float("nan"))
+            series = series.cast(self._polars.Float64).fill_null(float("nan"))
         return np.asarray(series.to_numpy())
 
     def _as_labels(self, series: Any) -> NDArray[Any]:
