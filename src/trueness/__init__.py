@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trueness._tally.rules import EqualMass as EqualMass
     from trueness._tally.rules import EqualWidth as EqualWidth
     from trueness._tally.rules import Isotonic as Isotonic
+    from trueness._tally.rules import MassAndWidth as MassAndWidth
     from trueness._tally.sketch import Sketch as Sketch
     from trueness._tally.tally import Binned as Binned
     from trueness._tally.tally import Tally as Tally
@@ -121,7 +122,7 @@ _HOMES = {
     "_report.report": "Report report",
     "_tally.accumulator": "Accumulator",
     "_tally.rows_or_sums": "binned sketch tally",
-    "_tally.rules": "BlockIsotonic Distinct Edges EqualMass EqualWidth Isotonic",
+    "_tally.rules": "BlockIsotonic Distinct Edges EqualMass EqualWidth Isotonic MassAndWidth",
     "_tally.sketch": "Sketch",
     "_tally.tally": "Binned Tally",
     "_version": "__version__ show_versions",

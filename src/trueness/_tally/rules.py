@@ -24,6 +24,7 @@ __all__ = [
     "EqualWidth",
     "Groups",
     "Isotonic",
+    "MassAndWidth",
     "as_rule",
     "blind_to_labels",
     "midpoints",
@@ -287,6 +288,39 @@ class EqualMass(BinRule):
             units = np.arange(1, self.n) * reached[-1] / self.n  # multiplied first: exact where it can be
         cuts = np.searchsorted(reached, units, side="left") + 1
         return np.unique(np.concatenate([[0], cuts[cuts < reached.size]]))
+
+
+class MassAndWidth(BinRule):
+    """Bins cut at the cuts of `mass` bins of equal mass and at the edges of `width` bins of equal width.
+
+    Equal mass alone joins scores that lie far apart where scores are rare, and errors of both signs can cancel there;
+    equal width alone leaves most rows of concentrated scores in one bin. The bins do not look at the labels.
+
+    Parameters
+    ----------
+    mass, width : int
+        Number of bins of each kind; about their sum has rows.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.6, 0.9]
+    >>> tn.bin_table([0, 0, 0, 0, 1, 1, 1], p, bins=tn.MassAndWidth(2, 2)).n.tolist()
+    [3, 2, 2]
+    """
+
+    _options = __match_args__ = ("mass", "width")
+    mass: int
+    width: int
+
+    def __init__(self, mass: int, width: int) -> None:
+        super().__init__(mass=_whole(mass, "`mass`", 1, MOST_BINS), width=_whole(width, "`width`", 1, MOST_BINS))
+
+    def group(self, cells: Cells) -> Groups:
+        """Cut wherever either rule cuts; bins without rows vanish."""
+        by_mass = EqualMass(self.mass).first_cells(np.cumsum(cells.weight))
+        by_width = np.searchsorted(cells.score, _width_edges(self.width)[1:-1], side="left")
+        return _groups_from(cells, np.union1d(by_mass, by_width[by_width < cells.size]))
 
 
 class Distinct(BinRule):

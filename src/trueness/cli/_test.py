@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _METHODS = (
-    *("exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
+    *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
     *("spiegelhalter", "cox", "hosmer-lemeshow"),
 )
 # Which methods take which option; with several methods, an option goes to those that take it.
@@ -24,7 +24,7 @@ _TAKE = {
     "resamples": set(_METHODS) - {"analytic"},
     "fitted": {"hosmer-lemeshow"},
 }
-_DRAW = {"exact", "t-cal", "adaptive-t-cal"}
+_DRAW = {"omnibus", "exact", "t-cal", "adaptive-t-cal"}
 
 
 @click.command("test", no_args_is_help=True)

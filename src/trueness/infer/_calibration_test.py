@@ -18,6 +18,7 @@ from trueness.infer._clustered_tests import CLUSTERED_TESTS
 from trueness.infer._cumulative import ks, kuiper
 from trueness.infer._exact import exact
 from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
+from trueness.infer._omnibus import omnibus
 from trueness.infer._spiegelhalter_cox import cox, spiegelhalter
 from trueness.infer._t_cal import adaptive_t_cal, t_cal
 from trueness.infer._test_method import Options, Test, significance
@@ -27,7 +28,16 @@ from trueness.typing import ArrayLike, RowOptions
 __all__ = ["TestMethod", "calibration_test"]
 
 TestMethod: TypeAlias = Literal[
-    "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow"
+    "omnibus",
+    "exact",
+    "analytic",
+    "t-cal",
+    "adaptive-t-cal",
+    "ks",
+    "kuiper",
+    "spiegelhalter",
+    "cox",
+    "hosmer-lemeshow",
 ]
 
 _RESAMPLES = 999
@@ -42,6 +52,7 @@ class _Method(NamedTuple):
 
 
 _METHODS: Mapping[str, _Method] = {
+    "omnibus": _Method(omnibus, ("resamples",), draws=True),
     "exact": _Method(exact, ("bins", "resamples"), draws=True),
     "analytic": _Method(analytic, ("bins",)),
     "t-cal": _Method(t_cal, ("bins", "resamples"), draws=True),
@@ -78,6 +89,14 @@ def calibration_test(
         As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. The labels must not have been
         used to fit the scores (except with `fitted`).
     method : str, default 'exact'
+        'omnibus'
+            Five statistics at once, for errors of unknown kind: :math:`T` of 'exact'; the standardised squared
+            residuals :math:`\sum_b S_b^2 / V_b`, :math:`S_b = \sum (y - p)`, :math:`V_b = \sum p (1 - p)`, in cells cut
+            by mass and width (:class:`trueness.MassAndWidth`, n^0.5 and n^0.4 of them) and in n^0.25 cells of equal
+            mass; 'cox'; and 'kuiper', evaluated at the ends of the cells. All come from the same redrawn labels. Their
+            p-values are combined by their minimum and by their product, whichever is smaller by its own rank, and the
+            result is ranked among the redrawn labels again: the level holds at any n. The statistic is the smallest
+            single p-value; `assumptions` says whose. A label that a score of exactly 0 or 1 rules out gives p = 0.
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
             redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
@@ -111,10 +130,10 @@ def calibration_test(
         A cluster name for each row, as for :func:`trueness.ece_interval`. For 'exact', 'ks', 'kuiper' and
         'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     resamples : int, optional
-        Number of sets of labels redrawn from the scores. The default is 999 for 'exact', 't-cal' and all methods with
-        `cluster`, and at least 100 B − 1 for 'adaptive-t-cal', so that 0.01 can be reached. For 'ks', 'kuiper',
-        'spiegelhalter', 'cox' and 'hosmer-lemeshow' a number replaces the limiting distribution by redrawn labels,
-        which keep the level at any n.
+        Number of sets of labels redrawn from the scores. The default is 999 for 'omnibus', 'exact', 't-cal' and all
+        methods with `cluster`, and at least 100 B − 1 for 'adaptive-t-cal', so that 0.01 can be reached. For
+        'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow' a number replaces the limiting distribution by
+        redrawn labels, which keep the level at any n.
     seed : int or numpy.random.Generator, optional
         For redrawn labels and random signs.
     fitted : bool, default False

@@ -1,0 +1,165 @@
+r"""The omnibus test of calibration: five statistics, the same redrawn labels, one p-value.
+
+No single statistic detects every kind of miscalibration. Each of these is the best, or close to it, for one kind:
+
+- ``error``: the debiased squared error T in cells of equal mass (local errors, waves);
+- ``cells``: :math:`\sum_b S_b^2 / V_b` in cells cut by mass and by width, with the sum S of the residuals y − p and
+  its variance V (errors where events are rare or nearly certain);
+- ``trend``: the same in a few cells of equal mass (slow waves);
+- ``cox``: the score of intercept and slope of the log-odds (shifts, scores too extreme or too moderate);
+- ``kuiper``: the range of the cumulated residuals (shifts of a part of the scores).
+
+Let the R + 1 label vectors be the observed one and R drawn from the scores. Each of them has a p-value for each
+statistic, its rank among all R + 1. Two combinations follow, the smallest of the five and their product, and each of
+these is ranked again among the R + 1; the smaller rank of the two is the final statistic, and its rank among all is the
+p-value. Under calibration all R + 1 vectors are exchangeable, so the level holds at any n, with ties and rare events.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
+from trueness.infer._redrawn_labels import label_batches
+from trueness.infer._test_method import Options, Outcome, bin_starts, require_counts
+from trueness.typing import Floats, Ints
+
+__all__ = ["OmnibusTest", "contradictions", "mass_and_width_cells", "omnibus", "omnibus_test"]
+
+NAMES = ("error", "cells", "trend", "cox", "kuiper")
+_MANY, _ANGLE = 4096, 1 / 1024
+# Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
+_EQUAL = 1e-9
+
+
+def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
+    """About n^mass cells of equal mass, cut at n^width edges too; one cell per score if the scores are few."""
+    rule = MassAndWidth(max(5, round(n**mass)), max(5, round(n**width)))
+    return Distinct() if cells.size <= 2 * rule.group(cells).edges.size else rule
+
+
+class OmnibusTest(NamedTuple):
+    """The outcome: the p-value, and the p-value of each statistic alone."""
+
+    pvalue: float
+    alone: dict[str, float]
+    draws: int
+
+    @property
+    def strongest(self) -> str:
+        """The statistic with the smallest p-value of its own."""
+        return min(self.alone, key=self.alone.__getitem__)
+
+
+def omnibus(cells: Cells, options: Options) -> Outcome:
+    """The omnibus test as a method of :func:`trueness.calibration_test`."""
+    draws = options.resamples or 999
+    contradicted = contradictions(require_counts(cells, "`method='omnibus'`"))
+    if contradicted:
+        rows = "row has" if contradicted == 1 else "rows have"
+        return Outcome(0.0, 0.0, f"{contradicted:,} {rows} a label that a score of exactly 0 or 1 rules out.")
+    found = omnibus_test(cells, draws, options.rng)
+    strongest = found.strongest
+    assumptions = (
+        f"Rows are independent; the level is exact at any n: {draws:,} sets of labels were drawn from the scores. "
+        f"Strongest evidence: {_WORDS[strongest]} (p = {found.alone[strongest]:.3g} alone)."
+    )
+    return Outcome(found.alone[strongest], found.pvalue, assumptions, 1 / (draws + 1))
+
+
+_WORDS = {
+    "error": "squared error in cells of equal mass",
+    "cells": "standardised residuals in fine cells",
+    "trend": "standardised residuals in coarse cells",
+    "cox": "intercept and slope of the log-odds",
+    "kuiper": "range of the cumulated residuals",
+}
+
+
+def contradictions(cells: Cells) -> int:
+    """Rows whose label has probability zero under their score: events at score 0, non-events at score 1."""
+    return int(cells.events[cells.score == 0].sum() + (cells.weight - cells.events)[cells.score == 1].sum())
+
+
+def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator) -> OmnibusTest:
+    """The omnibus test of whole-number weights."""
+    statistics = _Statistics(cells)
+    values = [statistics(statistics.scores.hits)]
+    values += [statistics(hits) for (hits,) in label_batches(statistics.scores.z, statistics.scores.count, draws, rng)]
+    alone = np.array([_ranks(row) for row in np.concatenate(values, axis=1)])
+    combined = np.minimum(_ranks(-alone.min(axis=0)), _ranks(-np.log(alone).sum(axis=0)))
+    pvalue = float(_ranks(-combined)[0])
+    return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), draws)
+
+
+def _ranks(values: Floats) -> Floats:
+    """The share of all values that are at least as large as each: a p-value for each, large values being evidence."""
+    ordered = np.sort(values)
+    finite = ordered[np.isfinite(ordered)]
+    slack = _EQUAL * max(abs(finite[0]), abs(finite[-1])) if finite.size else 0.0
+    return np.asarray((values.size - np.searchsorted(ordered, values - slack, side="left")) / values.size)
+
+
+class _Statistics:
+    """The five statistics of many sets of labels at once. All are functions of sums over the finest cells."""
+
+    def __init__(self, cells: Cells) -> None:
+        n = float(cells.weight.sum())
+        fine = mass_and_width_cells(cells, n, 0.5, 0.4)
+        mass = fine if isinstance(fine, Distinct) else EqualMass(max(5, round(n**0.4)))
+        starts = [bin_starts(cells, rule) for rule in (fine, mass, EqualMass(max(3, round(n**0.25))))]
+        every = np.unique(np.concatenate(starts))
+        self.scores = _with_few_entries(cells, every)
+        z, count, first = self.scores.z[:, 0], self.scores.count, self.scores.first
+        fine_at, mass_at, coarse_at = (np.searchsorted(every, start) for start in starts)
+        v = count * z * (1 - z)
+        self.first, self.expected = first, np.add.reduceat(count * z, first)
+        self.variance = np.add.reduceat(v, first)
+        self.fine, self.coarse = _Standardised(self.variance, fine_at), _Standardised(self.variance, coarse_at)
+        # T = Σ (S² − Q) / (N − 1), and Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+        size = np.add.reduceat(np.add.reduceat(count, first), mass_at)
+        self.mass_at, self.share = mass_at, np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
+        entries = np.diff(np.append(first[mass_at], z.size))
+        share = np.repeat(self.share, entries)
+        self.square, self.square_slope = float(share @ (count * z * z)), share * (1 - 2 * z)
+        inside = (z > 0) & (z < 1)
+        with np.errstate(divide="ignore"):
+            x = np.where(inside, np.log(np.where(inside, z, 0.5)) - np.log1p(-np.where(inside, z, 0.5)), 0.0)
+        self.information = float(v.sum())
+        centre = float(v @ x) / self.information if self.information > 0 else 0.0
+        self.away = np.where(inside, x - centre, 0.0)
+        self.second = float(v @ self.away**2)
+        self.expected_away = float((count * z) @ self.away)
+
+    def __call__(self, hits: Ints) -> Floats:
+        """The statistics of each column of `hits`, of shape (5, draws)."""
+        events = hits.astype(np.float64)
+        excess = np.add.reduceat(events, self.first, axis=0) - self.expected[:, np.newaxis]
+        whole = np.add.reduceat(excess, self.mass_at, axis=0)
+        error = self.share @ whole**2 - self.square - self.square_slope @ events
+        path = np.cumsum(excess, axis=0)
+        kuiper = np.maximum(path.max(axis=0), 0) - np.minimum(path.min(axis=0), 0)
+        cox = path[-1] ** 2 / self.information if self.information > 0 else np.zeros(events.shape[1])
+        if self.second > 1e-12 * self.information:
+            cox = cox + (self.away @ events - self.expected_away) ** 2 / self.second
+        return np.array([error, self.fine(excess), self.coarse(excess), cox, kuiper])
+
+
+class _Standardised:
+    """Σ S² / V over cells that are unions of the finest ones; cells without variance say nothing."""
+
+    def __init__(self, variance: Floats, at: Ints) -> None:
+        total = np.add.reduceat(variance, at)
+        self.at, self.inverse = at, np.divide(1.0, total, out=np.zeros(total.size), where=total > 0)
+
+    def __call__(self, excess: Floats) -> Floats:
+        return np.asarray(self.inverse @ np.add.reduceat(excess, self.at, axis=0) ** 2)
+
+
+def _with_few_entries(cells: Cells, first: Ints) -> BinnedScores:
+    """The cells as entries that labels are drawn for; above 4,096 of them, near ties are drawn together."""
+    scores = of_cells(cells, Distinct(), None)
+    scores = BinnedScores(scores.z, scores.count, scores.hits, first, None, "")
+    return near_ties(scores, _ANGLE) if cells.size > _MANY else scores

@@ -1,0 +1,170 @@
+"""The omnibus test: against a slow transcription, its laws, its level, and its power beside single tests."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+import trueness as tn
+from trueness.infer._omnibus import NAMES, _ranks, _Statistics, omnibus_test
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def binned(p, cuts):
+    """The number of the cell of each score: how many cuts are at or below it."""
+    return np.array([sum(c <= s for c in cuts) for s in p])
+
+
+def mass_cuts(p, n_bins):
+    """Cut j lies after row ⌊jn/B⌋, and a tie that it would split goes whole to the lower bin."""
+    ordered = sorted(p)
+    cuts = set()
+    for j in range(1, n_bins):
+        at = j * len(p) // n_bins
+        if at > 0:
+            above = [s for s in ordered if s > ordered[at - 1]]
+            cuts |= {above[0]} if above else set()
+    return cuts
+
+
+def transcription(y, p):
+    """The five statistics by loops over rows."""
+    n = len(p)
+    width = max(5, round(n**0.4))
+    fine = mass_cuts(p, max(5, round(n**0.5))) | {b / width for b in range(1, width)}
+    mass = mass_cuts(p, max(5, round(n**0.4)))
+    coarse = mass_cuts(p, max(3, round(n**0.25)))
+    distinct = set(p)
+    if len(distinct) <= 2 * (len(set(binned(p, fine))) + 1):
+        fine = mass = distinct
+    u, v = y - p, p * (1 - p)
+    error, cells, trend = 0.0, 0.0, 0.0
+    for b in set(binned(p, mass)):
+        r = u[binned(p, mass) == b]
+        error += (r.sum() ** 2 - (r**2).sum()) / (r.size - 1) if r.size > 1 else 0.0
+    for b in set(binned(p, fine)):
+        at = binned(p, fine) == b
+        cells += u[at].sum() ** 2 / v[at].sum() if v[at].sum() > 0 else 0.0
+    for b in set(binned(p, coarse)):
+        at = binned(p, coarse) == b
+        trend += u[at].sum() ** 2 / v[at].sum() if v[at].sum() > 0 else 0.0
+    inside = (p > 0) & (p < 1)
+    x = np.column_stack([np.ones(inside.sum()), logit(p[inside])])
+    score, information = x.T @ u[inside], x.T @ (v[inside, None] * x)
+    cox = score @ np.linalg.pinv(information) @ score
+    every = binned(p, fine | mass | coarse)
+    path = np.cumsum([0.0] + [u[every == b].sum() for b in sorted(set(every))])
+    return np.array([error, cells, trend, cox, path.max() - path.min()])
+
+
+@pytest.mark.parametrize("n", [8, 30, 80, 300])
+@pytest.mark.parametrize("digits", [1, 2, 17])
+def test_the_statistics_are_those_of_the_transcription(n, digits):
+    rng = np.random.default_rng(n + digits)
+    p = rng.beta(0.7, 1.2, n).round(digits)
+    y = (rng.random(n) < p).astype(int)
+    statistics = _Statistics(tn.tally(y, p).parts[0])
+    np.testing.assert_allclose(statistics(statistics.scores.hits)[:, 0], transcription(y, p), rtol=1e-9, atol=1e-9)
+
+
+def test_the_pvalue_is_the_rank_of_the_better_of_two_combinations_of_ranks():
+    values = np.array([[3.0, 1.0, 2.0, 3.0], [0.0, 5.0, 1.0, 0.5]])
+    np.testing.assert_array_equal(_ranks(values[0]), [0.5, 1.0, 0.75, 0.5])
+    np.testing.assert_array_equal(_ranks(values[1]), [1.0, 0.25, 0.5, 0.75])
+
+
+rows = st.lists(
+    st.tuples(st.integers(0, 1), st.sampled_from([0.05, 0.2, 0.35, 0.5, 0.8, 0.97])), min_size=4, max_size=60
+)
+
+
+@given(pairs=rows, seed=st.integers(0, 2**32 - 1))
+def test_order_splitting_and_repetition_of_rows_do_not_matter(pairs, seed):
+    y, p = (np.array(column) for column in zip(*pairs, strict=True))
+    whole = tn.calibration_test(y, p, method="omnibus", resamples=49, seed=1)
+    order = np.random.default_rng(seed).permutation(y.size)
+    cut = y.size // 2
+    merged = tn.tally(y[order][:cut], p[order][:cut]) + tn.tally(y[order][cut:], p[order][cut:])
+    assert tn.calibration_test(merged, method="omnibus", resamples=49, seed=1) == whole
+    twice = tn.calibration_test(np.repeat(y, 2), np.repeat(p, 2), method="omnibus", resamples=49, seed=1)
+    weights = np.full(y.size, 2)
+    assert tn.calibration_test(y, p, sample_weight=weights, method="omnibus", resamples=49, seed=1) == twice
+
+
+def test_a_label_that_a_certain_score_rules_out_gives_zero_and_says_so():
+    p = np.full(91, 1.0)
+    y = np.ones(91, dtype=int)
+    y[7] = 0
+    found = tn.calibration_test(y, np.append(p[:-1], 0.5), method="omnibus")
+    assert found.pvalue == 0
+    assert "1 row has a label that a score of exactly 0 or 1 rules out" in found.assumptions
+    agreeing = tn.calibration_test(np.ones(91, dtype=int), np.append(p[:-1], 0.5), method="omnibus", seed=0)
+    assert agreeing.pvalue > 0.3
+
+
+def test_it_names_the_statistic_with_the_strongest_evidence():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < expit(0.4 * logit(p))).astype(int)
+    found = tn.calibration_test(y, p, method="omnibus", seed=0)
+    alone = omnibus_test(tn.tally(y, p).parts[0], 999, np.random.default_rng(0)).alone
+    assert found.statistic == min(alone.values())
+    assert found.pvalue <= 0.005
+    assert set(alone) == set(NAMES)
+
+
+def test_weights_that_do_not_count_rows_are_refused():
+    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers"):
+        tn.calibration_test([0, 1, 1], [0.2, 0.5, 0.7], sample_weight=[0.5, 1, 1], method="omnibus")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 200, 1000])
+@pytest.mark.parametrize("law", ["uniform", "rare", "confident", "verbal"])
+def test_it_keeps_its_level(law, n):
+    runs, level = 1500, 0.05
+    rng = np.random.default_rng([n, len(law)])
+    rejected = 0
+    for _ in range(runs):
+        p = {
+            "uniform": rng.random(n),
+            "rare": rng.beta(0.3, 20, n),
+            "confident": rng.beta(12, 0.25, n),
+            "verbal": rng.choice(np.arange(21) / 20, n),
+        }[law]
+        y = (rng.random(n) < p).astype(int)
+        rejected += tn.calibration_test(y, p, method="omnibus", resamples=99, seed=rng).pvalue <= level
+    assert rejected / runs < level + 4 * math.sqrt(level * (1 - level) / runs)
+
+
+def share_rejected(truth, scores, n, method, runs=200):
+    rejected = 0
+    for i in range(runs):
+        rng = np.random.default_rng([n, i])
+        p = scores(rng, n)
+        y = (rng.random(n) < truth(p)).astype(int)
+        options = {"resamples": 199, "seed": i} if method in ("omnibus", "exact") else {}
+        rejected += tn.calibration_test(y, p, method=method, **options).pvalue <= 0.05
+    return rejected / runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("truth", "scores"),
+    [
+        (lambda p: expit(0.7 * logit(p)), lambda rng, n: rng.random(n)),
+        (lambda p: expit(logit(p) + 0.3), lambda rng, n: rng.random(n)),
+        (lambda p: np.clip(p + 0.3 * (abs(p - 0.6) < 0.04), 0, 1), lambda rng, n: rng.random(n)),
+        (lambda p: p + 0.13 * np.sin(6 * np.pi * p) * 4 * p * (1 - p), lambda rng, n: rng.random(n)),
+        (lambda p: np.clip(p, 0, 0.985), lambda rng, n: rng.beta(12, 0.5, n)),
+        (lambda p: expit(logit(p) + 0.4), lambda rng, n: rng.beta(0.5, 20, n)),
+    ],
+    ids=["slope", "shift", "bump", "wave", "saturation", "rare shift"],
+)
+def test_its_power_is_near_that_of_the_best_single_test(truth, scores):
+    single = [share_rejected(truth, scores, 1000, m) for m in ("exact", "cox", "kuiper", "ks", "spiegelhalter")]
+    assert share_rejected(truth, scores, 1000, "omnibus") >= 0.75 * max(single) - 0.05
