@@ -53,3 +53,14 @@ def test_warnings_of_the_library_are_collected_once_and_others_passed_on():
         warnings.warn("another", DeprecationWarning, stacklevel=2)
     assert [str(other.message) for other in others] == ["another"]
     assert messages == ["All labels are 0: `--pos-label 1`"]
+
+
+def test_a_row_is_placed_by_the_line_of_a_text_file(fails, tmp_path):
+    (tmp_path / "x.csv").write_text('y,text,p\n\n0,"two\nlines",0.5\n1,a,7\n')
+    assert "the first is 7 at line 5." in fails("test", "x.csv", "--label", "y", "--prob", "p")
+    rows = "y,p\n0,0.5\n1,7\n"
+    message = fails("test", "-", stdin=rows)  # its copy is gone when the test fails
+    assert message.startswith("standard input: Column 'p' must lie in [0, 1]; 1 of 2 values does not")
+    assert message.endswith(" Rows count from 0.")
+    (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.5}\n\n{"y": 1, "p": 7}\n')
+    assert "the first is 7 at line 3." in fails("test", "x.jsonl")

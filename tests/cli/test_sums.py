@@ -56,16 +56,16 @@ def test_what_is_wrong_is_located_in_the_file_and_not_in_the_piece(fails, small_
     rows = [f"{i % 2},0.5\n" for i in range(900)]
     for line, words in (
         ("1,x\n", "line 802 has 'x'"),
-        ("1,7\n", "the first is 7 at row 800."),
+        ("1,7\n", "the first is 7 at line 802."),
         ("1\n", "line 802, has 1"),
     ):
         (tmp_path / "x.csv").write_text("y,p\n" + "".join([*rows[:800], line, *rows[801:]]))
         assert words in fails("measure", "x.csv", "--stream")
-    for kind in ("jsonl", "parquet"):
+    for kind, place in (("jsonl", "line 801"), ("parquet", "row 800")):
         p = np.full(900, 0.5)
         p[800] = 7
         write_columns(tmp_path / f"x.{kind}", {"y": np.arange(900) % 2, "p": p})
-        assert "the first is 7 at row 800." in fails("measure", f"x.{kind}", "--stream")
+        assert f"the first is 7 at {place}." in fails("measure", f"x.{kind}", "--stream")
 
 
 def test_rows_that_miss_a_value_are_counted_over_all_pieces(call, fails, small_pieces, tmp_path):

@@ -111,7 +111,7 @@ def test_a_bad_row_is_located_in_its_file(fails, tmp_path, way):
     (tmp_path / "b.csv").write_text("y,p\n0,0.5\n1,NA\n0,55\n")
     message = fails("measure", "a.csv", "b.csv", "--missing", "drop", *way)
     assert message.startswith("a.csv and b.csv: Column 'p' must lie in [0, 1];")
-    assert "the first is 55 at row 2 of b.csv." in message
+    assert "the first is 55 at line 4 of b.csv." in message
 
 
 @pytest.mark.parametrize("way", [[], ["--stream"]])

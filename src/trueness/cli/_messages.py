@@ -146,7 +146,8 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
         try:
             yield messages
         except InputError as error:
-            counting = "" if error.place is None else " Rows count from 0."
+            counts_rows = error.place is not None and words.place(error.place).startswith("row")
+            counting = " Rows count from 0." if counts_rows else ""
             raise CommandError(f"{prefix}{error.render(words)}{counting}") from error
     for w in caught:
         if not issubclass(w.category, TruenessWarning):

@@ -119,6 +119,13 @@ class CsvFile(PolarsTable):
             line = reader.line_num + first - 1
             raise InputError("", f"{self.name}, line {line}, cannot be read: {reason}") from reason
 
+    def place(self, row: int) -> str:
+        """The line of a row."""
+        try:
+            return f"line {self._line(row):,}"
+        except OSError:  # standard input, whose copy is gone
+            return super().place(row)
+
     def _line(self, row: int) -> int:
         """The line that a row ends at; for messages, since it reads the file again."""
         lines = (line for block in self._body() for line, _ in self._rows(block))

@@ -219,10 +219,10 @@ class ConcatenatedTable(Table):
         return f"{len(self._tables)} files, {self._ends[-1]:,} rows in all: {each}."
 
     def place(self, row: int) -> str:
-        """A row, as its number within its file."""
+        """A row, as its line or number within its file."""
         at = min(bisect_right(self._ends, row), len(self._tables) - 1)
         start = self._ends[at - 1] if at and self._ends else 0
-        return f"row {row - start:,} of {self._tables[at].name}"
+        return f"{self._tables[at].place(row - start)} of {self._tables[at].name}"
 
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read all rows of every file."""

@@ -128,6 +128,13 @@ class JsonLinesFile(PolarsTable):
     def _blocks(self) -> Iterator[Block]:
         return text_blocks(self.path, self.name, self.compression, quoted=False)
 
+    def place(self, row: int) -> str:
+        """The line of a row."""
+        try:
+            return f"line {next(line for i, (line, _) in enumerate(self._objects()) if i == row):,}"
+        except OSError:  # standard input, whose copy is gone
+            return super().place(row)
+
     def _objects(self, blocks: Any = None) -> Iterator[tuple[int, dict[str, Any]]]:
         """Every object with the number of its line; blank lines are left out."""
         for block in self._blocks() if blocks is None else blocks:
