@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from trueness.cli._messages import wording
 from trueness.errors import InputError
 
 Decorator: TypeAlias = Callable[[Any], Any]
@@ -152,6 +153,7 @@ def bin_rule(typed: str | None) -> Any:
     except InputError as reason:
         if reason.argument:
             raise reason.but(argument="--bins", remedy="") from reason
+        raise InputError("", wording().spell(reason.demand), reason.got) from reason
     except ValueError:  # 1e or +-, which the pattern lets through
         pass
     raise InputError(
