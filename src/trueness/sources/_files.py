@@ -1,4 +1,4 @@
-"""Open files of rows."""
+"""Files of rows in every format: recognised by their first bytes, opened, and several of them as one table."""
 
 import glob
 import re
