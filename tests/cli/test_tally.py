@@ -227,7 +227,7 @@ def test_a_partial_of_other_files_is_not_gone_on_from(call, fails, grouped, tmp_
 def test_a_run_goes_on_with_the_same_options_only(call, fails, grouped, tmp_path, monkeypatch, options, named):
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"], "q": 1 - grouped["p"]})
     with monkeypatch.context() as patched:
-        patched.setattr("trueness.cli._tally._Work.finish", lambda self: None)  # killed before the end
+        patched.setattr("trueness.cli._tally._Run.finish", lambda self: None)  # killed before the end
         call("tally", "x.csv", "--prob", "p", "-o", "x.tally", "--save-every", "0")
     assert f"was made with other options ({named})" in fails("tally", "x.csv", *options, "-o", "x.tally", "--resume")
     assert call("tally", "x.csv", "--prob", "p", "-o", "x.tally", "--resume").exit_code == 0
@@ -236,7 +236,7 @@ def test_a_run_goes_on_with_the_same_options_only(call, fails, grouped, tmp_path
 def test_a_run_does_not_go_on_with_a_file_that_has_changed(call, fails, grouped, tmp_path, monkeypatch):
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
     with monkeypatch.context() as patched:
-        patched.setattr("trueness.cli._tally._Work.finish", lambda self: None)
+        patched.setattr("trueness.cli._tally._Run.finish", lambda self: None)
         call("tally", "x.csv", "-o", "x.tally", "--save-every", "0")
     text = (tmp_path / "x.csv").read_text()
     (tmp_path / "x.csv").write_text(text[:-2] + ("1\n" if text[-2] == "0" else "0\n"))

@@ -102,13 +102,13 @@ def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: flo
     state = {name: repr(value) for name, value in sorted(options.items())}
     kind, bins = options.pop("kind"), options.pop("bins")
     request = Request.pop_from(options)
-    work = _Work(files, Path(output), bins, kind, save_every, state)
+    run = _Run(files, Path(output), bins, kind, save_every, state)
     if resume:
-        work.resume()
+        run.resume()
     with ExitStack() as stack:
         for i, name in enumerate(files):
-            work.add(i, stack, replace(request, files=(name,)))
-    work.finish()
+            run.add(i, stack, replace(request, files=(name,)))
+    run.finish()
 
 
 def _stamp(name: str) -> list[Any]:
@@ -119,11 +119,11 @@ def _stamp(name: str) -> list[Any]:
     return [name, known.st_size, known.st_mtime_ns]
 
 
-class _Work:
+class _Run:
     """Sums in the making, and how many rows they have."""
 
     def __init__(
-        self, files: tuple[str, ...], output: Path, bins: Any, kind: str, every: float, options: dict[str, str]
+        self, files: tuple[str, ...], output: Path, bins: Any, kind: Any, every: float, options: dict[str, str]
     ) -> None:
         self.output, self.partial = output, output.with_name(output.name + ".partial")
         self.bins, self.kind, self.every = bins, kind, every
@@ -177,6 +177,7 @@ class _Work:
                 report(read, data.source.size)
 
     def _add(self, rows: "Rows", end: int) -> None:
+        import trueness as tn
         from trueness.sources._files import as_text
 
         (model,) = rows.choice.models
@@ -193,7 +194,8 @@ class _Work:
             weight = options.pop("sample_weight", None)
             by = rows.choice.by[0] if rows.choice.by else None
             if self.seen is None:
-                self.seen = _accumulator(self.bins, self.kind, by, options, rows)
+                about = {"label": rows.choice.label, "score": model.name, "weight": rows.choice.weight}
+                self.seen = tn.Accumulator(self.bins, kind=self.kind, by=by, about=about, **options)
                 if arguments.remark:
                     note(arguments.remark)
             group = None if by is None else as_text(rows.columns.groups[by])
@@ -242,11 +244,3 @@ class _Work:
         if self.dropped:
             return f"must have at least one complete row; all {self.dropped:,} miss a value"
         return "has no rows"
-
-
-def _accumulator(bins: Any, kind: Any, by: str | None, options: dict[str, Any], rows: "Rows") -> "Accumulator":
-    import trueness as tn
-
-    (model,) = rows.choice.models
-    about = {"label": rows.choice.label, "score": model.name, "weight": rows.choice.weight}
-    return tn.Accumulator(bins, kind=kind, by=by, about=about, **options)
