@@ -32,6 +32,8 @@ NAMES = ("error", "cells", "trend", "cox", "kuiper")
 _MANY, _ANGLE = 4096, 1 / 1024
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
+# The least variance: scores down to 5e-324 must not overflow its inverse.
+_LEAST = 1e-290
 
 
 def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
@@ -141,9 +143,9 @@ class _Statistics:
         error = self.share @ whole**2 - self.square - self.square_slope @ events
         path = np.cumsum(excess, axis=0)
         kuiper = np.maximum(path.max(axis=0), 0) - np.minimum(path.min(axis=0), 0)
-        cox = path[-1] ** 2 / self.information if self.information > 0 else np.zeros(events.shape[1])
+        cox = path[-1] ** 2 / max(self.information, _LEAST)
         if self.second > 1e-12 * self.information:
-            cox = cox + (self.away @ events - self.expected_away) ** 2 / self.second
+            cox = cox + (self.away @ events - self.expected_away) ** 2 / max(self.second, _LEAST)
         return np.array([error, self.fine(excess), self.coarse(excess), cox, kuiper])
 
 
@@ -152,7 +154,7 @@ class _Standardised:
 
     def __init__(self, variance: Floats, at: Ints) -> None:
         total = np.add.reduceat(variance, at)
-        self.at, self.inverse = at, np.divide(1.0, total, out=np.zeros(total.size), where=total > 0)
+        self.at, self.inverse = at, np.where(total > 0, 1 / np.maximum(total, _LEAST), 0.0)
 
     def __call__(self, excess: Floats) -> Floats:
         return np.asarray(self.inverse @ np.add.reduceat(excess, self.at, axis=0) ** 2)
