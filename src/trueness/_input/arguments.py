@@ -7,8 +7,6 @@ import numpy as np
 
 from trueness.errors import InputError
 
-__all__ = ["Seed", "check_seed", "checked_fraction", "checked_whole", "checked_word", "generator"]
-
 Seed: TypeAlias = int | np.random.Generator | None
 
 

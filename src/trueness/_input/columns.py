@@ -13,18 +13,6 @@ from numpy.typing import NDArray
 from trueness.errors import InputError, Place, Remedy
 from trueness.typing import Bools, Ints
 
-__all__ = [
-    "DROP_MISSING",
-    "Column",
-    "by_row",
-    "column",
-    "first_place",
-    "is_missing",
-    "is_or_are",
-    "numbers_of",
-    "refuse_missing",
-]
-
 DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
 
 # Libraries whose containers narwhals reads. The type of a container names its library, so that none is imported here.

@@ -13,8 +13,6 @@ from trueness._input.scores import format_value
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Ints
 
-__all__ = ["binary_labels", "checked_order", "class_labels", "explain_labels", "labels_missing", "refuse_swapped"]
-
 NAME = "y_true"
 SWAPPED = Remedy("swapped", "Labels come first.")
 _NEED_MATRIX = Remedy("matrix", "Several classes need a matrix of scores, one column per class.")

@@ -21,8 +21,6 @@ from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
-__all__ = ["Sample", "plain_sample", "read_sample", "refuse_shuffled_index"]
-
 _ENTRIES = 1 << 20  # looked at in one step
 
 

@@ -9,18 +9,6 @@ from trueness._input.columns import DROP_MISSING, Column, first_place, is_or_are
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = [
-    "clip_scores",
-    "explain_logits",
-    "explain_scores",
-    "explain_sums",
-    "format_value",
-    "logistic",
-    "numeric",
-    "refuse_nan",
-    "row_sum_tolerance",
-]
-
 _SHOWN = 6  # significant digits of a value in a message, unless it would round to 0 or 1
 _SLIP = 1e-3  # an excess up to this much may be rounding, and the message says how to allow it
 

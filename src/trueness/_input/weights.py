@@ -9,8 +9,6 @@ from trueness._input.scores import format_value, numeric, refuse_nan
 from trueness.errors import InputError, Remedy
 from trueness.typing import Floats, Ints
 
-__all__ = ["check_weights", "row_weights"]
-
 NAME = "sample_weight"
 _LARGEST = 1e100  # squares of weights are summed, which must neither overflow nor vanish
 

@@ -23,8 +23,6 @@ from scipy.special import betainc, gammaln, ndtr, ndtri, xlog1py, xlogy
 from trueness._numerics.proportions import wilson_low
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["binomial_rejections"]
-
 _TOLERANCE = math.log1p(1e-7)
 # Parts per cut of a range: more of them, fewer levels but more scores evaluated in vain.
 _FAN = 5

@@ -8,8 +8,6 @@ from scipy.special import ndtr
 
 from trueness.typing import Floats
 
-__all__ = ["largest_distance_sf", "range_sf"]
-
 # Beyond 40 the normal tail is 0 in float64; at the smallest argument of a tail series, 1, that is the 40th multiple.
 _LAST = 40
 

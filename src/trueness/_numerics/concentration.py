@@ -31,8 +31,6 @@ from scipy.special import betainc, betaincc, betaln, gammaln, ndtr, ndtri
 
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["beta_binomial_log_pmf", "binomial_epsilon", "certainly_fails", "hoeffding_failure", "keeps", "least_size"]
-
 _SPREADS = 12.0  # standard deviations beyond which counts are lumped together
 
 

@@ -8,8 +8,6 @@ from scipy.special import expit
 
 from trueness.typing import Bools, Floats
 
-__all__ = ["bounded_logistic", "recalibration_line", "recalibration_shift"]
-
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
 _MAX_STEPS, _MAX_HALVINGS = 200, 60

@@ -10,8 +10,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from trueness.typing import Floats, Ints
 
-__all__ = ["DiagonalMap", "FullMap", "LinearMap", "Regression", "log_softmax", "multinomial_regression"]
-
 Solve: TypeAlias = Callable[[Floats], Floats]
 
 # The search ends when the next step could lower the mean loss by less than this.

@@ -14,17 +14,6 @@ import numpy as np
 from trueness._numerics.runs import whole_runs
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = [
-    "PairSums",
-    "Support",
-    "influence",
-    "log_null_variance",
-    "null_moments",
-    "null_variance",
-    "pair_mean",
-    "pair_sums",
-]
-
 _ENTRIES = 1 << 15  # numbers of a temporary array, so that it stays in the processor's cache
 _TRUSTED = 5  # rows of a bin from which its own covariance is used
 

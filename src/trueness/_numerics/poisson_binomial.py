@@ -9,8 +9,6 @@ from scipy.special import ndtri
 
 from trueness.typing import Floats, Ints
 
-__all__ = ["Distribution", "central_interval", "distribution"]
-
 # Beyond the window lies less than 2·exp(−37) < 2e-16.
 _TAIL = 37.0
 # Above this many factors the normal distribution with a correction for skewness takes over.

@@ -5,8 +5,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["exponent", "power_mean"]
-
 _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 

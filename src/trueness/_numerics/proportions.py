@@ -8,8 +8,6 @@ from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 
 from trueness.typing import Bools, Floats
 
-__all__ = ["clopper_pearson", "jeffreys", "t_rejections", "wilson", "wilson_low"]
-
 
 def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     """Low and high ends of the exact interval: the rates that neither one-sided test at (1 − level)/2 rejects.

@@ -11,20 +11,6 @@ from scipy.special import betaln, gammainc, gammaincinv, gammaln, log_expit
 
 from trueness.typing import Floats
 
-__all__ = [
-    "beta_breaks",
-    "beta_density",
-    "beta_log_density",
-    "expit",
-    "integral",
-    "largest_share_moments",
-    "log_gammas",
-    "logit",
-    "panels",
-    "root",
-    "supremum",
-]
-
 Function = Callable[[Floats], Floats]
 
 expit: Callable[[Any], Floats] = special.expit

@@ -9,8 +9,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from trueness.typing import Ints
 
-__all__ = ["NestedRuns", "whole_runs"]
-
 
 def whole_runs(first: Ints, size: int, step: int) -> list[tuple[slice, slice, Ints]]:
     """Cut `size` entries into pieces of about `step`, none of which splits a run.

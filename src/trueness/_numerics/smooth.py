@@ -17,8 +17,6 @@ from scipy.fft import dct
 from trueness import _kernels
 from trueness.typing import Floats
 
-__all__ = ["KernelMeans", "smooth_error"]
-
 _Columns: TypeAlias = Callable[[slice], tuple[Floats, ...]]
 """The columns of a slice of the scores, computed on demand so that none as long as the scores is kept."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from trueness._kernels import softmax_sums
 from trueness.typing import Floats, Ints
 
-__all__ = ["InverseTemperature", "inverse_temperature", "softmax"]
-
 Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
 
 # The search ends when a step is this small, relatively, or when Newton's next one would be.

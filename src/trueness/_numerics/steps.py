@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness.typing import Floats, Ints
 
-__all__ = ["interpolate", "on_common_edges", "ranks", "steps"]
-
 
 def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
     """How many of the ascending edges are at most each score: ``np.searchsorted(edges, p, "right")``, but faster.

@@ -13,8 +13,6 @@ from trueness import _kernels
 from trueness._numerics.steps import on_common_edges
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["MOST_WEIGHT", "Corners", "Pair", "corners", "venn_abers"]
-
 MOST_WEIGHT = 2.0**60
 """Weights must sum to less, so that weight 1, the weight of the new row, is not lost beside them."""
 

@@ -9,8 +9,6 @@ from trueness._report.records import Blocks, Explorer, Picture
 from trueness._text.bins import bin_name
 from trueness._text.numbers import count, level_percent, number, percent, signed, span
 
-__all__ = ["blocks_chart", "reliability_chart"]
-
 # The plot is a square; the histogram hangs below it.
 _LEFT, _TOP, _SIZE = 68, 12, 380
 _BARS_TOP, _BARS = _TOP + _SIZE + 34, 70

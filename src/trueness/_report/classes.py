@@ -13,8 +13,6 @@ from trueness.measure import ece
 from trueness.results import Interval
 from trueness.typing import Ints
 
-__all__ = ["class_rows", "top_k"]
-
 _MOST_K = 5
 _MOST_ROWS = 200_000
 

@@ -8,15 +8,6 @@ from trueness._report.records import Clusters
 from trueness._text.table import Cell, Column, Table
 from trueness.typing import Ints
 
-__all__ = [
-    "FEW_CLUSTERS",
-    "INDEPENDENT",
-    "cluster_counts",
-    "clusters_in_words",
-    "effective_number",
-    "with_cluster_notes",
-]
-
 FEW_CLUSTERS = 20
 """With fewer, the library warns that a level may not be kept."""
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"

@@ -29,8 +29,6 @@ from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison
 from trueness.typing import Numbers
 
-__all__ = ["MOST_BINS", "compute_contents"]
-
 _STEPS = 6
 _WORST = 3
 _MOST_VIEWS = 24

@@ -11,17 +11,6 @@ from trueness._text.numbers import count, level_percent, number
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
 
-__all__ = [
-    "circumstances",
-    "guarantee_sentence",
-    "markdown",
-    "plural",
-    "remedies_sentence",
-    "rows_sentence",
-    "text",
-    "worst_sentence",
-]
-
 _WIDTH = 100
 _PER_CLASS = ("classwise", "top-label")
 _HEADINGS = {

@@ -23,19 +23,6 @@ from trueness.errors import DroppedRowsWarning, InputError
 from trueness.infer._paired_rows import cluster_codes, cluster_column
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
-__all__ = [
-    "Evidence",
-    "Subject",
-    "Sums",
-    "fractional",
-    "kept_bins",
-    "main_view",
-    "means",
-    "read_rows",
-    "read_sums",
-    "weight_type",
-]
-
 Sums: TypeAlias = Tally | Sketch | Binned
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 _MOST_CLASSES = 24  # as many tabs and pictures as a page can hold

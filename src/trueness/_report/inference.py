@@ -14,19 +14,6 @@ from trueness.infer import calibration_test, ece_interval
 from trueness.results import Interval, Significance
 from trueness.typing import Ints
 
-__all__ = [
-    "FEW_ROWS",
-    "FLOOR_DRAWS",
-    "Clustered",
-    "Notes",
-    "Options",
-    "collect_warnings",
-    "confidence_set",
-    "draws_for_floor",
-    "draws_for_tests",
-    "significance",
-]
-
 Result = TypeVar("Result")
 
 

@@ -23,8 +23,6 @@ from trueness._report.tables import model_tables, report_tables
 from trueness._text.numbers import level_percent, number, percentage
 from trueness._text.strings import json_ready, visible
 
-__all__ = ["framed", "page"]
-
 _FRAME_HEIGHT = 860
 _VERDICT_WORDS = {
     "miscalibrated": "Miscalibrated",

@@ -16,8 +16,6 @@ from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["OFFERED", "explorer", "isotonic_blocks", "offered"]
-
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _QUARTILES = (0.25, 0.5, 0.75)

@@ -11,30 +11,6 @@ from typing import Any, Literal, TypeAlias
 from trueness._text.strings import json_ready
 from trueness.results import Bands, Comparison, Interval, NoiseFloor, Significance
 
-__all__ = [
-    "SCHEMA",
-    "Blocks",
-    "ClassRow",
-    "Clusters",
-    "Code",
-    "Contents",
-    "Explorer",
-    "Guarantee",
-    "Model",
-    "Picture",
-    "Remedies",
-    "Remedy",
-    "RowCounts",
-    "Segment",
-    "Segments",
-    "Settings",
-    "Source",
-    "Summary",
-    "TopK",
-    "Verdict",
-    "as_json",
-]
-
 SCHEMA = 1
 """Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
 

@@ -19,8 +19,6 @@ from trueness.infer import compare
 from trueness.measure import brier, ece, log_loss
 from trueness.typing import Floats, Ints
 
-__all__ = ["folds_of", "remedies"]
-
 _FOLDS = 5
 _MOST_ROWS = 200_000
 _MOST_CLUSTERED = 50_000  # signs are drawn row by row

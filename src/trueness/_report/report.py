@@ -28,8 +28,6 @@ from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["Report", "report", "report_sums"]
-
 
 class Report:
     """The result of :func:`trueness.report`.

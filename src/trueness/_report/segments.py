@@ -29,8 +29,6 @@ from trueness.infer._compare import holm
 from trueness.measure import ece
 from trueness.typing import ArrayLike, Bools, Ints
 
-__all__ = ["SegmentColumn", "holm_adjusted", "read_by", "segments"]
-
 _MOST_SEGMENTS = 40
 _MOST_NUMBERS = 12
 _GROUPS = 5

@@ -39,8 +39,6 @@ from trueness.measure import (
 )
 from trueness.results import Bounded, NoiseFloor
 
-__all__ = ["ALPHA", "summarize"]
-
 ALPHA = 0.05
 """Level of the tests of the TCE."""
 _TCE_DRAWS, _FEWER_TCE_DRAWS, _MANY_CELLS = 39, 19, 200_000

@@ -24,8 +24,6 @@ from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, NoiseFloor
 
-__all__ = ["model_tables", "report_tables"]
-
 _LONGEST_RESULT = 24
 _FLAG, _N = Column("flag", "Flag"), Column("n", "Rows", "count")
 _SCORE, _RATE = Column("score", "Mean score", "number"), Column("rate", "Rate", "number")

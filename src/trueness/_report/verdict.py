@@ -9,8 +9,6 @@ from trueness._text.numbers import level_percent, number, p_value
 from trueness._text.strings import quoted
 from trueness.results import Interval
 
-__all__ = ["overall_verdict", "verdict"]
-
 _SMALL, _SMALL_SHARE = 0.02, 0.1
 _WIDE, _WIDE_SHARE = 0.05, 0.5
 _MOST_NAMES = 6

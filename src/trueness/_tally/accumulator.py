@@ -24,8 +24,6 @@ from trueness._tally.tally import Binned, Tally, list_classes
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Ints, Kind, Missing
 
-__all__ = ["Accumulator"]
-
 Sums: TypeAlias = Tally | Binned | Sketch
 _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
 _SETTINGS = ("bins", "by", "about", "options", "position", "other_label")

@@ -11,8 +11,6 @@ from typing import BinaryIO, NamedTuple
 
 from trueness.errors import InputError
 
-__all__ = ["Stamp", "read_file", "replace_file"]
-
 
 class Stamp(NamedTuple):
     """Tells one content of a file from the next."""

@@ -16,17 +16,6 @@ from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = [
-    "BinnedScores",
-    "bins_in_words",
-    "cells_per_axis",
-    "checked_k",
-    "default_cells",
-    "near_ties",
-    "of_cells",
-    "of_matrix",
-]
-
 _ENTRIES = 1 << 18
 _ROUNDS = 8  # up to this many of the largest are picked one by one
 _KEYS = 2**62

@@ -11,8 +11,6 @@ from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["MOST_EXACT", "Bins", "fits", "fixed_value"]
-
 MOST_EXACT = 2**36
 """Most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits."""
 

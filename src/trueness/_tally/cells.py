@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from trueness._numerics.runs import whole_runs
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["MOST_WHOLE", "Cells", "Totals", "score_sums", "segment_sums"]
-
 MOST_WHOLE = 2**35
 """Whole weights with a smaller sum have exact sums: those of scores, in units of 2⁻²⁷ and 2⁻⁵³, then fit 64 bits."""
 

@@ -17,8 +17,6 @@ from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["LAST_CELL", "GridCells", "GridSums", "grid_of_rows", "refuse_full_cells"]
-
 LAST_CELL = GRID_CELLS - 1
 """The cell of the score 1."""
 

@@ -12,8 +12,6 @@ from trueness._input.columns import column, first_place, is_missing, is_or_are
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
-__all__ = ["Group", "group_order", "is_one_group", "plain_group", "refuse_other_type", "rows_by_group"]
-
 Group: TypeAlias = str | int | float | bool | None
 
 

@@ -18,18 +18,6 @@ from trueness._tally.rules import BinRule, EqualWidth
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Kind
 
-__all__ = [
-    "Softmax",
-    "View",
-    "check_kind",
-    "class_bins",
-    "columns_of",
-    "parts_of",
-    "row_blocks",
-    "softmax_of",
-    "with_probabilities",
-]
-
 View: TypeAlias = Literal["binary", "classwise", "confidence", "top-label"]
 _KINDS = ("classwise", "confidence", "top-label")
 Part = TypeVar("Part")

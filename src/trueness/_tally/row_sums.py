@@ -14,17 +14,6 @@ from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth,
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-__all__ = [
-    "are_whole",
-    "as_float",
-    "bins_of_rows",
-    "blocks",
-    "cells_of_rows",
-    "events_of_rows",
-    "ready_chunks",
-    "tables_of_groups",
-]
-
 _CHUNK = 1 << 16
 _SCORES = (np.dtype(np.float64), np.dtype(np.float32))
 _LABELS = tuple(np.dtype(t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64))

@@ -18,22 +18,6 @@ from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
-__all__ = [
-    "as_binned",
-    "as_sample",
-    "as_sums",
-    "as_tally",
-    "binned",
-    "binned_of",
-    "sample_and_kind",
-    "sketch",
-    "sketch_of",
-    "takes_rows",
-    "tally",
-    "tally_of",
-    "warn_one_class",
-]
-
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 
 _OPTIONS = {

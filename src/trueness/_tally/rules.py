@@ -13,24 +13,6 @@ from trueness._tally.cells import Cells, score_sums, segment_sums
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = [
-    "BinRule",
-    "BinsLike",
-    "BlockIsotonic",
-    "BySize",
-    "Distinct",
-    "Edges",
-    "EqualMass",
-    "EqualWidth",
-    "Groups",
-    "Isotonic",
-    "MassAndWidth",
-    "as_rule",
-    "blind_to_labels",
-    "midpoints",
-    "pooled_cells",
-]
-
 MOST_BINS = 1 << 24
 
 

@@ -8,8 +8,6 @@ from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Distinct, as
 from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
 from trueness.errors import InputError
 
-__all__ = ["Sketch", "check_sketch_rule"]
-
 
 class Sketch(Parts[GridCells]):
     """The sums of the rows in each of 7,684 fixed cells.

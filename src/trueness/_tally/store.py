@@ -29,21 +29,6 @@ from trueness._tally.multiclass import View
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = [
-    "FORMAT",
-    "check_sums",
-    "describe",
-    "from_dict",
-    "json_ready",
-    "load",
-    "pack",
-    "refuse",
-    "restore",
-    "save",
-    "to_dict",
-    "unpack",
-]
-
 FORMAT = 3
 """The number of the format; a reader refuses every other."""
 

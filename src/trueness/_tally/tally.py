@@ -17,8 +17,6 @@ from trueness.typing import Floats
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Binned", "Parts", "Tally", "edges_of", "list_classes", "needs_row_order"]
-
 
 class _Sums(Protocol):
     """Sums of the rows of one binary problem."""

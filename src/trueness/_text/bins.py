@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["bin_name", "rule_in_words"]
-
 _FEW_EDGES = 12  # named one by one
 
 

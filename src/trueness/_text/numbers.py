@@ -4,20 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-__all__ = [
-    "common_decimals",
-    "confidence_set",
-    "count",
-    "level_percent",
-    "number",
-    "p_value",
-    "percent",
-    "percentage",
-    "short_number",
-    "signed",
-    "span",
-]
-
 MISSING = "–"
 _ROUNDING = 1e-12  # left over when equal numbers are subtracted
 _MOST_DECIMALS = 12

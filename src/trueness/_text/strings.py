@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["align", "display_width", "json_ready", "markdown_text", "quoted", "shorten", "visible", "wrap"]
-
 _LONG_NAME = 60
 _NARROWEST = 40
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!])")

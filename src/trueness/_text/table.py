@@ -13,8 +13,6 @@ import numpy as np
 from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
 from trueness._text.strings import align, display_width, json_ready, markdown_text, shorten, visible, wrap
 
-__all__ = ["Cell", "Column", "Kind", "Table"]
-
 Kind: TypeAlias = Literal["text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"]
 """How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the same decimals in
 all rows; 'percent' is a percentage already, 'share' a fraction written as one."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from trueness.cli._rows import Request
     from trueness.sources._table import Table
 
-__all__ = ["command"]
-
 
 @click.command("apply", no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)

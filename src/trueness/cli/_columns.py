@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from trueness.errors import InputError
 
-__all__ = ["Choice", "Model", "choose", "choose_scores"]
-
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability")
 _SHOWN = 12

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from trueness.cli._rows import Group, Rows
     from trueness.results import Comparison
 
-__all__ = ["command"]
-
 _KNOWN = ("squared-ece", "brier", "log-loss")
 _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 

@@ -14,8 +14,6 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
 
-__all__ = ["command"]
-
 
 @click.command("fit", no_args_is_help=True)
 @opt.data(by=False, scale=False)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from trueness.cli._sums import ModelSums
     from trueness.results import Interval
 
-__all__ = ["command"]
-
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
 _FAILED = 1
 _LATTICE = 4096

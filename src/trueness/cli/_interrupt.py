@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["end_on_interrupt", "interruptible"]
-
 _SOON = 0.01
 
 

@@ -14,8 +14,6 @@ from trueness._version import __version__
 from trueness.cli._interrupt import interruptible
 from trueness.cli._messages import errors_as_messages
 
-__all__ = ["main"]
-
 # In the order in which one meets them.
 _VERBS = ("report", "measure", "test", "compare", "gate", "tally", "plot", "plan", "fit", "apply", "reproduce")
 _INTERRUPTED = 130

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from trueness.cli._sums import SumsFile
     from trueness.results import BinTable
 
-__all__ = ["command", "measure"]
-
 _BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
 _OF_GROUPS = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected"}
 """Measures that a table of groups shows; CSV and JSON have all."""

@@ -17,11 +17,6 @@ from trueness.cli._sums import ModelSums, SumsFile
 from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
 
-__all__ = [
-    *("Line", "ModelMeasures", "Measurements", "Options", "Quantity", "file_lines", "file_rows", "group_name"),
-    *("lines_data", "measure_all", "measure_sums", "measurements", "sums_lines", "sums_of"),
-]
-
 _ORDINARY_BINS = 10
 
 

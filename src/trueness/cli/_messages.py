@@ -12,17 +12,6 @@ import click
 
 from trueness.errors import InputError, Place, TruenessError, TruenessWarning, Wording
 
-__all__ = [
-    "CommandError",
-    "Refusal",
-    "errors_as_messages",
-    "note",
-    "print_paragraph",
-    "reword_messages",
-    "warning",
-    "wording",
-]
-
 _OPTIONS = {
     *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "bins", "level", "kind"),
     *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split"),

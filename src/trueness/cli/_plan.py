@@ -9,8 +9,6 @@ from trueness.cli._messages import reword_messages, wording
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
-__all__ = ["command"]
-
 _KINDS = {
     "conditional": "every bin's value is within epsilon of its event rate",
     "marginal": "the value of a new row's bin is within epsilon of its event rate",

@@ -19,8 +19,6 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
 
-__all__ = ["command"]
-
 # Which options each picture takes; 'one' means one model only.
 _DISPLAYS: Mapping[str, tuple[str, frozenset[str]]] = {
     "reliability": ("ReliabilityDisplay", frozenset({"bins", "level", "seed", "curve", "kind"})),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from trueness.cli._rows import Rows
     from trueness.cli._sums import SumsFile
 
-__all__ = ["command", "report"]
-
 _USUAL = "trueness-report.html"
 _SUFFIXES = {
     ".html": "html",

@@ -15,11 +15,6 @@ from trueness.errors import InputError, Place, Wording
 from trueness.sources._table import Columns, Table
 from trueness.typing import Missing, RowOptions
 
-__all__ = [
-    *("IMPORTANCE", "Arguments", "Dataset", "Group", "Request", "Rows", "dropped_message", "group_columns"),
-    *("model_scores", "open_dataset", "open_source", "print_guesses", "read_rows", "sort_values"),
-]
-
 IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 _LARGE = 256 * 1000 * 1000
 _UNPACKED = 4  # about how much larger text is than its compressed file

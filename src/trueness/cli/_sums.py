@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from trueness.cli._columns import Model
     from trueness.cli._rows import Dataset, Rows
 
-__all__ = [
-    *("MOST_CELLS", "OWN_BINS", "ModelSums", "SumsFile", "add", "each"),
-    *("file_names", "own_bins", "read_sums", "read_total", "stream_sums"),
-]
-
 MOST_CELLS = 2_000_000
 """Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from trueness._tally.accumulator import Accumulator
     from trueness.cli._rows import Request, Rows
 
-__all__ = ["command"]
-
 
 @click.command("tally", no_args_is_help=True)
 @opt.data(shown="FILE...", demo=False)

@@ -12,8 +12,6 @@ from trueness.cli._writing import Output, Target
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
 
-__all__ = ["command"]
-
 _METHODS = (
     *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
     *("spiegelhalter", "cox", "hosmer-lemeshow"),

@@ -18,8 +18,6 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness._text.table import Table
 
-__all__ = ["Output", "Target", "check_suffix", "check_writable", "render", "write", "write_with"]
-
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".txt": "table"}
 
 
