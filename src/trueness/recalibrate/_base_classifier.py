@@ -20,18 +20,6 @@ from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, rem
 from trueness.recalibrate._calibration_set import REMEDIES, Scale
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = [
-    "FitArguments",
-    "as_probabilities",
-    "base_scores",
-    "check_classifier",
-    "check_cv",
-    "fit_arguments",
-    "of_rows",
-    "router",
-    "rows_and_classes",
-]
-
 _EPS = 1e-12
 _GROUPS = (
     "`sklearn.set_config(enable_metadata_routing=True)` lets `fit(X, y, groups=groups)` pass them on; without it, pass "

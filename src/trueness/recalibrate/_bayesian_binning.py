@@ -16,8 +16,6 @@ from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, array, fractions, n_steps
 from trueness.typing import Floats, Ints
 
-__all__ = ["BayesianBinning"]
-
 _MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
 _MOST_MODELS = 10_000
 _NEGLIGIBLE = 2.0**-60

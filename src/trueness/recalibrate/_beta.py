@@ -17,8 +17,6 @@ from trueness.recalibrate._logit_map import check_eps, warn_moved
 from trueness.recalibrate._platt import smoothed_events
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["BetaCalibration"]
-
 Parameters: TypeAlias = Literal["abm", "am", "ab"]
 
 

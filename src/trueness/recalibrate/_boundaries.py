@@ -7,8 +7,6 @@ import numpy as np
 from trueness._tally.cells import Cells
 from trueness.typing import Floats, Ints
 
-__all__ = ["Cuts", "boundary_ranks", "rank_cuts", "split_cuts"]
-
 
 class Cuts(NamedTuple):
     """Bins [edges[b], edges[b + 1]), the last one closed, and the labels inside them."""

@@ -14,17 +14,6 @@ from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = [
-    "REMEDIES",
-    "CalibrationSet",
-    "Scale",
-    "Shape",
-    "accept_rows",
-    "accept_scores",
-    "check_column_order",
-    "column_names",
-]
-
 Scale: TypeAlias = Literal["probabilities", "logits"]
 """What the scores are; never guessed from their values."""
 

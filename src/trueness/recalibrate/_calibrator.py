@@ -27,8 +27,6 @@ from trueness.recalibrate._calibration_set import (
 from trueness.recalibrate._saving import Savable
 from trueness.typing import ArrayLike, Floats
 
-__all__ = ["Calibrator", "WarningsByName", "inner_calibrator", "join_names"]
-
 _FINGERPRINT_ROWS = 1 << 9
 
 _REMEDIES = REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}

@@ -30,8 +30,6 @@ from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["CalibratedClassifier"]
-
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """A classifier followed by a calibrator that is fitted on out-of-fold scores.

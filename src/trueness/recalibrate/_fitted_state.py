@@ -10,20 +10,6 @@ import numpy as np
 
 from trueness.errors import InputError
 
-__all__ = [
-    "Field",
-    "all_of",
-    "array",
-    "boolean",
-    "fitted_calibrator",
-    "fitted_calibrators",
-    "fractions",
-    "n_steps",
-    "number",
-    "one_of",
-    "whole",
-]
-
 Check: TypeAlias = Callable[[Any, Any], str]
 """A function of the calibrator and a value that returns the demand the value does not meet; empty if it is fine."""
 

@@ -11,8 +11,6 @@ from trueness.recalibrate._planning import DELTA, epsilon, expected_ece, per_bin
 from trueness.results import Guarantee
 from trueness.typing import Floats
 
-__all__ = ["FittedBins", "guarantee_of"]
-
 
 class FittedBins(NamedTuple):
     """The bins that a score can fall into."""

@@ -31,8 +31,6 @@ from trueness.recalibrate._planning import (
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["HistogramBinning"]
-
 BOUNDS = ("hoeffding", "exact", "clopper-pearson", "bernstein")
 
 _MOST_TOTAL = 1 << 52

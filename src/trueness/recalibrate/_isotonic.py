@@ -15,8 +15,6 @@ from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, all_of, fractions
 from trueness.typing import Floats
 
-__all__ = ["IsotonicCalibration"]
-
 
 def _blocks(calibrator: Any) -> int:
     return int(calibrator.low_.size)

@@ -10,8 +10,6 @@ from trueness.errors import InputError, MovedScoresWarning, warn
 from trueness.recalibrate._calibration_set import Scale
 from trueness.recalibrate._calibrator import Calibrator
 
-__all__ = ["LogitMap", "check_eps", "check_penalty", "warn_moved"]
-
 
 class LogitMap(Calibrator):
     """A calibrator with the parameters `input` and `eps`, which works on logits of vectors or logarithms of rows."""

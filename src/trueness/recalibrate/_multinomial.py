@@ -16,9 +16,6 @@ from trueness.recalibrate._fitted_state import Field, array, whole
 from trueness.recalibrate._logit_map import LogitMap, check_penalty
 from trueness.typing import Floats
 
-__all__ = ["DirichletCalibration", "MatrixScaling", "VectorScaling"]
-
-
 # With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
 _EXTREME = 1e3
 # Beyond this, rounding of the logits hides the log-odds that a map makes of them.

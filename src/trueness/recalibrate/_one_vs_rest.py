@@ -13,8 +13,6 @@ from trueness.recalibrate._fitted_state import Field, fitted_calibrators
 from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import Floats
 
-__all__ = ["OneVsRest"]
-
 
 class OneVsRest(Calibrator):
     """Calibrate each column of a matrix as a binary problem: its class against all others.

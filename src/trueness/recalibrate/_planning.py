@@ -11,23 +11,6 @@ from trueness._input.arguments import checked_fraction, checked_whole, checked_w
 from trueness._numerics.concentration import binomial_epsilon, certainly_fails, hoeffding_failure, least_size
 from trueness.errors import InputError
 
-__all__ = [
-    "DELTA",
-    "SCHEMES",
-    "Bound",
-    "GuaranteeKind",
-    "Scheme",
-    "checked_split",
-    "cut_rows",
-    "epsilon",
-    "expected_ece",
-    "max_bins",
-    "per_bin",
-    "sample_size",
-    "size_epsilon",
-    "usual_bins",
-]
-
 Scheme: TypeAlias = Literal["umd", "randomized", "original", "split", "fixed-width"]
 Bound: TypeAlias = Literal["hoeffding", "exact", "clopper-pearson", "bernstein"]
 GuaranteeKind: TypeAlias = Literal["conditional", "marginal", "expected-ece"]

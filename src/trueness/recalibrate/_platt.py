@@ -15,8 +15,6 @@ from trueness.recalibrate._fitted_state import Field, number
 from trueness.recalibrate._logit_map import LogitMap
 from trueness.typing import Floats, Ints
 
-__all__ = ["PlattScaling", "smoothed_events"]
-
 Targets: TypeAlias = Literal["labels", "platt"]
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.

@@ -16,8 +16,6 @@ from trueness._version import __version__
 from trueness.errors import InputError
 from trueness.recalibrate._fitted_state import COMMON, Field
 
-__all__ = ["SCHEMA", "Savable", "calibrator_from_dict", "load_calibrator"]
-
 SCHEMA = 1
 """Version of the stored form; newer versions are refused when read."""
 

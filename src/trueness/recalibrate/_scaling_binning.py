@@ -16,8 +16,6 @@ from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fractio
 from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import Floats
 
-__all__ = ["ScalingBinning"]
-
 
 class ScalingBinning(Calibrator):
     r"""A scaling map whose values are averaged in bins.

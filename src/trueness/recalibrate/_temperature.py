@@ -14,8 +14,6 @@ from trueness.recalibrate._fitted_state import Field, number
 from trueness.recalibrate._logit_map import LogitMap
 from trueness.typing import Floats
 
-__all__ = ["TemperatureScaling"]
-
 
 class TemperatureScaling(LogitMap):
     r"""Divide all logits by one temperature.

@@ -14,8 +14,6 @@ from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fitted_
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
-__all__ = ["TopLabel"]
-
 
 def _check_pooled(calibrator: Any, value: Any) -> str:
     return fitted_calibrator(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""

@@ -19,9 +19,6 @@ from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, acce
 from trueness.results import ValidityBand, ValidityCurve, ValidityRuns
 from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["mean_validity", "validity_band", "validity_curve", "validity_runs"]
-
-
 _FEW = 5
 
 _REMEDIES = REMEDIES | {

@@ -14,8 +14,6 @@ from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, all_of, fractions, n_steps
 from trueness.typing import ArrayLike, Floats
 
-__all__ = ["ProbabilityPair", "VennAbers"]
-
 
 class ProbabilityPair(NamedTuple):
     """The two probabilities of an event that a Venn-Abers predictor gives each row."""

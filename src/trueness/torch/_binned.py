@@ -8,8 +8,6 @@ from trueness.torch._dispatch import binned_of
 from trueness.torch._edges import ruler_of
 from trueness.torch._validation import check_ignored, check_kind, check_rows, check_tolerance
 
-__all__ = ["binned", "binned_logits"]
-
 
 def binned(
     y_true: torch.Tensor,

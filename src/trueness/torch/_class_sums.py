@@ -7,8 +7,6 @@ import torch
 from trueness.torch._edges import Ruler
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, OUTSIDE, Sums, no_sums, pour, sift
 
-__all__ = ["class_sums", "logit_sums", "sum_tolerance"]
-
 _ENTRIES = 1 << 22
 
 

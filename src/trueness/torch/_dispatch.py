@@ -17,16 +17,6 @@ from trueness.torch._sums import Sums, no_sums, score_sums
 from trueness.torch._validation import REMEDIES, TensorRows, can_hold, explain, kept_rows
 from trueness.torch._weights import float_home, refuse_light, weighted_sums, with_weights
 
-__all__ = [
-    "as_binned",
-    "binned_of",
-    "has_kernels",
-    "on_host",
-    "sums_of",
-    "sums_of_logits",
-    "sums_of_scores",
-]
-
 # Entries of a chunk of logits that has to be copied for the library. Class-wise, each column has its own pass, which
 # pays for many rows only.
 _ENTRIES = {"confidence": 1 << 20, "top-label": 1 << 20, "classwise": 1 << 22}

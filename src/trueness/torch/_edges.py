@@ -11,8 +11,6 @@ from trueness._tally.rules import BinsLike, Edges, EqualWidth, as_rule
 from trueness.errors import InputError
 from trueness.typing import Floats
 
-__all__ = ["Ruler", "ruler_of"]
-
 
 class Ruler(NamedTuple):
     """The edges of fixed bins."""

@@ -18,8 +18,6 @@ from trueness.torch._score_kernel import _place, _whole_parts, processors, score
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, Sums, no_sums, sift
 from trueness.torch._sums import score_sums as sums_by_operations
 
-__all__ = ["logit_sums", "tops"]
-
 _IN_REGISTERS = 2_048  # entries of a row that one warp holds
 _ENTRIES = 2_048  # in one step of a program of one warp
 _LONG_WARPS = 8

@@ -19,8 +19,6 @@ from trueness.torch._validation import TensorRows, check_ignored, check_rows, ch
 from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
 from trueness.typing import Norm
 
-__all__ = ["CalibrationError"]
-
 _BY_CLASS = ("classwise", "top-label")
 _KINDS = ("binary", "confidence", *_BY_CLASS)
 

@@ -19,8 +19,6 @@ import triton.language as tl
 from trueness.torch._edges import Ruler
 from trueness.torch._sums import Sums, no_sums
 
-__all__ = ["processors", "score_sums"]
-
 _SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
 _SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
 _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many

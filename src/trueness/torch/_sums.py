@@ -11,21 +11,6 @@ import torch
 from trueness.torch._edges import Ruler
 from trueness.torch._weights import LARGEST, add_weighted, no_weights
 
-__all__ = [
-    "BAD_LABEL",
-    "BAD_SCORE",
-    "BAD_SUM",
-    "BAD_WEIGHT",
-    "COLUMNS",
-    "FAULTS",
-    "OUTSIDE",
-    "Sums",
-    "no_sums",
-    "pour",
-    "score_sums",
-    "sift",
-]
-
 COLUMNS = 5
 BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
 FAULTS = 5

@@ -15,19 +15,6 @@ from trueness.errors import InputError, Place, Remedy, remedies
 from trueness.torch._edges import Ruler
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE
 
-__all__ = [
-    "REMEDIES",
-    "TensorRows",
-    "can_hold",
-    "check_ignored",
-    "check_kind",
-    "check_rows",
-    "check_tolerance",
-    "explain",
-    "kept_rows",
-    "refuse_counts",
-]
-
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares these on the CPU only, if at all
 _WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *_WIDE_UNSIGNED)

@@ -8,18 +8,6 @@ from trueness.errors import InputError
 from trueness.torch._edges import Ruler
 from trueness.typing import Floats
 
-__all__ = [
-    "COLUMNS",
-    "LARGEST",
-    "add_compensated",
-    "add_weighted",
-    "float_home",
-    "no_weights",
-    "refuse_light",
-    "weighted_sums",
-    "with_weights",
-]
-
 COLUMNS = 8
 """Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight."""
 LARGEST = 1e100
