@@ -314,7 +314,7 @@ def coverage_figures(page: Page, _quick: bool, *, data: str = "coverage.json", f
     import matplotlib
 
     matplotlib.use("Agg")
-    from trueness.plot import CoverageDisplay
+    from trueness_papers.coverage_display import CoverageDisplay
 
     kept = json.loads(Path(data).read_text(encoding="utf-8"))["coverage"]["data"]
     rows = [row for row in kept if row["group"] == "paper"]

@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,27 +153,6 @@ DISPLAYS: dict[str, Callable[[Case], Any]] = {
 }
 
 
-def behaviours(runs: int = 100) -> list[plot.Behaviour]:
-    """A small simulation: 'score' against 'analytic', scores with slopes from true to far too steep."""
-    found = []
-    for n in (300, 1000):
-        for slope in (1.0, 0.85, 0.7, 0.5):
-            data = [simulate.binary(n, distortion=simulate.Logit(slope=slope), seed=s) for s in range(runs)]
-            error = data[0].true_ece("l2")
-            for method in ("score", "analytic"):
-                sets = [tn.ece_interval(d.y_true, d.y_prob, method=method, seed=1) for d in data]
-                covered = np.mean([error in one for one in sets])
-                length = np.mean([one.high**2 - one.low**2 for one in sets])
-                power = np.mean([not one.includes_zero for one in sets])
-                found.append(plot.Behaviour(method, n, error, covered, length, power, runs))
-    return found
-
-
-@lru_cache
-def _behaviours() -> tuple[plot.Behaviour, ...]:
-    return tuple(behaviours())
-
-
 def validity(runs: int = 40) -> Any:
     """Histogram binning and scores as they are, over splits."""
     case = simulated(6000)
@@ -223,7 +201,6 @@ PAGE: dict[str, Callable[[], Any]] = {
     "bins": lambda: _bins(simulated(3000)),
     "walk": lambda: _walk(simulated(3000)),
     "forest": groups,
-    "coverage": lambda: plot.CoverageDisplay(_behaviours()).plot(),
     "guarantee": guarantee,
     "validity": validity,
     "validity-one": one_validity,

@@ -8,9 +8,7 @@ import pytest
 from awkward_rows import matrix, usual
 
 from trueness.plot import (
-    Behaviour,
     BinsDisplay,
-    CoverageDisplay,
     CumulativeDisplay,
     IntervalDisplay,
     ReliabilityDisplay,
@@ -30,10 +28,6 @@ def classes():
     return ReliabilityDisplay.from_predictions(names[y], P, labels=names.tolist(), numbers=False)
 
 
-def behaviours(name):
-    return CoverageDisplay([Behaviour(name, 500, e, 0.9, 0.1, 0.5, 100) for e in (0.0, 0.1)], title=name)
-
-
 Y, P = usual()
 SEVERAL = {
     "reliability": lambda names: ReliabilityDisplay.from_predictions(Y, dict.fromkeys(names, P), numbers=False),
@@ -48,7 +42,6 @@ ONE = {
     "bins": lambda: BinsDisplay.from_predictions(Y, P, bins={DOLLARS: 3}),
     "tested": lambda: TestReliabilityDisplay.from_predictions(Y, P, name=DOLLARS),
     "interval": lambda: IntervalDisplay.from_predictions(Y, P, name=DOLLARS),
-    "coverage": lambda: behaviours(DOLLARS),
 }
 
 
@@ -118,10 +111,6 @@ def test_numbers_stand_behind_the_points_and_where_fewest_are():
         assert text.get_position() == corner
         assert text.get_zorder() < min(drawn.line_.get_zorder(), *(c.get_zorder() for c in drawn.ax_.collections))
         assert text.get_bbox_patch().get_alpha() < 1
-
-
-def test_a_method_that_begins_with_an_underscore_is_in_the_legend():
-    assert legend_texts(behaviours("_plain").plot()) == ["_plain"]
 
 
 @pytest.mark.parametrize(

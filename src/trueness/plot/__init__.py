@@ -6,7 +6,6 @@ from trueness._lazy import lazily
 
 if TYPE_CHECKING:
     from trueness.plot._bins import BinsDisplay
-    from trueness.plot._coverage import Behaviour, CoverageDisplay
     from trueness.plot._cumulative import CumulativeDisplay
     from trueness.plot._guarantee import GuaranteeDisplay
     from trueness.plot._interval import IntervalDisplay
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
     from trueness.plot._validity import ValidityDisplay
 
 __all__ = [
-    "Behaviour",
     "BinsDisplay",
-    "CoverageDisplay",
     "CumulativeDisplay",
     "GuaranteeDisplay",
     "IntervalDisplay",
@@ -32,10 +29,6 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "_bins": ("BinsDisplay",),
-        "_coverage": (
-            "Behaviour",
-            "CoverageDisplay",
-        ),
         "_cumulative": ("CumulativeDisplay",),
         "_guarantee": ("GuaranteeDisplay",),
         "_interval": ("IntervalDisplay",),

@@ -3,7 +3,7 @@
 import pytest
 
 import trueness as tn
-from trueness.plot import Behaviour, CoverageDisplay
+from trueness_papers.coverage_display import Behaviour, CoverageDisplay
 
 FOUND = [
     Behaviour(method, n, e, 0.9, 0.01 + e, min(1, 20 * e), 1000)
@@ -39,3 +39,15 @@ def test_axes_can_be_given():
         CoverageDisplay(FOUND).plot(ax=axes[0])
     with pytest.raises(tn.InputError, match="`results` must hold at least one row"):
         CoverageDisplay([])
+
+
+@pytest.mark.parametrize("name", ["a $\\frac$ b", "_plain"])
+def test_names_are_drawn_as_they_are_written(name):
+    from matplotlib.text import Text
+
+    drawn = CoverageDisplay([Behaviour(name, 500, e, 0.9, 0.1, 0.5, 100) for e in (0.0, 0.1)], title=name).plot()
+    drawn.figure_.canvas.draw()
+    assert [text.get_text() for text in drawn.figure_.legends[0].get_texts()] == [name]
+    named = [text for text in drawn.figure_.findobj(Text) if name in text.get_text()]
+    assert named
+    assert not any(text.get_parse_math() for text in named)

@@ -64,7 +64,7 @@ class CoverageDisplay:
 
     Examples
     --------
-    >>> from trueness.plot import Behaviour, CoverageDisplay
+    >>> from trueness_papers.coverage_display import Behaviour, CoverageDisplay
     >>> results = [Behaviour("score", 500, e, 0.9, 0.01 + e, min(1, 20 * e), 1000) for e in (0, 0.02, 0.05)]
     >>> [row.error for row in CoverageDisplay(results).results]
     [0, 0.02, 0.05]
