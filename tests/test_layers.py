@@ -137,3 +137,11 @@ def test_no_folder_of_tests_hides_a_library():
     # Folders of tests are on the path: one called torch would be imported where torch is not installed.
     folders = {folder.name for folder in Path(__file__).parent.iterdir() if folder.is_dir()}
     assert not folders & {*LIBRARIES, *sys.stdlib_module_names}
+
+
+def test_the_walks_of_the_design_page_name_files_that_exist():
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    walks = text.split("## Five walks", 1)[1].split("\n## ", 1)[0]
+    named = re.findall(r"`(\w+/\w+)`", walks)
+    assert len(named) > 40
+    assert [name for name in named if not (SOURCE / f"{name}.py").exists()] == []
