@@ -74,10 +74,10 @@ class Bins:
     def from_cells(cls, cells: Cells, groups: Groups) -> "Bins":
         """Add up the cells of each bin."""
         start = groups.start
-        count = _sums(cells.count, start)
+        count = sums_from(start, cells.count)
         if not cells.exact:
             return cls(groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False)
-        if not fits(count if cells.weight is cells.count else _sums(cells.weight, start)):
+        if not fits(count if cells.weight is cells.count else sums_from(start, cells.weight)):
             return cls(groups.edges, None, _float_sums(cells.as_floats(), start), count, moments=True)
         table = np.zeros((start.size - 1, 2, 5), dtype=np.int64)
         weight, events = (np.ascontiguousarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
@@ -200,13 +200,8 @@ class Bins:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bins):
             return NotImplemented
-        return (
-            np.array_equal(self.edges, other.edges)
-            and np.array_equal(self.count, other.count)
-            and _same(self.table, other.table)
-            and _same(self.floats, other.floats)
-            and self.whole == other.whole
-        )
+        names = ("edges", "count", "table", "floats")
+        return self.whole == other.whole and all(same(getattr(self, x), getattr(other, x)) for x in names)
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
 
@@ -219,7 +214,8 @@ def fits(weight: NDArray[Any]) -> bool:
     return weight.size == 0 or bool(weight.max() <= MOST_EXACT)
 
 
-def _same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+def same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+    """Whether two arrays are equal, or both absent."""
     return (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
 
 
@@ -233,12 +229,13 @@ def _ratio(top: Numbers, bottom: Numbers) -> Floats:
         return np.asarray(np.true_divide(top, bottom))
 
 
-def _sums(values: Numbers, start: Ints) -> Any:
-    """Sums of values from start[b] up to start[b + 1]; empty bins are 0."""
-    out = np.zeros(start.size - 1, dtype=values.dtype)
+def sums_from(start: Ints, values: NDArray[Any]) -> Any:
+    """Sums of values, or of rows of values, from start[b] up to start[b + 1]; empty bins are 0."""
+    out = np.zeros((start.size - 1, *values.shape[1:]), dtype=values.dtype)
     filled = start[1:] > start[:-1]
     if filled.any():
-        out[filled] = segment_sums(values, start[:-1][filled])
+        first = start[:-1][filled]
+        out[filled] = segment_sums(values, first) if values.ndim == 1 else np.add.reduceat(values, first, axis=0)
     return out
 
 
@@ -246,4 +243,4 @@ def _float_sums(cells: Cells, start: Ints) -> Floats:
     p, w, wy = cells.score, cells.weight, cells.events
     assert cells.squares is not None
     columns = (w, cells.squares, wy, w * p, w * (p * p), wy * p)
-    return np.column_stack([_sums(c, start) for c in columns])
+    return np.column_stack([sums_from(start, c) for c in columns])

@@ -90,29 +90,25 @@ class Cells:
         order = np.argsort(score, kind="stable")
         score = score[order]
         first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
-        pairs = zip(self._padded(other), other._padded(self), strict=True)
-        sums = [None if a is None or b is None else _sum_equal_scores(a, b, order, first) for a, b in pairs]
-        found = Cells(score[first], *sums)  # type: ignore[arg-type]  # the columns of Cells, in order
-        return found.settled()
+        weighted = self.squares is not None or other.squares is not None
+        mine, theirs = (cells._sums(squares=weighted) for cells in (self, other))
+        both = (np.concatenate(pair)[order] for pair in zip(mine, theirs, strict=True))
+        return Cells(score[first], *(np.add.reduceat(column, first) for column in both)).settled()
 
     def settled(self) -> "Cells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
         return self if self.squares is None or not self.exact or self.weight.sum() < MOST_WHOLE else self.as_floats()
 
-    def _padded(self, other: "Cells") -> list[Numbers | None]:
-        """The columns to be added to the other's: Σw² is written out if one of the two has it."""
-        written = self.squares is not None or other.squares is not None
-        squares = self.squares if self.squares is not None else self.weight.astype(np.float64)
-        event_squares = self.event_squares if self.event_squares is not None else self.events.astype(np.float64)
-        extra: list[Numbers | None] = [squares, event_squares] if written else [None, None]
-        return [self.count, self.weight, self.events, *extra]
+    def _sums(self, *, squares: bool) -> list[NDArray[Any]]:
+        """The columns beside the score; with `squares`, Σw² is written out even where it is Σw."""
+        if squares and self.squares is None:
+            return [self.count, self.weight, self.events, self.weight.astype(float), self.events.astype(float)]
+        return list(self.columns().values())[1:]
 
     def as_floats(self) -> "Cells":
         """The same sums, whole or not, as floats."""
-        weight, events = self.weight.astype(np.float64), self.events.astype(np.float64)
-        squares = weight if self.squares is None else self.squares
-        event_squares = events if self.event_squares is None else self.event_squares
-        return Cells(self.score, self.count, weight, events, squares, event_squares)
+        count, *sums = self._sums(squares=True)
+        return Cells(self.score, count, *(column.astype(np.float64) for column in sums))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cells):
@@ -126,10 +122,6 @@ class Cells:
 
 
 _COLUMNS = ("score", "count", "weight", "events", "squares", "event_squares")
-
-
-def _sum_equal_scores(a: Numbers, b: Numbers, order: NDArray[np.intp], first: NDArray[np.intp]) -> Numbers:
-    return np.asarray(np.add.reduceat(np.concatenate([a, b])[order], first))
 
 
 def segment_sums(values: Numbers, starts: Ints) -> Numbers:

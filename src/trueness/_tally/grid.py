@@ -10,7 +10,7 @@ from trueness._input.sample import Sample
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
-from trueness._tally.bins import MOST_EXACT, Bins, fits, fixed_value
+from trueness._tally.bins import MOST_EXACT, Bins, fits, fixed_value, same, sums_from
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals
 from trueness._tally.row_sums import are_whole, ready_chunks
 from trueness._tally.rules import Groups
@@ -157,13 +157,14 @@ class GridCells:
 
     def as_bins(self, groups: Groups) -> Bins:
         """The sums of whole cells in each bin; exact unless a bin has too many rows for that."""
-        count = _sums_of_groups(self.count, groups)
-        if self.table is not None and fits(_sums_of_groups(self.weight, groups)):
-            return Bins(groups.edges, _sums_of_groups(self.table, groups), None, count, moments=True)
+        edges, start = groups
+        count = sums_from(start, self.count)
+        if self.table is not None and fits(sums_from(start, self.weight)):
+            return Bins(edges, sums_from(start, self.table), None, count, moments=True)
         w, p, p2, w2 = self.by_label, self.scores_by_label, self.squares_by_label, self._weight_squares
         columns = (w.sum(axis=1), w2.sum(axis=1), w[:, 1], p.sum(axis=1), p2.sum(axis=1), p[:, 1])
-        floats = _sums_of_groups(np.column_stack(columns).astype(np.float64), groups)
-        return Bins(groups.edges, None, floats, count, moments=True, whole=self.exact)
+        floats = sums_from(start, np.column_stack(columns).astype(np.float64))
+        return Bins(edges, None, floats, count, moments=True, whole=self.exact)
 
     def __add__(self, other: "GridCells") -> "GridCells":
         if self.exact != other.exact:
@@ -205,8 +206,7 @@ class GridCells:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GridCells):
             return NotImplemented
-        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
-        return all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in pairs)
+        return all(same(getattr(self, name), getattr(other, name)) for name in self.__slots__)
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
 
@@ -222,48 +222,20 @@ def refuse_full_cells(rows: Ints) -> None:
         )
 
 
-def _sums_of_groups(values: NDArray[Any], groups: Groups) -> Any:
-    """Sums of the rows of `values` from start[b] up to start[b + 1]; empty bins are 0."""
-    start = groups.start
-    out = np.zeros((start.size - 1, *values.shape[1:]), dtype=values.dtype)
-    filled = start[1:] > start[:-1]
-    if filled.any():
-        out[filled] = np.add.reduceat(values, start[:-1][filled], axis=0)
-    return out
-
-
 def grid_of_rows(sample: Sample) -> GridCells:
     """Sum the rows of each cell, in one pass without sorting."""
     if sample.w is not None:
         return _weighted(sample, sample.w)
-    sums = GridSums()
-    sums.add(sample)
-    return sums.cells
-
-
-class GridSums:
-    """Sums of cells that grow by pieces of rows without weights."""
-
-    def __init__(self) -> None:
-        self._table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
-        self._ends = _no_ends(GRID_CELLS)
-
-    def add(self, sample: Sample) -> None:
-        """Add rows. If it raises because of a bad value, the sums are of no use."""
-        status = 0
-        for p, y in ready_chunks(sample.p, sample.y):
-            status |= _kernels.sketch_sums(p, y, self._table, self._ends)
-        if status:
-            sample.explain()
-
-    @property
-    def cells(self) -> GridCells:
-        """The cells that have rows."""
-        by_label = self._table[:, :, 0]
-        refuse_full_cells(by_label)
-        count = by_label.sum(axis=1)
-        cell = np.flatnonzero(count)
-        return GridCells(cell, count[cell], self._ends[cell], self._table[cell])
+    table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
+    ends, status = _no_ends(GRID_CELLS), 0
+    for p, y in ready_chunks(sample.p, sample.y):
+        status |= _kernels.sketch_sums(p, y, table, ends)
+    if status:
+        sample.explain()
+    refuse_full_cells(table[:, :, 0])
+    count = table[:, :, 0].sum(axis=1)
+    cell = np.flatnonzero(count)
+    return GridCells(cell, count[cell], ends[cell], table[cell])
 
 
 def _no_ends(size: int) -> Floats:

@@ -38,7 +38,14 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
     top = _top(sample)
     if kind == "confidence":
         return (make(Sample(top.correct, top.confidence, sample.w)),)
-    return tuple(_of_predicted(sample, top, k, make, empty) for k in range(sample.p.shape[1]))
+    found = []
+    for k in range(sample.p.shape[1]):
+        rows = top.predicted == k
+        if sample.w is not None:
+            rows &= sample.w > 0
+        w = None if sample.w is None else sample.w[rows]
+        found.append(make(Sample(top.correct[rows], top.confidence[rows], w)) if rows.any() else empty())
+    return tuple(found)
 
 
 def _columns(sample: Sample) -> Iterator[NDArray[Any]]:
@@ -55,15 +62,6 @@ class _Top(NamedTuple):
     correct: NDArray[np.uint8]
 
 
-def _of_predicted(sample: Sample, top: _Top, k: int, make: Callable[[Sample], Part], empty: Callable[[], Part]) -> Part:
-    rows = top.predicted == k
-    if sample.w is not None:
-        rows &= sample.w > 0
-    if not rows.any():
-        return empty()
-    return make(Sample(top.correct[rows], top.confidence[rows], None if sample.w is None else sample.w[rows]))
-
-
 def _top(sample: Sample) -> _Top:
     """The largest probability of each row, its class, and whether that was the label; every value is checked here."""
     if sample.logits:
@@ -75,7 +73,12 @@ def _top(sample: Sample) -> _Top:
         if status:
             sample.explain()
         pieces.append(found)
-    return _Top(*(np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*pieces, strict=True)))
+    return _Top(*_joined(pieces))
+
+
+def _joined(pieces: list[Any]) -> Iterator[Any]:
+    """The columns of all pieces; those of one piece are not copied."""
+    return (np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*pieces, strict=True))
 
 
 def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, ...]:
@@ -131,9 +134,7 @@ def softmax_of(sample: Sample) -> Softmax:
         pieces.append(columns)
     if status:
         sample.explain()
-    if len(pieces) == 1:
-        return Softmax(*pieces[0])  # type: ignore[arg-type]  # in their order
-    return Softmax(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
+    return Softmax(*_joined(pieces))
 
 
 def columns_of(sample: Sample, softmax: Softmax) -> Iterator[Floats]:

@@ -171,7 +171,7 @@ def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 
     There is at least one block, even without rows.
     """
-    if _is_ready(p):
+    if _is_native(p, _SCORES):
         yield slice(0, p.shape[0]), p
         return
     step = max(1, _ENTRIES // p.shape[1])
@@ -181,11 +181,7 @@ def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 
 def as_float(p: NDArray[Any]) -> NDArray[Any]:
     """Contiguous float32 or float64, which hold the same numbers."""
-    if _is_ready(p):
+    if _is_native(p, _SCORES):
         return p
     wanted = np.float32 if p.dtype.kind == "f" and p.dtype.itemsize <= 4 else np.float64
     return np.require(p, dtype=wanted, requirements=["C", "A"])
-
-
-def _is_ready(p: NDArray[Any]) -> bool:
-    return p.dtype in (np.float32, np.float64) and p.flags.c_contiguous and p.flags.aligned

@@ -10,7 +10,7 @@ from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
-from trueness._tally.multiclass import check_kind, class_bins, parts_of, with_probabilities
+from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
@@ -19,6 +19,7 @@ from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneC
 from trueness.typing import ArrayLike, Kind, RowOptions
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
+Part = TypeVar("Part")
 
 _OPTIONS = {
     "kind": "classwise",
@@ -322,31 +323,35 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
 def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
     """Sum the rows of each distinct score; a `piece` of more rows may hold one class without a warning."""
     split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
-    if sample.p.ndim == 1:
-        return Tally("binary", (cells_of_rows(sample, split_ties=split),))
-    if kind != "classwise" and not piece:
-        warn_one_class(sample)
-    parts = parts_of(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty)
-    return Tally(kind, parts, sample.classes)
+    parts = _parts(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty, piece)
+    return Tally(*parts)
 
 
 def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
     """Sum the rows of each cell of the grid; `piece` as for :func:`tally_of`."""
-    if sample.p.ndim == 1:
-        return Sketch("binary", (grid_of_rows(sample),))
-    if kind != "classwise" and not piece:
-        warn_one_class(sample)
-    return Sketch(kind, parts_of(sample, kind, grid_of_rows, GridCells.empty), sample.classes)
+    return Sketch(*_parts(sample, kind, grid_of_rows, GridCells.empty, piece))
 
 
 def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
     """Sum the rows of each bin; `piece` as for :func:`tally_of`."""
-    if sample.p.ndim == 1:
-        return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
-    if kind == "classwise":
+    if sample.p.ndim == 2 and kind == "classwise":
         return Binned(kind, class_bins(sample, rule, moments=moments), sample.classes)
-    if not piece:
+    parts = _parts(
+        sample,
+        kind,
+        lambda part: bins_of_rows(part, rule, moments=moments),
+        lambda: Bins.empty(edges_of(rule)),
+        piece,
+    )
+    return Binned(*parts)
+
+
+def _parts(
+    sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: Callable[[], Part], piece: bool
+) -> tuple[View, tuple[Part, ...], tuple[Any, ...] | None]:
+    """Kind, parts and classes of sums."""
+    if sample.p.ndim == 1:
+        return "binary", (make(sample),), None
+    if kind != "classwise" and not piece:
         warn_one_class(sample)
-    empty = Bins.empty(edges_of(rule))
-    parts = parts_of(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), lambda: empty)
-    return Binned(kind, parts, sample.classes)
+    return kind, parts_of(sample, kind, make, empty), sample.classes

@@ -61,7 +61,7 @@ class BinRule(ABC):
     @property
     def n_requested(self) -> int:
         """The number of bins asked for; 0 if the data decide."""
-        return 0
+        return int(getattr(self, "n", 0))
 
 
 BinsLike: TypeAlias = int | Sequence[float] | ArrayLike | BinRule
@@ -161,11 +161,6 @@ class EqualWidth(_Fixed):
         """The floats b / n."""
         return _width_edges(self.n)
 
-    @property
-    def n_requested(self) -> int:
-        """`n`."""
-        return self.n
-
 
 class Edges(_Fixed):
     """Bins between given edges, closed on the left, the last one on both sides.
@@ -244,11 +239,6 @@ class EqualMass(BinRule):
 
     def __init__(self, n: int) -> None:
         super().__init__(n=_whole(n, "`EqualMass` bins", 1, MOST_BINS))
-
-    @property
-    def n_requested(self) -> int:
-        """`n`."""
-        return self.n
 
     def ranks(self, n_rows: int) -> Ints:
         """The rows after which the cuts lie; cuts before the first or after the last row are left out."""
@@ -447,18 +437,11 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
     if cells.size <= most:
         return cells
     start = _starts(cells, most, rule)
-    weight = segment_sums(cells.weight, start)
-    score = score_sums(cells, start) / weight
+    sums = {name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"}
+    score = score_sums(cells, start) / sums["weight"]
     last = np.append(start[1:], cells.size) - 1
-    return Cells(
-        # Rounding could push a mean beyond its scores and across an edge.
-        np.clip(score, cells.score[start], cells.score[last]),
-        np.asarray(segment_sums(cells.count, start), dtype=np.int64),
-        weight,
-        segment_sums(cells.events, start),
-        None if cells.squares is None else np.asarray(segment_sums(cells.squares, start), dtype=np.float64),
-        None if cells.event_squares is None else np.asarray(segment_sums(cells.event_squares, start), dtype=np.float64),
-    )
+    # Rounding could push a mean beyond its scores and across an edge.
+    return Cells(np.clip(score, cells.score[start], cells.score[last]), **sums)
 
 
 def _starts(cells: Cells, most: int, rule: BinRule | None) -> Ints:
