@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import numpy as np
-
 _LONG_NAME = 60
 _NARROWEST = 40
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
@@ -87,7 +85,7 @@ def json_ready(value: Any) -> Any:
         return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): json_ready(one) for name, one in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):
         return json_ready(value.tolist())
     if isinstance(value, list | tuple):
         return [json_ready(one) for one in value]

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
 from trueness._text.strings import align, display_width, json_ready, markdown_text, shorten, visible, wrap
 
@@ -75,7 +73,7 @@ class Table:
         """What stands in one place."""
         value = row.get(key)
         cell = value if isinstance(value, Cell) else Cell(value)
-        return cell._replace(value=cell.value.item()) if isinstance(cell.value, np.generic) else cell
+        return cell._replace(value=cell.value.item()) if hasattr(cell.value, "item") else cell
 
     def texts(self, column: Column) -> list[str]:
         """The cells of a column as text."""

@@ -145,8 +145,7 @@ def _calibrate(calibrator: Any, source: "Table", model: "Model", missing: str) -
     with reword_messages(words, source.name) as warned:
         if len(kept):
             scores[kept] = calibrator.predict(p[kept])
-    for message in warned:
-        warning(message)
+    warning(*warned)
     return scores
 
 

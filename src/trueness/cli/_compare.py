@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.table import Column, Table
 from trueness.cli._messages import note, warning
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
@@ -34,8 +36,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
 @opt.seed()
 @opt.output()
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     A negative difference means that the first model has the smaller error. With three or more models, p-values are
@@ -50,7 +51,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._rows import IMPORTANCE, Request, read_rows
 
-    opt.check_input(context)
+    opt.check_input()
     measure = options["measure"]
     target = Target.pop_from(options)
     settings = {
@@ -72,8 +73,6 @@ def command(context: click.Context, /, **options: Any) -> None:
 
 def _measure(name: str, bins: Any) -> dict[str, Any]:
     """The measure as the library takes it, with its bins."""
-    import trueness as tn
-
     if name in _KNOWN:
         return {"measure": name.replace("-", "_")} | ({} if bins is None else {"bins": bins})
     if bins is not None and name not in ("ece", "ace"):
@@ -89,7 +88,6 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
 
 
 def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Group", "Comparison"]]:
-    import trueness as tn
     from trueness._progress import progress_bar
     from trueness.cli._rows import model_scores
 
@@ -98,13 +96,11 @@ def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Grou
         with part.about(*rows.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
             scores, one = model_scores(part)
             result = compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
-        for message in warned:
-            warning(f"{f'{group}: ' if str(group) else ''}{message}")
+        warning(*warned, about=str(group))
         yield group, result
 
 
 def _output(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> Output:
-    from trueness._text.table import Column, Table
     from trueness.cli._rows import group_columns
 
     first = results[0][1]

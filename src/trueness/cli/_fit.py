@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 )
 @opt.seed("Seed of the calibrator, if it takes one, and of the demo data.")
 @opt.file_output
-@click.pass_context
 def command(
-    context: click.Context,
-    /,
     files: tuple[str, ...],
     calibrator: str,
     parameters: tuple[str, ...],
@@ -60,7 +57,7 @@ def command(
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._rows import Request, read_rows
 
-    opt.check_input(context)
+    opt.check_input()
     check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"])
@@ -95,10 +92,8 @@ def _fit_map(calibrator: Any, rows: "Rows") -> Any:
         own = {name: value for name, value in arguments.rows.items() if name in known}
         calibrator.fit(arguments.y_prob, arguments.y_true, **own)
     calibrator.about_ = {"label": rows.choice.label, "scores": list(model.columns)}
-    if arguments.remark:
-        note(arguments.remark)
-    for message in warned:
-        warning(message)
+    note(*filter(None, [arguments.remark]))
+    warning(*warned)
     return calibrator
 
 

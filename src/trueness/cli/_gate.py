@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.table import Column, Table
 from trueness.cli._messages import note, warning
 from trueness.cli._writing import Output, Target
 
@@ -41,8 +43,7 @@ _LATTICE = 4096
 @opt.seed()
 @opt.stream
 @opt.output()
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Fail, with exit code 1, if the calibration error is too large.
 
     ERROR is compared with the confidence limits of the l2 calibration error, not with the estimate, which varies by
@@ -56,7 +57,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._rows import Request, open_dataset
 
-    opt.check_input(context)
+    opt.check_input()
     stream = options["stream"]
     for name in ("by", "cluster"):
         if stream and options[name]:
@@ -72,7 +73,7 @@ def command(context: click.Context, /, **options: Any) -> None:
             findings = list(_findings(data.rows().validate(), settings))
     target.deliver(_output(data.choice, data.source.name, findings, rule))
     if not all(rule.passes(one.interval) for one in findings):
-        context.exit(_FAILED)
+        raise click.exceptions.Exit(_FAILED)
 
 
 class Finding(NamedTuple):
@@ -114,7 +115,6 @@ def _bonferroni(settings: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
-    import trueness as tn
     from trueness.cli._rows import IMPORTANCE
 
     rows.warn_of_dropped()
@@ -132,13 +132,11 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
                     arguments.y_true, arguments.y_prob, cluster=part.cluster, **settings, **arguments.rows
                 )
             finding = Finding(group, model.name, interval, rows.is_matrix(model))
-            for message in warned:
-                warning(f"{finding.name}: {message}")
+            warning(*warned, about=finding.name)
             yield finding
 
 
 def _from_stream(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
-    import trueness as tn
     from trueness.cli import _sums
     from trueness.cli._rows import Group
 
@@ -160,13 +158,11 @@ def _from_stream(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> I
             own = {"bins": min(_LATTICE, 1 << round(0.4 * (t.n - 1).bit_length()))}
         with data.about(name) as warned:
             interval = ece_interval(t, **settings | own)
-        for message in (*sums.warnings, *warned):
-            warning(f"{name}: {message}")
+        warning(*sums.warnings, *warned, about=name)
         yield Finding(Group(), name, interval, t.kind == "confidence")
 
 
 def _tally(rows: "Rows", model: "Model") -> "ModelSums":
-    import trueness as tn
     from trueness.cli._sums import ModelSums
 
     arguments = rows.arguments(model)
@@ -186,7 +182,6 @@ def _limits(findings: Sequence[Finding]) -> list[str]:
 
 
 def _output(choice: "Choice", source: str, findings: Sequence[Finding], rule: Rule) -> Output:
-    from trueness._text.table import Column, Table
     from trueness.cli._rows import group_columns
 
     columns = [

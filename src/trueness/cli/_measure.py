@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trueness.cli._options as opt
+from trueness._text.strings import shorten, visible
+from trueness._text.table import Cell, Column, Table
 from trueness.cli._messages import note, warning
 from trueness.cli._sums import OWN_BINS, each, own_bins, read_total
 from trueness.cli._writing import Output, Target
@@ -13,7 +15,6 @@ from trueness.cli._writing import Output, Target
 if TYPE_CHECKING:
     from trueness import Accumulator
     from trueness._tally.rules import BinRule
-    from trueness._text.table import Table
     from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options, Quantity
     from trueness.cli._rows import Dataset, Group
     from trueness.cli._sums import SumsFile
@@ -50,8 +51,7 @@ _SIGNS = {
 @click.option("--each", is_flag=True, help="For .tally files: also each file separately.")
 @opt.stream
 @opt.output()
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. Columns called label, y, y_true or
@@ -69,7 +69,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     from trueness.cli._measurements import Options, measure_all
     from trueness.cli._rows import Group, Request, open_dataset
 
-    opt.check_input(context, only_demo=("rows", "seed"))
+    opt.check_input(only_demo=("rows", "seed"))
     stream = options["stream"]
     if options.pop("each"):
         raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
@@ -160,9 +160,6 @@ def _print_remarks(results: Sequence[tuple["Group", "Measurements"]]) -> None:
 
 def _models_output(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
     """A row per measure, a column per model."""
-    from trueness._text.strings import shorten, visible
-    from trueness._text.table import Cell, Column, Table
-
     ((_, result),) = results
     names = [model.name for model in result.models]
     key, meaning = (_unused_key(names, word) for word in ("measure", "meaning"))
@@ -200,7 +197,6 @@ def _groups_output(results: Sequence[tuple["Group", "Measurements"]], source: st
     """A row per group and model, a column per measure."""
     from dataclasses import replace
 
-    from trueness._text.table import Column
     from trueness.cli._rows import group_columns
 
     first = results[0][1]
@@ -216,8 +212,7 @@ def _groups_output(results: Sequence[tuple["Group", "Measurements"]], source: st
     return Output(replace(table, columns=columns, notes=_notes(first, source)), data)
 
 
-def _value_table(quantities: Sequence["Quantity"], rows: Sequence[dict[str, Any]]) -> "Table":
-    from trueness._text.table import Column, Table
+def _value_table(quantities: Sequence["Quantity"], rows: Sequence[dict[str, Any]]) -> Table:
 
     return Table([Column(q.key, q.name, q.form) for q in quantities], rows)
 
@@ -232,10 +227,9 @@ def _notes(result: "Measurements", source: str) -> list[str]:
     return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}."]
 
 
-def _bins_table(table: "BinTable") -> "Table":
+def _bins_table(table: "BinTable") -> Table:
     """The bins as people read them."""
     from trueness._text.bins import bin_name
-    from trueness._text.table import Cell, Column, Table
 
     columns = [
         Column("label", "class", "name"),
@@ -255,10 +249,8 @@ def _bins_table(table: "BinTable") -> "Table":
     return Table(columns, rows)
 
 
-def _bin_lines(tables: Sequence[tuple[str, str, "BinTable"]]) -> "Table":
+def _bin_lines(tables: Sequence[tuple[str, str, "BinTable"]]) -> Table:
     """The bins of all models with every digit, one line per bin."""
-    from trueness._text.table import Column, Table
-
     keys = list(dict.fromkeys(key for *_, table in tables for key in table.columns()))
     keys.sort(key=lambda key: key != "label")
     rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
@@ -285,7 +277,6 @@ def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
 def _sums_output(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
     """A row per measure and group."""
     from trueness._text.bins import rule_in_words
-    from trueness._text.table import Cell, Column, Table
     from trueness.cli._measurements import group_name, lines_data
     from trueness.cli._sums import file_names
 
@@ -334,7 +325,6 @@ def _files_output(sums: Sequence["SumsFile"], total: "Accumulator", lines: Seque
     """A row per file and group, and rows for all files."""
     from dataclasses import replace
 
-    from trueness._text.table import Column, Table
     from trueness.cli._measurements import file_rows, lines_data, sums_lines
 
     whole = _sums_output(sums, total, lines, rule)

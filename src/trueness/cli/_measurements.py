@@ -333,9 +333,7 @@ def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) ->
         lines.append({"key": "prevalence", "name": "prevalence", **_exact_line(float(total.events / total.weight))})
     with reword_messages(wording()) as warned:
         lines += [_line(one, sums) for one in _measures(rule, sums.kind, blocks)]
-    about = "".join(f"{part}: " for part in (where, "" if group is None else str(group)) if part)
-    for message in warned:
-        warning(f"{about}{message}")
+    warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
     return [{"group": group} | line for line in lines]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from trueness._text.strings import visible, wrap
 from trueness.errors import InputError, Place, TruenessError, TruenessWarning, Wording
 
 _OPTIONS = {
@@ -39,20 +40,20 @@ class CommandError(TruenessError):
     """An error of the library in the words of the command line."""
 
 
-def note(text: str) -> None:
-    """Print a note on standard error."""
-    print_paragraph(f"note: {text}")
+def note(*texts: str) -> None:
+    """Print notes on standard error."""
+    for text in texts:
+        print_paragraph(f"note: {text}")
 
 
-def warning(text: str) -> None:
-    """Print a warning on standard error."""
-    print_paragraph(f"warning: {text}")
+def warning(*texts: str, about: str = "") -> None:
+    """Print warnings on standard error, each with what it is about."""
+    for text in texts:
+        print_paragraph(f"warning: {about}{': ' if about else ''}{text}")
 
 
 def print_paragraph(text: str) -> None:
     """Print a paragraph on standard error, wrapped on a terminal only: a log keeps it in one line."""
-    from trueness._text.strings import visible, wrap  # NumPy, which help does not need
-
     on_terminal = sys.stderr.isatty()
     click.echo(wrap(text, shutil.get_terminal_size().columns) if on_terminal else visible(text), err=True)
 

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import click
 
+import trueness as tn
 from trueness.cli._messages import wording
 from trueness.errors import InputError
 
@@ -109,8 +110,9 @@ def data(
     )
 
 
-def check_input(context: click.Context, *, only_demo: tuple[str, ...] = ("rows",)) -> None:
+def check_input(only_demo: tuple[str, ...] = ("rows",)) -> None:
     """Refuse both or neither of FILE and --demo, and options of the demo without it."""
+    context = click.get_current_context()
     files, demo = context.params["files"], context.params["demo"]
     if demo and files:
         raise click.UsageError("Give a FILE or --demo, not both.")
@@ -138,7 +140,6 @@ def bin_rule(typed: str | None) -> Any:
     """
     if typed is None:
         return None
-    import trueness as tn
     from trueness._tally.rules import as_rule  # NumPy, which help does not need
 
     word = typed.strip().lower()

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 import trueness.cli._options as opt
+from trueness._text.table import Column, Table
 from trueness.cli._messages import reword_messages, wording
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
@@ -80,7 +81,6 @@ def command(n: int | None, n_bins: int | None, epsilon: float | None, **how: Any
 
 
 def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:
-    from trueness._text.table import Column, Table
 
     names = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     line = {"n": numbers["n"], "n_bins": numbers["n_bins"], "epsilon": numbers["epsilon"], **how, "planned": wanted}

@@ -49,8 +49,7 @@ _WIDEST = 100
 @opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
 @opt.seed()
 @opt.output(("text", "png", "svg", "pdf"))
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Draw a picture to a file, or as text.
 
     Text, for a terminal, can show reliability diagrams; the other pictures need a file.
@@ -64,7 +63,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._rows import Request, read_rows
 
-    opt.check_input(context)
+    opt.check_input()
     display = options["display"]
     _, takes = _DISPLAYS[display]
     for name in ("curve", "bins", "kind", "level", "by"):
@@ -111,8 +110,7 @@ def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
             ((name, drawn),) = scores.items()
             options |= {} if display == "bins" else {"name": name}
         picture = cls.from_predictions(one.y_true, drawn, **options, **one.rows)
-    for message in (*filter(None, [one.remark]), *warned):
-        note(message)
+    note(*filter(None, [one.remark]), *warned)
     return picture
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._messages import note, warning
 from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
@@ -38,8 +39,7 @@ _page = opt.combine(
 @opt.level(0.95, _LEVEL, least=0.5)
 @opt.seed()
 @_page
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Write a page about the calibration of the probabilities.
 
     Are they calibrated, at which confidence, where are they off, and what would fix it? Without -o the page is written
@@ -57,7 +57,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._rows import Request, open_dataset
 
-    opt.check_input(context)
+    opt.check_input()
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": opt.bin_rule(options["bins"])}
     with open_dataset(Request.pop_from(options)) as data:
@@ -98,7 +98,6 @@ def _write(report: "Report", target: Target) -> None:
 
 
 def _report_of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":
-    import trueness as tn
     from trueness._progress import progress_bar
     from trueness.cli._rows import dropped_message, model_scores
 
@@ -118,8 +117,6 @@ def _report_of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":
             **one.rows,
         )
     counts = result.to_dict()["rows"]
-    for message in dropped_message(counts["dropped"], counts["given"]):
-        warning(message)
-    for message in (*filter(None, [one.remark]), *warned):
-        note(message)
+    warning(*dropped_message(counts["dropped"], counts["given"]))
+    note(*filter(None, [one.remark]), *warned)
     return result

@@ -138,8 +138,7 @@ class Rows:
 
     def warn_of_dropped(self) -> None:
         """Print how many rows were left out, if any."""
-        for message in dropped_message(self.dropped, len(self) + self.dropped):
-            warning(message)
+        warning(*dropped_message(self.dropped, len(self) + self.dropped))
 
     def validate(self, *, alike: bool = True) -> "Rows":
         """The rows, which must exist; without incomplete ones if ``--missing drop`` says so."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+import trueness as tn
 from trueness._progress import progress_bar
 from trueness.cli._messages import note, warning
 from trueness.cli._writing import check_writable
@@ -185,8 +186,6 @@ def read_sums(files: Sequence[str]) -> list[SumsFile]:
 
 
 def _load(name: str) -> "Accumulator":
-    import trueness as tn
-
     try:
         return tn.Accumulator.load(name)
     except FileNotFoundError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._messages import note, warning
 from trueness.cli._writing import check_writable
@@ -133,8 +134,6 @@ class _Run:
 
     def resume(self) -> None:
         """Continue from the saved state, if there is one."""
-        import trueness as tn
-
         if not self.partial.exists():
             note(f"there is no {self.partial}; starting from the first row.")
             return
@@ -175,7 +174,6 @@ class _Run:
                 report(read, data.source.size)
 
     def _add(self, rows: "Rows", end: int) -> None:
-        import trueness as tn
         from trueness.sources._files import as_text
 
         (model,) = rows.choice.models
@@ -194,14 +192,12 @@ class _Run:
             if self.seen is None:
                 about = {"label": rows.choice.label, "score": model.name, "weight": rows.choice.weight}
                 self.seen = tn.Accumulator(self.bins, kind=self.kind, by=by, about=about, **options)
-                if arguments.remark:
-                    note(arguments.remark)
+                note(*filter(None, [arguments.remark]))
             group = None if by is None else as_text(rows.columns.groups[by])
             self.seen.update(
                 arguments.y_true, arguments.y_prob, sample_weight=weight, group=group, position=self._position()
             )
-        for message in warned:
-            warning(message)
+        warning(*warned)
         if time.monotonic() - self.saved >= self.every:
             self._save()
 
@@ -229,8 +225,7 @@ class _Run:
 
         if self.seen is None or self.seen.n == 0:
             raise InputError("", f"{self.inputs[0][0]} {self._why_none()}")
-        for message in dropped_message(self.dropped, self.seen.n + self.dropped):
-            warning(message)
+        warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         self.seen.position = None
         self.seen.save(self.output)
         self.partial.unlink(missing_ok=True)

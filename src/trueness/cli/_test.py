@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.table import Column, Table
 from trueness.cli._messages import warning
 from trueness.cli._writing import Output, Target
 
@@ -40,8 +42,7 @@ _DRAW = {"omnibus", "exact", "t-cal", "adaptive-t-cal"}
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
 @opt.seed()
 @opt.output()
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Test whether scores are calibrated.
 
     A small p-value is evidence against calibration; a large one is no evidence for it. Several models, or groups of
@@ -57,7 +58,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._rows import Request, read_rows
 
-    opt.check_input(context)
+    opt.check_input()
     target = Target.pop_from(options)
     typed = {
         "bins": opt.bin_rule(options["bins"]),
@@ -85,8 +86,6 @@ def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dic
 
 
 def _results(rows: "Rows", settings: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    import trueness as tn
-
     test: Any = tn.calibration_test
     for group, part in rows.groups():
         for model in rows.choice.models:
@@ -94,8 +93,7 @@ def _results(rows: "Rows", settings: dict[str, dict[str, Any]]) -> Iterator[dict
                 with part.about(model, group=group) as warned:
                     one = part.arguments(model)
                     result = test(one.y_true, one.y_prob, method=method, cluster=part.cluster, **own, **one.rows)
-                for message in warned:
-                    warning(f"{', '.join(filter(None, [model.name, str(group)]))}: {message}")
+                warning(*warned, about=", ".join(filter(None, [model.name, str(group)])))
                 yield {**group.entry(), "model": model.name, **result.to_dict()}
 
 
@@ -113,7 +111,6 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
 
 def _output(rows: "Rows", results: Sequence[dict[str, Any]]) -> Output:
-    from trueness._text.table import Column, Table
     from trueness.cli._rows import group_columns
 
     columns = [

@@ -8,15 +8,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
+from trueness._text.strings import json_ready, markdown_text, visible, wrap
+from trueness._text.table import Table
 from trueness._version import __version__
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness._text.table import Table
 
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".txt": "table"}
 
@@ -25,12 +24,12 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv"
 class Output:
     """The result of a command: a table, and the same as a JSON object."""
 
-    table: "Table"
+    table: Table
     data: Mapping[str, Any]
     """The JSON object, without its schema and version."""
-    details: Sequence[tuple[str, "Table"]] = ()
+    details: Sequence[tuple[str, Table]] = ()
     """Further tables with their titles, in all forms but CSV and JSON."""
-    csv: "Table | None" = None
+    csv: Table | None = None
     """The table that CSV has, if it is another one."""
 
 
@@ -145,8 +144,6 @@ def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
 
 def render(output: Output, form: str, width: int = 80) -> str:
     """The text in one of four formats, with a line break at its end."""
-    from trueness._text.strings import json_ready, markdown_text, visible, wrap
-
     if form == "json":
         data = {"schema": 1, "version": __version__, **output.data}
         return json.dumps(json_ready(data), indent=2, allow_nan=False) + "\n"
@@ -170,8 +167,6 @@ def _draw(output: Output, width: int, console: Any = None) -> bool:
         return False
     from rich.console import Console
     from rich.text import Text
-
-    from trueness._text.strings import visible, wrap
 
     console = console or Console(highlight=False, emoji=False)
     console.print(tables[0])
