@@ -6,12 +6,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from trueness._input.columns import is_or_are
 from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._question import Question, column_error
 from trueness.sources._rows import MOST_WEIGHT, label_code, raw_rows, score_sum
-
-__all__ = ["explain_bad_rows", "score_range"]
 
 
 def explain_bad_rows(frame: Any, question: Question) -> None:
@@ -37,7 +36,7 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
             "weight",
             str(question.weight),
             f"must be at least 0 and at most {MOST_WEIGHT:g}",
-            f"{found['misweighed']:,} of {found['rows']:,} weights {_are(found['misweighed'])} not",
+            f"{found['misweighed']:,} of {found['rows']:,} weights {is_or_are(found['misweighed'])} not",
         )
     if found["incomplete"] == found["rows"]:
         raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} miss a value")
@@ -160,13 +159,9 @@ def _refuse_labels(found: dict[str, Any], question: Question) -> None:
     else:
         demand = f"must hold class codes 0 to {len(question.scores) - 1} or names of the score columns"
         remedy = "Name other labels in column order: `labels=`."
-    got = f"{count:,} of {found['rows']:,} labels {_are(count)} not"
+    got = f"{count:,} of {found['rows']:,} labels {is_or_are(count)} not"
     raise column_error("label", question.label, demand, got, remedy)
 
 
 def _do(count: int) -> str:
     return "do" if count > 1 else "does"
-
-
-def _are(count: int) -> str:
-    return "are" if count > 1 else "is"

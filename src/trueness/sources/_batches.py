@@ -28,8 +28,6 @@ from trueness.sources._gather import Group, group_order, refuse_overflow
 from trueness.sources._question import Question, Rule
 from trueness.sources._rows import MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
 
-__all__ = ["sums_of_batches"]
-
 _BATCH_ROWS = 1 << 20
 _FLOATS = ("Float32", "Float64")
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")

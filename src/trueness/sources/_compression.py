@@ -11,16 +11,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from trueness.errors import InputError, MissingLibraryError
 
-__all__ = [
-    "Block",
-    "compress_into",
-    "compression_by_name",
-    "compression_of",
-    "inner_suffix",
-    "open_decompressed",
-    "text_blocks",
-]
-
 BLOCK_BYTES = 1 << 23
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}

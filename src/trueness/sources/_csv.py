@@ -19,8 +19,6 @@ from trueness.errors import InputError
 from trueness.sources._compression import Block, text_blocks
 from trueness.sources._table import PolarsTable
 
-__all__ = ["MISSING", "CsvFile"]
-
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells that mean a missing value."""
 

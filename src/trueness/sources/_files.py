@@ -24,8 +24,6 @@ from trueness.sources._numpy import NpyFile, NpzFile
 from trueness.sources._parquet import ArrowFile, ParquetFile
 from trueness.sources._table import Columns, Table
 
-__all__ = ["SUFFIXES", "ConcatenatedTable", "as_text", "expand_paths", "open_file", "open_table", "open_tables"]
-
 STANDARD_INPUT = "standard input"
 SUFFIXES = {
     suffix for kind in (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile) for suffix in kind.suffixes

@@ -21,10 +21,8 @@ from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._compression import inner_suffix
 from trueness.sources._files import as_text, open_file
-from trueness.sources._question import Question, column_error
+from trueness.sources._question import Question, absent_column, column_error
 from trueness.sources._table import Table
-
-__all__ = ["PathEngine", "open_frame"]
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
 
@@ -70,9 +68,12 @@ def _without_objects(frame: Any, question: Question) -> Any:
     for name, argument in numbers.items():
         kind = str(schema.get(name))
         if kind == "Unknown":
-            _refuse_foreign(frame.get_column(name), argument)
+            dtype = frame.get_column(name).to_native().dtype
+            if getattr(dtype, "kind", "O") not in "biuf":
+                raise column_error(argument, name, "must hold numbers", f"its type is {dtype}")
         elif kind == "Object" and (argument != "label" or _are_numbers(frame.get_column(name))):
-            values = _as_floats(frame.get_column(name), argument)
+            found = numbers_of(frame.get_column(name).to_numpy(), f"{argument}` column `{name}")
+            values = found.values if found.missing is None else np.where(found.missing, np.nan, found.values)
             converted.append(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
     for name in question.by:
         entries = frame.get_column(name).to_list() if str(schema.get(name)) == "Object" else []
@@ -94,23 +95,12 @@ def _without_decimals(table: Any, numbers: set[str]) -> Any:
     return table
 
 
-def _as_floats(series: Any, argument: str) -> Any:
-    found = numbers_of(series.to_numpy(), f"{argument}` column `{series.name}")
-    return found.values if found.missing is None else np.where(found.missing, np.nan, found.values)
-
-
 def _are_numbers(series: Any) -> bool:
     """Whether labels are Decimals or floats; booleans with gaps stay booleans."""
     entries = [entry for entry in series.to_list() if not is_missing(entry)]
     return bool(entries) and all(
         is_decimal(e) or (isinstance(e, int | float) and not isinstance(e, bool)) for e in entries
     )
-
-
-def _refuse_foreign(series: Any, argument: str) -> None:
-    dtype = series.to_native().dtype
-    if getattr(dtype, "kind", "O") not in "biuf":
-        raise column_error(argument, series.name, "must hold numbers", f"its type is {dtype}")
 
 
 def _scan_files(paths: list[str], question: Question, engine: PathEngine) -> Any:
@@ -198,8 +188,7 @@ def _refuse_absent(names_of: dict[str, Any], question: Question, *, folders: boo
         for argument, wanted in question.columns.items():
             for name in wanted:
                 if name not in names and not (folders and f"{name}=" in path):
-                    columns = ", ".join(map(repr, list(names)[:8])) + (", …" if len(names) > 8 else "")
-                    raise InputError(argument, f"names no column {name!r} in {path!r}", f"the columns are {columns}")
+                    raise absent_column(argument, f"{name!r} in {path!r}", names)
 
 
 def _polars_parquet(files: list[str], question: Question) -> Any:
@@ -268,18 +257,13 @@ def _frames_of_table(table: Table, kinds: dict[str, str], schema: dict[str, Any]
     for columns, _ in table.batches(names_of("label"), names_of("number"), names_of("text")):
         arrays = {**columns.labels, **columns.numbers, **{name: as_text(v) for name, v in columns.groups.items()}}
         try:
-            yield pl.DataFrame([_series(name, arrays[name], schema[name]) for name in kinds])
+            values = {name: v.tolist() if v.dtype.kind == "O" else v for name, v in arrays.items()}
+            yield pl.DataFrame([pl.Series(name, values[name], schema[name]) for name in kinds])
         except (TypeError, pl.exceptions.PolarsError) as reason:
             (label,) = names_of("label")
             raise InputError(
                 "", f"column {label!r} must hold labels of one type", str(reason).partition("\n")[0], context=table.name
             ) from reason
-
-
-def _series(name: str, values: Any, dtype: Any) -> Any:
-    import polars as pl
-
-    return pl.Series(name, values.tolist() if values.dtype.kind == "O" else values, dtype=dtype)
 
 
 def _concatenate(frames: list[tuple[str, Any]], question: Question) -> Any:
@@ -317,24 +301,17 @@ def _common_type(schemas: list[tuple[str, Any]], name: str, argument: str) -> An
     )
 
 
-def _duckdb_connection() -> Any:
+def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
+    """A connection, and the paths as it takes them literally, not as patterns."""
     import duckdb
 
     connection = duckdb.connect()
     connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
-    return connection
-
-
-def _duckdb_paths(files: list[str]) -> list[str]:
-    """Paths that DuckDB takes literally, not as patterns."""
-    return [
-        file if _is_remote(file) else "".join(f"[{letter}]" if letter in "*?[" else letter for letter in file)
-        for file in files
-    ]
+    return connection, [file if _is_remote(file) else glob.escape(file) for file in files]
 
 
 def _duckdb_parquet(files: list[str], question: Question) -> Any:
-    connection, paths = _duckdb_connection(), _duckdb_paths(files)
+    connection, paths = _duckdb(files)
     if len(files) > 1 and not any(map(_is_remote, files)):
         names: dict[str, list[str]] = {}
         for file, name in connection.execute("SELECT file_name, name FROM parquet_schema(?)", [paths]).fetchall():
@@ -344,7 +321,7 @@ def _duckdb_parquet(files: list[str], question: Question) -> Any:
 
 
 def _duckdb_text(files: list[str], separator: str, question: Question, types: dict[str, str]) -> Any:
-    connection, paths = _duckdb_connection(), _duckdb_paths(files)
+    connection, paths = _duckdb(files)
     headers = {file: None if _is_remote(file) else _header(file, separator) for file in files}
     local = {file: header for file, header in headers.items() if header is not None}
     for file, header in local.items():

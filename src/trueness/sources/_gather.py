@@ -16,27 +16,6 @@ from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
 from trueness.sources._rows import Rows
 from trueness.typing import Floats, Ints
 
-__all__ = [
-    "FINE_GRID",
-    "Columns",
-    "FineCells",
-    "Group",
-    "bins_from_pieces",
-    "bins_of",
-    "cells_of",
-    "cells_with_cuts",
-    "collect",
-    "each_group",
-    "each_part",
-    "fit_in_integers",
-    "good_rows",
-    "grid_of",
-    "group_order",
-    "have_whole_weights",
-    "refuse_outside",
-    "refuse_overflow",
-]
-
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
@@ -91,25 +70,18 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     place, label = good["cell"] >> 1, good["cell"] & 1
     if isinstance(rule, EqualWidth):
         place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
-    return _sum_bins(good, place, label, edges)
+    refuse_overflow(good["n"])
+    if "m0" in good:
+        return _weighted_bins(good, place, label, edges)
+    table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
+    np.add.at(table, (place, label), np.column_stack([good[name] for name in ("n", *PARTS)]))
+    return Bins(edges, table, moments=True)
 
 
 def good_rows(numbers: Columns, marked: NDArray[Any]) -> Columns:
     """The rows of the answer that describe good rows of positive weight."""
     keep = (marked != BAD) & (marked != UNWEIGHED)
     return {name: values[keep] for name, values in numbers.items()}
-
-
-def _sum_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
-    """Add up rows of the answer by bin and label."""
-    size = edges.size - 1
-    if "m0" in good:
-        return _weighted_bins(good, place, label, edges)
-    refuse_overflow(good["n"])
-    table = np.zeros((size, 2, 5), dtype=np.int64)
-    sums = np.column_stack([good[name] for name in ("n", "hi", "lo", "hi2", "lo2")])
-    np.add.at(table, (place, label), sums)
-    return Bins(edges, table, moments=True)
 
 
 def refuse_overflow(n: Ints) -> None:
@@ -128,13 +100,11 @@ def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bi
     order = np.lexsort((good["e"], label, place))
     good = {name: values[order] for name, values in good.items()}
     place, label = place[order], label[order]
-    refuse_overflow(good["n"])
     floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
     w, ww, wp, wpp = (_weighted_sum(good, term) for term in ("m", "mm", "mp", "mpp"))
     np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
     np.add.at(count, place, good["n"])
-    whole = not good["broken"].any()
-    return Bins(edges, None, floats, count, moments=True, whole=whole)
+    return Bins(edges, None, floats, count, moments=True, whole=not good["broken"].any())
 
 
 def _weighted_sum(good: Columns, term: str) -> Floats:

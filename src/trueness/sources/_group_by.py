@@ -11,20 +11,6 @@ from trueness._tally.rules import BinRule, EqualWidth
 from trueness.sources._rows import Rows
 from trueness.typing import Floats
 
-__all__ = [
-    "BAD",
-    "OCTAVE",
-    "PARTS",
-    "TOP",
-    "UNWEIGHED",
-    "bin_of_score",
-    "binned_query",
-    "cell_of_width",
-    "distinct_query",
-    "grid_query",
-    "with_grid_cell",
-]
-
 Ends: TypeAlias = tuple[Literal["least", "greatest"], ...]
 """The scores of a cell that are returned beside its sums."""
 

@@ -18,8 +18,6 @@ from trueness.errors import InputError
 from trueness.sources._compression import Block, text_blocks
 from trueness.sources._table import PolarsTable
 
-__all__ = ["JsonLinesFile"]
-
 _INSPECTED_LINES = 1000
 _KINDS: dict[type, str] = {bool: "true/false", int: "numbers", float: "numbers", str: "text"}
 _LABELS = "must hold labels: 0/1, true/false, integers or text"

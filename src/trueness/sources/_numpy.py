@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from trueness.errors import InputError
 from trueness.sources._table import Columns, Table
 
-__all__ = ["NpyFile", "NpzFile"]
-
 
 class _Arrays(Table):
     """Columns that are arrays."""

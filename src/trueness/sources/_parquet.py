@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from trueness.errors import InputError
 from trueness.sources._table import PolarsTable, import_polars
 
-__all__ = ["ArrowFile", "ParquetFile"]
-
 BATCH_ROWS = 1 << 20
 
 

@@ -1,6 +1,6 @@
 """The arguments of a scan: which columns, which view of them, and what to do with missing values."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._input.scores import row_sum_tolerance
@@ -8,8 +8,6 @@ from trueness._tally.multiclass import View, check_kind
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
 from trueness.errors import InputError
 from trueness.typing import Kind, Missing
-
-__all__ = ["Question", "Rule", "check_bins", "check_question", "column_error"]
 
 Rule: TypeAlias = BinRule | Literal["sketch"]
 
@@ -137,3 +135,9 @@ def _check_labels(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -
 def column_error(argument: str, column: str, demand: str, got: str, remedy: str = "") -> InputError:
     """An error about the column that an argument names."""
     return InputError("", f"`{argument}` column {column!r} {demand}", got, remedy=remedy)
+
+
+def absent_column(argument: str, which: str, names: Collection[str]) -> InputError:
+    """An error about a column that a source lacks."""
+    columns = ", ".join(map(repr, list(names)[:8])) + (", …" if len(names) > 8 else "")
+    return InputError(argument, f"names no column {which}", f"the columns are {columns}")

@@ -15,19 +15,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 
 from trueness.errors import InputError
-from trueness.sources._question import Question, column_error
-
-__all__ = [
-    "MOST_WEIGHT",
-    "Rows",
-    "check_columns",
-    "label_code",
-    "plain_names",
-    "raw_rows",
-    "rows_of",
-    "score_sum",
-    "select_plainly",
-]
+from trueness.sources._question import Question, absent_column, column_error
 
 MOST_WEIGHT = 1e100  # the squares of weights are summed, which must neither overflow nor vanish
 _FLOATS = ("Float32", "Float64")
@@ -55,8 +43,7 @@ def check_columns(frame: Any, question: Question) -> Any:
     for argument, wanted in question.columns.items():
         for name in wanted:
             if name not in schema:
-                columns = ", ".join(map(repr, list(schema)[:8])) + (", …" if len(schema) > 8 else "")
-                raise InputError(argument, f"names no column {name!r}", f"the columns are {columns}")
+                raise absent_column(argument, repr(name), schema)
             if names.count(name) > 1:  # DuckDB allows it
                 raise InputError(
                     argument, "must name one column", f"`source` has {names.count(name)} columns named {name!r}"
@@ -131,19 +118,19 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
 def _as_label(column: Any, dtype: Any, name: str) -> Any:
     if _is_number(dtype):
         return column.cast(nw.Float64)
-    if str(dtype) == "String" or _is_category(dtype):
+    if _is_text(dtype):
         return column.cast(nw.String)
     if str(dtype) == "Object":  # pandas' booleans with gaps, and mixtures: compared as they are
         return column
     raise column_error("label", name, "must hold 0/1, bool, integers or strings", f"its type is {dtype}")
 
 
-def _is_category(dtype: Any) -> bool:
-    return str(dtype).startswith(("Categorical", "Enum"))
+def _is_text(dtype: Any) -> bool:
+    return str(dtype).startswith(("String", "Categorical", "Enum"))
 
 
 def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
-    text = dtype == "String" or dtype.startswith(("Categorical", "Enum"))
+    text = _is_text(dtype)
     if question.labels is not None or question.pos_label is not None:
         named = question.labels or (question.pos_label,)
         wrong = [v for v in named if dtype != "Object" and isinstance(v, str) != text]

@@ -14,7 +14,7 @@ from trueness._tally.grid import GridCells
 from trueness._tally.rows_or_sums import binned, sketch, tally
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
 from trueness.sources._bad_rows import explain_bad_rows, score_range
 from trueness.sources._batches import sums_of_batches
@@ -373,7 +373,10 @@ def _bin_groups_in_two_passes(frame: Any, question: Question, rows: Rows, rule: 
         if not any(part.cell.size for part in parts) and question.by:
             continue
         scores = cells.get(key, (Cells.empty(),) * len(parts))
-        bins = tuple(_bins(part, score, rule) for part, score in zip(parts, scores, strict=True))
+        bins = tuple(
+            bins_from_pieces(part, score, rule) if part.cell.size else Bins.empty(edges_of(rule))
+            for part, score in zip(parts, scores, strict=True)
+        )
         totals[key] = _sums_of(bins, question, rows)
     return totals
 
@@ -394,9 +397,3 @@ def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
     only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
     numbers, groups = collect(distinct_query(rows, only, FINE_GRID.n), rows)
     return {key: each_part(mine, rows.n_parts, cells_of) for key, mine in each_group(numbers, groups)}
-
-
-def _bins(part: FineCells, scores: Cells, rule: EqualMass | Edges) -> Bins:
-    if part.cell.size:
-        return bins_from_pieces(part, scores, rule)
-    return Bins.empty(np.array([0.0, 1.0]) if isinstance(rule, EqualMass) else rule.edges)

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from trueness.errors import InputError, MissingLibraryError
 
-__all__ = ["Columns", "PolarsTable", "Table", "import_polars"]
-
 
 @dataclass(frozen=True)
 class Columns:
