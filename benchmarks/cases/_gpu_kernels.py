@@ -13,10 +13,11 @@ from benchmark import Page
 
 import trueness as tn
 from trueness.torch import CalibrationError
-from trueness.torch._class_sums import logit_sums as logit_sums_by_operations
-from trueness.torch._dispatch import sums_of_logits
+from trueness.torch._class_sums import class_sums
+from trueness.torch._dispatch import device_sums
 from trueness.torch._edges import ruler_of
 from trueness.torch._logit_kernel import tops
+from trueness.torch._rows import Layout, TensorRows
 from trueness.torch._score_kernel import score_sums
 from trueness.torch._sums import score_sums as sums_by_operations
 
@@ -112,7 +113,7 @@ def check_scores():
     y, p = torch.tensor([0, 1, 2, 1, 0, -1]), torch.tensor([0.5, torch.nan, 0.5, 1.5, 0.95, 0.5])
     for bins in (10, [0, 0.9], 100, 3_000):
         found = score_sums(y.cuda(), p.cuda(), ruler_of(bins), True)
-        expected = sums_by_operations(y, p, ruler_of(bins), True)
+        expected = sums_by_operations(TensorRows(y, p), Layout(ruler_of(bins)))
         assert torch.equal(found.flat.cpu(), expected.flat), bins
     return f"scores: {3 * len(cases)} cases equal to the CPU bit for bit; faults counted, not summed"
 
@@ -134,16 +135,16 @@ def check_logits():
             assert off < (1e-12 if dtype == torch.float64 else 2**-18), (dtype, n, k, off)
             label = torch.where((y < 0) | (y >= k), 2, (place == y).to(torch.uint8))
             assert torch.equal(correct[~bad].long(), label[~bad].long()), (dtype, n, k)
-            found = sums_of_logits(y, z, ruler_of(10), "confidence", True)
-            again = sums_by_operations(correct, confidence, ruler_of(10), True)
+            found = device_sums(TensorRows(y, z, logits=True), Layout(ruler_of(10), "confidence"))
+            again = sums_by_operations(TensorRows(correct, confidence), Layout(ruler_of(10)))
             assert torch.equal(found.flat, again.flat), (dtype, n, k)
             cases += 1
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
         for n, k in ((4_000, 2), (700, 300), (60, 5_000)):
             for bins in (10, [0, 0.003, 0.4, 1], [0.001, 0.6]):
                 y, z = logits(n, k, dtype, awkward=True)
-                found = sums_of_logits(y, z, ruler_of(bins), "classwise", True)
-                expected = logit_sums_by_operations(y, z, ruler_of(bins), "classwise", True)
+                found = device_sums(TensorRows(y, z, logits=True), Layout(ruler_of(bins)))
+                expected = class_sums(TensorRows(y, z, logits=True), Layout(ruler_of(bins)))
                 # An entry beside an edge may fall on its other side: the confidence is rounded to float32.
                 assert (found.table - expected.table)[..., 0].abs().sum() <= 2 + n * k // 20_000, (dtype, n, k, bins)
                 assert (found.faults - expected.faults).abs().sum() <= 2 + n * k // 20_000
@@ -246,7 +247,7 @@ def torchmetrics():
 
 def time_scores(page, n, bandwidth):
     y, p = scores(n)
-    expected = sums_by_operations(y, p, ruler_of(10), False)
+    expected = sums_by_operations(TensorRows(y, p), Layout(ruler_of(10), moments=False))
     found = score_sums(y, p, ruler_of(10), False)
     assert torch.equal(found.table, expected.table)
     metric = CalibrationError(device=DEVICE)
@@ -300,7 +301,7 @@ def time_logits(page, n, k, dtype, bandwidth, goal):
     name = str(dtype).removeprefix("torch.")
     line(page, f"confidence ECE of {n:,} × {k:,} logits, {name}", took, limit, peer, goal)
     if k <= 2_048:
-        run = lambda: sums_of_logits(y, z, ruler_of(10), "classwise", False)  # noqa: E731
+        run = lambda: device_sums(TensorRows(y, z, logits=True), Layout(ruler_of(10), moments=False))  # noqa: E731
         line(page, "class-wise ECE of the same, which reads them twice", median_ms(run), 2 * limit)
         weight = torch.rand(n, device=DEVICE)
         for what, kind, batch in (

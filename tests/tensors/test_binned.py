@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from trueness.torch._class_sums import class_sums  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
+from trueness.torch._rows import Layout, TensorRows  # noqa: E402
 from trueness.torch._sums import score_sums  # noqa: E402
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -22,7 +23,7 @@ CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA de
 
 def by_operations(y, p, bins):
     """The pass for devices without a kernel, on the CPU."""
-    sums = score_sums(y, p, ruler_of(bins), True)
+    sums = score_sums(TensorRows(y, p), Layout(ruler_of(bins)))
     assert sums.faults.tolist() == [0] * 5
     return sums.table[0].numpy()
 
@@ -104,7 +105,7 @@ def test_matrices_of_probabilities(kind, dtype, bins):
     y = torch.randint(0, 7, (500,), generator=generator)
     expected = tn.binned(y, p, bins=bins, kind=kind)
     assert tn.torch.binned(y, p, bins=bins, kind=kind) == expected
-    sums = class_sums(y, p, ruler_of(bins), kind, True)
+    sums = class_sums(TensorRows(y, p), Layout(ruler_of(bins), kind))
     np.testing.assert_array_equal(sums.table.numpy(), [part.table for part in expected.parts])
     assert sums.faults.tolist() == [0] * 5
 
@@ -112,18 +113,18 @@ def test_matrices_of_probabilities(kind, dtype, bins):
 def test_faults_are_counted_and_never_summed():
     y = torch.tensor([0, 1, 2, 1, 0, -1])
     p = torch.tensor([0.5, float("nan"), 0.5, 1.5, 0.95, 0.5])
-    sums = score_sums(y, p, ruler_of([0, 0.9]), True)
+    sums = score_sums(TensorRows(y, p), Layout(ruler_of([0, 0.9])))
     assert sums.faults.tolist() == [2, 2, 1, 0, 0]
     np.testing.assert_array_equal(sums.table[0].numpy(), tn.binned([0], [0.5], bins=[0, 0.9]).parts[0].table)
     rows = torch.tensor([[0.5, 0.5], [0.5, 0.6], [float("nan"), 1.0], [0.0, 1.0]])
-    sums = class_sums(torch.tensor([0, 1, 1, 2]), rows, ruler_of(10), "classwise", True)
+    sums = class_sums(TensorRows(torch.tensor([0, 1, 1, 2]), rows), Layout(ruler_of(10)))
     assert sums.faults.tolist() == [1, 1, 0, 1, 0]
     assert int(sums.table[..., 0].sum()) == 2
 
 
 def test_without_moments_squares_are_zero():
     y, p = some_rows()
-    table = score_sums(y, p, ruler_of(10), False).table[0].numpy()
+    table = score_sums(TensorRows(y, p), Layout(ruler_of(10), moments=False)).table[0].numpy()
     expected = tn.binned(y, p).parts[0].table.copy()
     expected[..., 3:] = 0
     np.testing.assert_array_equal(table, expected)

@@ -11,9 +11,10 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from trueness.torch._class_sums import logit_sums  # noqa: E402
+from trueness.torch._class_sums import class_sums  # noqa: E402
 from trueness.torch._dispatch import logistic  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
+from trueness.torch._rows import Layout, TensorRows  # noqa: E402
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 KINDS = ["confidence", "classwise", "top-label"]
@@ -42,7 +43,7 @@ def test_sums_are_those_of_the_library_bit_for_bit(kind, dtype, shape):
 @pytest.mark.parametrize("bins", [10, [0, 0.01, 0.5, 1]], ids=repr)
 def test_operations_count_what_the_library_counts(kind, shape, bins):
     y, z = some_rows(*shape)
-    sums = logit_sums(y, z, ruler_of(bins), kind, True)
+    sums = class_sums(TensorRows(y, z, logits=True), Layout(ruler_of(bins), kind))
     expected = np.array([part.table for part in tn.binned(y, z, bins=bins, kind=kind, from_logits=True).parts])
     assert sums.faults.tolist() == [0] * 5
     np.testing.assert_array_equal(sums.table.numpy()[..., 0], expected[..., 0])
@@ -63,13 +64,15 @@ def test_a_tie_goes_to_the_smallest_class():
     wrong = tn.torch.binned_logits(torch.tensor([2, 2]), z)
     assert right.parts[0].events.sum() == 2
     assert wrong.parts[0].events.sum() == 0
-    assert logit_sums(torch.tensor([1, 2]), z, ruler_of(10), "confidence", True).table[..., 1, 0].sum() == 1
+    rows, layout = TensorRows(torch.tensor([1, 2]), z, logits=True), Layout(ruler_of(10), "confidence")
+    assert class_sums(rows, layout).table[..., 1, 0].sum() == 1
 
 
 def test_rows_without_a_softmax_are_counted_and_never_summed():
     nan, inf = float("nan"), float("inf")
     z = torch.tensor([[1.0, 2.0], [nan, 1.0], [inf, 1.0], [-inf, -inf], [-inf, 1.0], [0.0, 0.0]])
-    sums = logit_sums(torch.tensor([0, 0, 0, 0, 1, 2]), z, ruler_of(10), "confidence", True)
+    rows = TensorRows(torch.tensor([0, 0, 0, 0, 1, 2]), z, logits=True)
+    sums = class_sums(rows, Layout(ruler_of(10), "confidence"))
     assert sums.faults.tolist() == [3, 1, 0, 0, 0]
     assert int(sums.table[..., 0].sum()) == 2
 

@@ -7,8 +7,9 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from trueness.torch._dispatch import sums_of_logits, sums_of_scores  # noqa: E402
+from trueness.torch._dispatch import device_sums  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
+from trueness.torch._rows import Layout, TensorRows  # noqa: E402
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 DEVICES = ["cpu", pytest.param("cuda", marks=CUDA)]
@@ -203,10 +204,11 @@ def test_operations_leave_ignored_rows_out():
     z[::6] = float("nan")
     keep = y != 77
     for kind in KINDS:
-        found = sums_of_logits(y, z, ruler_of(10), kind, True, ignored=77)
-        expected = sums_of_logits(y[keep], z[keep], ruler_of(10), kind, True)
+        layout = Layout(ruler_of(10), kind)
+        found = device_sums(TensorRows(y, z, ignored=77, logits=True), layout)
+        expected = device_sums(TensorRows(y[keep], z[keep], logits=True), layout)
         assert torch.equal(found.flat, expected.flat)
-    found = sums_of_scores(y, torch.softmax(z, 1), ruler_of(10), "classwise", True, ignored=77)
+    found = device_sums(TensorRows(y, torch.softmax(z, 1), ignored=77), Layout(ruler_of(10)))
     assert int(found.faults.sum()) == 0
 
 
@@ -241,8 +243,8 @@ def near_ties():
 
 def test_a_tie_of_probabilities_is_broken_by_logits_on_devices_and_by_place_on_the_cpu():
     y = torch.tensor([0, 0])
-    hits = sums_of_logits(y, near_ties(), ruler_of(10), "confidence", True).table[..., 1, 0].sum()
-    assert hits == 1
+    sums = device_sums(TensorRows(y, near_ties(), logits=True), Layout(ruler_of(10), "confidence"))
+    assert sums.table[..., 1, 0].sum() == 1
     assert np.sum(tn.torch.binned_logits(y, near_ties()).parts[0].events) == 2
 
 
@@ -254,7 +256,7 @@ def test_rows_of_bfloat16_need_a_tolerance():
         tn.torch.binned(y, p)
     expected = tn.binned(y, p.float().numpy(), sum_tolerance=0.02)
     assert tn.torch.binned(y, p, sum_tolerance=0.02) == expected
-    on_a_device = sums_of_scores(y, p, ruler_of(10), "classwise", True, tolerance=0.02)
+    on_a_device = device_sums(TensorRows(y, p, tolerance=0.02), Layout(ruler_of(10)))
     assert not on_a_device.faults.any()
     metric = tn.torch.CalibrationError(kind="confidence", sum_tolerance=0.02)
     metric.update(y, p)

@@ -11,8 +11,9 @@ import trueness as tn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from trueness.torch._dispatch import _ENTRIES, as_binned, on_host, sums_of_logits, sums_of_scores  # noqa: E402
+from trueness.torch._dispatch import _ENTRIES, as_binned, device_sums, on_host  # noqa: E402
 from trueness.torch._edges import ruler_of  # noqa: E402
+from trueness.torch._rows import Layout, TensorRows  # noqa: E402
 from trueness.torch._sums import BAD_WEIGHT, score_sums  # noqa: E402
 from trueness.torch._weights import add_compensated  # noqa: E402
 
@@ -43,11 +44,10 @@ def some_weights(what, n=3_000):
 
 def by_operations(y, p, w, view, from_logits, bins=10):
     """The pass for devices, on whatever device the rows are."""
-    make, ruler = (sums_of_logits if from_logits else sums_of_scores), ruler_of(bins)
-    kind = "classwise" if view == "binary" else view
-    sums = on_host(make(y, p, ruler, kind, True, w=w.double()))
+    layout = Layout(ruler_of(bins), "classwise" if view == "binary" else view)
+    sums = on_host(device_sums(TensorRows(y, p, w.double(), logits=from_logits), layout))
     assert not sums.faults.any()
-    return as_binned(sums, ruler, view, None if view == "binary" else p.shape[1], True)
+    return as_binned(sums, layout, None if view == "binary" else p.shape[1])
 
 
 def by_library(y, p, w, view, from_logits, bins=10):
@@ -95,8 +95,9 @@ def test_narrow_logits_are_weighted_too(dtype, view, monkeypatch):
 def test_a_weight_is_a_repetition(bins, columns):
     y, p, w = map(torch.from_numpy, columns)
     times = w.long()
-    once = score_sums(y.repeat_interleave(times), p.repeat_interleave(times), ruler_of(bins), True)
-    weighted = score_sums(y, p, ruler_of(bins), True, w=w)
+    layout = Layout(ruler_of(bins))
+    once = score_sums(TensorRows(y.repeat_interleave(times), p.repeat_interleave(times)), layout)
+    weighted = score_sums(TensorRows(y, p, w), layout)
     table = once.table[0].double()
     both = table.sum(dim=1)
     assert torch.equal(weighted.weighted[0, :, 1], both[:, 0])
@@ -110,7 +111,7 @@ def test_many_rows_in_one_cell_lose_no_digits():
     n = 300_000
     p = torch.rand(n, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     w = torch.rand(n, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    sums = score_sums(torch.ones(n), p, ruler_of(1), True, w=w)
+    sums = score_sums(TensorRows(torch.ones(n), p, w), Layout(ruler_of(1)))
     assert sums.weighted[0, 0, 4].item() == pytest.approx(math.fsum((w * p).tolist()), rel=1e-13)
 
 
@@ -132,7 +133,7 @@ def test_rows_of_no_weight_are_looked_at_and_left_out():
 def test_bad_weights_are_counted_and_never_summed():
     nan, inf = float("nan"), float("inf")
     w = torch.tensor([1.0, nan, -1.0, inf, 1e101, 0.5], dtype=torch.float64)
-    sums = score_sums(torch.zeros(6), torch.full((6,), 0.5), ruler_of(1), True, w=w)
+    sums = score_sums(TensorRows(torch.zeros(6), torch.full((6,), 0.5), w), Layout(ruler_of(1)))
     assert sums.faults[BAD_WEIGHT] == 4
     assert sums.weighted[0, 0].tolist() == [2, 1.5, 1.25, 0, 0.75, 0.375, 0, 1]
 

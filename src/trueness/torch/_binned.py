@@ -6,6 +6,7 @@ from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.torch._dispatch import binned_of
 from trueness.torch._edges import ruler_of
+from trueness.torch._rows import Layout
 from trueness.torch._validation import check_ignored, check_kind, check_rows, check_tolerance
 
 
@@ -63,11 +64,9 @@ def binned(
     >>> tn.torch.binned(y, p, bins=2, sample_weight=torch.tensor([1, 2, 0])).weight
     3.0
     """
-    ruler = ruler_of(bins)
-    check_kind(kind)
+    layout = Layout(ruler_of(bins), check_kind(kind), moments)
     ignored, tolerance = check_ignored(ignore_index), check_tolerance(sum_tolerance)
-    rows = check_rows(y_true, y_prob, "y_prob", (1, 2), sample_weight, ignored, tolerance)
-    return binned_of(rows, ruler, kind, moments, from_logits=False)
+    return binned_of(check_rows(y_true, y_prob, sample_weight, ignored, logits=False, tolerance=tolerance), layout)
 
 
 def binned_logits(
@@ -133,7 +132,5 @@ def binned_logits(
     >>> tn.torch.binned_logits(words.flatten(), logits.flatten(0, -2), ignore_index=-100)
     Binned(confidence, 3 rows, 10 bins)
     """
-    ruler = ruler_of(bins)
-    check_kind(kind)
-    rows = check_rows(y_true, logits, "logits", (1, 2), sample_weight, check_ignored(ignore_index))
-    return binned_of(rows, ruler, kind, moments, from_logits=True)
+    layout = Layout(ruler_of(bins), check_kind(kind), moments)
+    return binned_of(check_rows(y_true, logits, sample_weight, check_ignored(ignore_index), logits=True), layout)

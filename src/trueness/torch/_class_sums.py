@@ -1,111 +1,58 @@
 """Binned sums of rows of probabilities or logits in torch operations, in chunks."""
 
-from collections.abc import Iterator
-
 import torch
 
-from trueness.torch._edges import Ruler
+from trueness.torch._rows import Layout, TensorRows
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, OUTSIDE, Sums, no_sums, pour, sift
 
 _ENTRIES = 1 << 22
 
 
-def sum_tolerance(dtype: torch.dtype) -> float:
-    """How far from one a row of probabilities may sum, as in :func:`trueness.ece`."""
-    return 2e-3 if dtype == torch.float16 else 1e-6
-
-
-def class_sums(
-    y: torch.Tensor,
-    p: torch.Tensor,
-    ruler: Ruler,
-    kind: str,
-    moments: bool,
-    *,
-    w: torch.Tensor | None = None,
-    keep: torch.Tensor | None = None,
-    tolerance: float | None = None,
-) -> Sums:
-    """Binned sums of rows of probabilities, viewed as `kind`."""
-    sums = _zero(p, ruler, kind, w)
-    tolerance = sum_tolerance(p.dtype) if tolerance is None else tolerance
-    for label, rows, weight, kept in _chunks(y, p, w, keep):
-        rows = rows if rows.dtype == torch.float64 else rows.float()
-        tests = {
-            BAD_SCORE: ((rows >= 0) & (rows <= 1)).all(dim=1),
-            BAD_SUM: (rows.sum(dim=1, dtype=_wide(rows)) - 1).abs() <= tolerance,
-            BAD_LABEL: (label >= 0) & (label < rows.shape[1]),
-        }
-        good = sift(sums, tests, kept, weight)
-        score, place = rows.max(dim=1) if kind != "classwise" else (rows, None)
-        _pour_rows(sums, label, score, place, good, ruler, kind, moments, weight)
+def class_sums(rows: TensorRows, layout: Layout) -> Sums:
+    """Binned sums of rows of probabilities, or of the softmax of rows of logits."""
+    sums = no_sums(layout.parts(rows.p), layout.ruler.size, rows.p.device, weighted=rows.w is not None)
+    by_class, n_classes = layout.kind == "classwise", rows.p.shape[1]
+    for few in rows.chunks(max(1, _ENTRIES // n_classes)):
+        score, place, tests = (_softmax if rows.logits else _probabilities)(few, by_class)
+        label = few.codes.to(torch.int64)
+        good = sift(sums, {**tests, BAD_LABEL: (label >= 0) & (label < n_classes)}, few)
+        part: torch.Tensor | int = 0
+        if by_class:
+            part = torch.arange(n_classes, device=score.device)
+            hit = label[:, None] == part
+            good = good[:, None].expand_as(score)
+        else:
+            assert place is not None
+            part = place if layout.kind == "top-label" else 0
+            hit = place == label
+        limits = layout.ruler.limits(score.dtype, score.device)
+        inside = (score >= limits[0]) & (score <= limits[-1])
+        sums.faults[OUTSIDE] += (good & ~inside).sum()
+        pour(sums, part, hit.to(torch.int64), score, good & inside, layout, few.w)
     return sums
 
 
-def logit_sums(
-    y: torch.Tensor,
-    logits: torch.Tensor,
-    ruler: Ruler,
-    kind: str,
-    moments: bool,
-    *,
-    w: torch.Tensor | None = None,
-    keep: torch.Tensor | None = None,
-) -> Sums:
-    """Binned sums of the softmax of rows of logits, viewed as `kind`."""
-    sums = _zero(logits, ruler, kind, w)
-    for label, rows, weight, kept in _chunks(y, logits, w, keep):
-        rows = rows.to(_wide(rows))
-        largest, place = rows.max(dim=1)
-        powers = torch.exp(rows - largest[:, None])
-        total = powers.sum(dim=1)
-        # nan, +inf and rows of -inf alone make the sum nan.
-        tests = {BAD_SCORE: ~total.isnan(), BAD_LABEL: (label >= 0) & (label < rows.shape[1])}
-        good = sift(sums, tests, kept, weight)
-        score = 1 / total if kind != "classwise" else powers.div_(total[:, None])
-        _pour_rows(sums, label, score, place, good, ruler, kind, moments, weight)
-    return sums
+_Scores = tuple[torch.Tensor, torch.Tensor | None, dict[int, torch.Tensor]]
 
 
-def _pour_rows(
-    sums: Sums,
-    label: torch.Tensor,
-    score: torch.Tensor,
-    place: torch.Tensor | None,
-    good: torch.Tensor,
-    ruler: Ruler,
-    kind: str,
-    moments: bool,
-    w: torch.Tensor | None,
-) -> None:
-    """Add one score per row with its class, or all entries of a matrix."""
-    if kind == "classwise":
-        part: torch.Tensor | int = torch.arange(score.shape[1], device=score.device)
-        hit = (label[:, None] == part).to(torch.int64)
-        good = good[:, None].expand_as(score)
-    else:
-        assert place is not None
-        part = place if kind == "top-label" else 0
-        hit = (place == label).to(torch.int64)
-    limits = ruler.limits(score.dtype, score.device)
-    inside = (score >= limits[0]) & (score <= limits[-1])
-    sums.faults[OUTSIDE] += (good & ~inside).sum()
-    pour(sums, part, hit, score, good & inside, ruler, moments, w)
+def _probabilities(rows: TensorRows, by_class: bool) -> _Scores:
+    """All scores or the largest of each row with its class, and the tests that rows must pass."""
+    p = rows.p if rows.p.dtype == torch.float64 else rows.p.float()
+    usual = 2e-3 if rows.p.dtype == torch.float16 else 1e-6  # as in :func:`trueness.ece`
+    tests = {
+        BAD_SCORE: ((p >= 0) & (p <= 1)).all(dim=1),
+        BAD_SUM: (p.sum(dim=1, dtype=_wide(p)) - 1).abs() <= (usual if rows.tolerance is None else rows.tolerance),
+    }
+    return (p, None, tests) if by_class else (*p.max(dim=1), tests)
 
 
-def _zero(rows: torch.Tensor, ruler: Ruler, kind: str, w: torch.Tensor | None) -> Sums:
-    parts = 1 if kind == "confidence" else rows.shape[1]
-    return no_sums(parts, ruler.size, rows.device, weighted=w is not None)
-
-
-_Few = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]
-
-
-def _chunks(y: torch.Tensor, rows: torch.Tensor, *others: torch.Tensor | None) -> Iterator[_Few]:
-    step = max(1, _ENTRIES // rows.shape[1])
-    for i in range(0, rows.shape[0], step):
-        w, keep = (None if column is None else column[i : i + step] for column in others)
-        yield y[i : i + step].to(torch.int64), rows[i : i + step], w, keep
+def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
+    z = rows.p.to(_wide(rows.p))
+    largest, place = z.max(dim=1)
+    powers = torch.exp(z - largest[:, None])
+    total = powers.sum(dim=1)
+    # nan, +inf and rows of -inf alone make the sum nan.
+    return powers.div_(total[:, None]) if by_class else 1 / total, place, {BAD_SCORE: ~total.isnan()}
 
 
 def _wide(rows: torch.Tensor) -> torch.dtype:

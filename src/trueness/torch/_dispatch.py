@@ -11,10 +11,10 @@ from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, remedies
-from trueness.torch._class_sums import class_sums, logit_sums
-from trueness.torch._edges import Ruler
+from trueness.torch._class_sums import class_sums
+from trueness.torch._rows import Layout, TensorRows
 from trueness.torch._sums import Sums, no_sums, score_sums
-from trueness.torch._validation import REMEDIES, TensorRows, can_hold, explain, kept_rows
+from trueness.torch._validation import REMEDIES, explain, library_options
 from trueness.torch._weights import float_home, refuse_light, weighted_sums, with_weights
 
 # Entries of a chunk of logits that has to be copied for the library. Class-wise, each column has its own pass, which
@@ -40,79 +40,49 @@ def has_kernels(device: torch.device) -> bool:
     return bool(torch.cuda.get_device_capability(device) >= (8, 0))
 
 
-def binned_of(rows: TensorRows, ruler: Ruler, kind: str, moments: bool, *, from_logits: bool) -> Binned:
+def binned_of(rows: TensorRows, layout: Layout) -> Binned:
     """The sums of one batch; waits for the device, and raises for bad values."""
-    sums = on_host(sums_of(rows, ruler, kind, moments, from_logits))
+    sums = on_host(sums_of(rows, layout))
     if bool(sums.faults.any()):
-        explain(rows, ruler, kind, from_logits)
+        explain(rows, layout)
     if sums.weighted is not None:
         refuse_light(sums.weighted, rows.select_kept().y.shape[0])
-    view, n_classes = ("binary", None) if rows.p.ndim == 1 else (kind, rows.p.shape[1])
-    return as_binned(sums, ruler, view, n_classes, moments)
+    return as_binned(sums, layout, None if rows.p.ndim == 1 else rows.p.shape[1])
 
 
-def sums_of(rows: TensorRows, ruler: Ruler, kind: str, moments: bool, from_logits: bool) -> Sums:
+def sums_of(rows: TensorRows, layout: Layout) -> Sums:
     """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere."""
     if rows.p.device.type == "cpu":
         try:
             with remedies(REMEDIES):
-                return _host_sums(rows.select_kept(), ruler, kind, from_logits)
+                return _host_sums(rows.select_kept(), layout)
         except InputError:
-            if not from_logits and rows.ignored is None:
+            if not rows.logits and rows.ignored is None:
                 raise
-        explain(rows, ruler, kind, from_logits)  # for logits, or a selection of rows, names and row numbers differ
-    if rows.w is not None and float_home(rows.p.device) != rows.p.device:
-        there = rows._replace(y=rows.y.cpu(), p=rows.p.cpu(), w=rows.w.cpu())
-        sums = sums_of(there, ruler, kind, moments, from_logits)
+        explain(rows, layout)  # for logits, or a selection of rows, names and row numbers differ
+    if rows.w is None:
+        return device_sums(rows, layout)
+    if float_home(rows.p.device) != rows.p.device:
+        sums = sums_of(rows._replace(y=rows.y.cpu(), p=rows.p.cpu(), w=rows.w.cpu()), layout)
         return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
-    w = None if rows.w is None else rows.w.to(torch.float64)
-    if from_logits:
-        return sums_of_logits(rows.codes, rows.p, ruler, kind, moments, w=w, ignored=rows.ignored)
-    options: Any = {"w": w, "ignored": rows.ignored, "tolerance": rows.tolerance}
-    return sums_of_scores(rows.codes, rows.p, ruler, kind, moments, **options)
+    return device_sums(rows._replace(w=rows.w.to(torch.float64)), layout)
 
 
-def sums_of_scores(
-    y: torch.Tensor,
-    p: torch.Tensor,
-    ruler: Ruler,
-    kind: str,
-    moments: bool,
-    *,
-    w: torch.Tensor | None = None,
-    ignored: int | None = None,
-    tolerance: float | None = None,
-) -> Sums:
-    """Sums of a vector of scores, or of a matrix of probabilities viewed as `kind`, on a device."""
-    if p.ndim == 1 and w is None and has_kernels(p.device):
-        from trueness.torch._score_kernel import score_sums as by_kernel
+def device_sums(rows: TensorRows, layout: Layout) -> Sums:
+    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself; weights are float64."""
+    kernels = has_kernels(rows.p.device)
+    if rows.p.ndim == 1:
+        rows = rows._replace(p=logistic(rows.p), logits=False) if rows.logits else rows
+        if kernels and rows.w is None:
+            from trueness.torch._score_kernel import score_sums as by_kernel
 
-        return by_kernel(y, p, ruler, moments, skipped=ignored if can_hold(y, ignored) else None)
-    keep = kept_rows(y, ignored)
-    if p.ndim == 2:
-        return class_sums(y, p, ruler, kind, moments, w=w, keep=keep, tolerance=tolerance)
-    return score_sums(y, p, ruler, moments, w=w, keep=keep)
+            return by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped)
+        return score_sums(rows, layout)
+    if rows.logits and kernels and (rows.w is None or layout.kind != "classwise"):
+        from trueness.torch._logit_kernel import logit_sums
 
-
-def sums_of_logits(
-    y: torch.Tensor,
-    logits: torch.Tensor,
-    ruler: Ruler,
-    kind: str,
-    moments: bool,
-    *,
-    w: torch.Tensor | None = None,
-    ignored: int | None = None,
-) -> Sums:
-    """Sums of the logistic function of a vector, or of the softmax of a matrix viewed as `kind`, on a device."""
-    if logits.ndim == 1:
-        return sums_of_scores(y, logistic(logits), ruler, kind, moments, w=w, ignored=ignored)
-    keep = kept_rows(y, ignored)
-    if has_kernels(logits.device) and (w is None or kind != "classwise"):
-        from trueness.torch._logit_kernel import logit_sums as by_kernel
-
-        return by_kernel(y, logits, ruler, kind, moments, w=w, keep=keep)
-    return logit_sums(y, logits, ruler, kind, moments, w=w, keep=keep)
+        return logit_sums(rows, layout)
+    return class_sums(rows, layout)
 
 
 def logistic(x: torch.Tensor) -> torch.Tensor:
@@ -122,28 +92,22 @@ def logistic(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
-def _host_sums(rows: TensorRows, ruler: Ruler, kind: str, from_logits: bool) -> Sums:
+def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
     """Sums by the library's loops; logits in chunks where they are copied: bfloat16, and vectors to be mapped."""
-    y, p, w = rows[:3]
-    matrix = p.ndim == 2
-    options: Any = ({"kind": kind} if matrix else {}) | ({"from_logits": True} if from_logits else {})
-    if rows.tolerance is not None:
-        options["sum_tolerance"] = rows.tolerance
+    p, options, rule = rows.p, library_options(rows, layout), layout.ruler.rule
     step = max(1, p.shape[0])
-    if from_logits and not matrix:
+    if rows.logits and p.ndim == 1:
         step = _ENTRIES["confidence"]
-    elif from_logits and p.dtype == torch.bfloat16:
-        step = max(1, _ENTRIES[kind] // p.shape[1])
-    n_parts = p.shape[1] if matrix and kind != "confidence" else 1
-    sums = no_sums(n_parts, ruler.size, p.device, weighted=w is not None)
-    for few in (slice(i, i + step) for i in range(0, p.shape[0], step)):
-        if w is not None and bool(w[few].any()):  # rows of weight 0 are checked like others, but not summed
-            options["sample_weight"] = w[few]
-        parts = binned_rows(y[few], p[few], bins=ruler.rule, **options).parts
-        if options.pop("sample_weight", None) is not None and sums.weighted is not None:
-            sums.weighted.add_(torch.stack([weighted_sums(part) for part in parts]))
-        elif w is None:
+    elif rows.logits and p.dtype == torch.bfloat16:
+        step = max(1, _ENTRIES[layout.kind] // p.shape[1])
+    sums = no_sums(layout.parts(p), layout.ruler.size, p.device, weighted=rows.w is not None)
+    for few in rows.chunks(step):
+        w = few.w if few.w is not None and bool(few.w.any()) else None  # rows of weight 0 are checked, but not summed
+        parts = binned_rows(few.y, few.p, bins=rule, sample_weight=w, **options).parts
+        if sums.weighted is None:
             sums.table.add_(torch.from_numpy(np.stack([part.table for part in parts if part.table is not None])))
+        elif w is not None:
+            sums.weighted.add_(torch.stack([weighted_sums(part) for part in parts]))
     return sums
 
 
@@ -152,8 +116,9 @@ def on_host(sums: Sums) -> Sums:
     return Sums(sums.flat.cpu(), sums.size, None if sums.weighted is None else sums.weighted.cpu())
 
 
-def as_binned(sums: Sums, ruler: Ruler, kind: str, n_classes: int | None, moments: bool) -> Binned:
-    """Sums on the CPU in the library's own form."""
+def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
+    """Sums on the CPU in the library's own form; no number of classes means that scores are a vector."""
+    ruler, moments = layout.ruler, layout.moments
     tables = sums.table.numpy().copy()
     if not moments:  # the CPU loops always sum squares, but equal rows must give equal sums
         tables[..., 3:] = 0
@@ -161,5 +126,7 @@ def as_binned(sums: Sums, ruler: Ruler, kind: str, n_classes: int | None, moment
     if sums.weighted is not None:
         weighted = sums.weighted.numpy()
         parts = tuple(with_weights(part, own, ruler) for part, own in zip(parts, weighted, strict=True))
-    view: Any = kind
-    return Binned(view, parts, None if n_classes is None else tuple(range(n_classes)))
+    if n_classes is None:
+        return Binned("binary", parts, None)
+    view: Any = layout.kind
+    return Binned(view, parts, tuple(range(n_classes)))

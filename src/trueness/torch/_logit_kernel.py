@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-from trueness.torch._edges import Ruler
+from trueness.torch._rows import Layout, TensorRows, as_bytes
 from trueness.torch._score_kernel import _place, _whole_parts, processors, score_sums
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, Sums, no_sums, sift
 from trueness.torch._sums import score_sums as sums_by_operations
@@ -25,27 +25,19 @@ _SKIPPED = 3  # beside wrong, right and a label that is no class
 _SHORT_PROGRAMS, _CLASS_PROGRAMS = 256, 32  # for each multiprocessor
 
 
-def logit_sums(
-    y: torch.Tensor,
-    logits: torch.Tensor,
-    ruler: Ruler,
-    kind: str,
-    moments: bool,
-    *,
-    w: torch.Tensor | None = None,
-    keep: torch.Tensor | None = None,
-) -> Sums:
-    """As :func:`trueness.torch._class_sums.logit_sums`; class by class, weights have to go there."""
-    if kind == "classwise":
-        assert w is None
-        return _class_sums(y, logits, ruler, moments, keep)
-    confidence, correct, top = tops(y, logits, places=kind == "top-label")
-    if kind == "confidence" and w is None:
-        if keep is None:
-            return score_sums(correct, confidence, ruler, moments)
-        return score_sums(torch.where(keep, correct, _SKIPPED), confidence, ruler, moments, skipped=_SKIPPED)
-    part, parts = (None, 1) if kind == "confidence" else (top, logits.shape[1])
-    return sums_by_operations(correct, confidence, ruler, moments, w=w, keep=keep, part=part, parts=parts)
+def logit_sums(rows: TensorRows, layout: Layout) -> Sums:
+    """As :func:`trueness.torch._class_sums.class_sums`; class by class, weights have to go there."""
+    if layout.kind == "classwise":
+        assert rows.w is None
+        return _class_sums(rows, layout)
+    confidence, correct, top = tops(rows.codes, rows.p, places=layout.kind == "top-label")
+    keep, skipped = rows.keep, None
+    if keep is not None:
+        correct, skipped = torch.where(keep, correct, _SKIPPED), _SKIPPED
+    if layout.kind == "confidence" and rows.w is None:
+        return score_sums(correct, confidence, layout.ruler, layout.moments, skipped=skipped)
+    part, parts = (None, 1) if layout.kind == "confidence" else (top, rows.p.shape[1])
+    return sums_by_operations(TensorRows(correct, confidence, rows.w, skipped), layout, part, parts)
 
 
 def tops(
@@ -62,8 +54,7 @@ def tops(
     correct = torch.empty(n, dtype=torch.uint8, device=logits.device)
     if n == 0:
         return confidence, correct, top
-    logits, y = logits.contiguous(), y.contiguous()
-    y = y.view(torch.uint8) if y.dtype == torch.bool else y
+    logits, y = logits.contiguous(), as_bytes(y.contiguous())
     width = triton.next_power_of_2(k)
     with torch.cuda.device(logits.device):
         if width <= _IN_REGISTERS:
@@ -257,16 +248,15 @@ def _long_rows(
     _store(confidence, correct, top, at, True, whole, sum, found, tl.load(labels + at), k, PLACES)
 
 
-def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bool, keep: torch.Tensor | None) -> Sums:
+def _class_sums(rows: TensorRows, layout: Layout) -> Sums:
     """One read for the sums of powers, one to bin: most entries fall into the lowest bin, summed in registers."""
-    n, k = logits.shape
-    sums = no_sums(k, ruler.size, logits.device)
+    ruler, (n, k) = layout.ruler, rows.p.shape
+    sums = no_sums(k, ruler.size, rows.p.device)
     if n == 0:
         return sums
-    logits, y = logits.contiguous(), y.contiguous()
-    y = y.view(torch.uint8) if y.dtype == torch.bool else y
+    logits, y = rows.p.contiguous(), as_bytes(rows.codes.contiguous())
     confidence, correct, top = tops(y, logits)
-    good = sift(sums, {BAD_SCORE: ~confidence.isnan(), BAD_LABEL: correct != 2}, keep, None)
+    good = sift(sums, {BAD_SCORE: ~confidence.isnan(), BAD_LABEL: correct != 2}, rows)
     tile = min(128, max(32, triton.next_power_of_2(k)))  # one column for each thread
     tiles = triton.cdiv(k, tile)
     shares = max(1, min(triton.cdiv(n, 16), triton.cdiv(processors(logits.device.index) * _CLASS_PROGRAMS, tiles)))
@@ -284,7 +274,7 @@ def _class_sums(y: torch.Tensor, logits: torch.Tensor, ruler: Ruler, moments: bo
             B=ruler.size,
             UNIFORM=ruler.uniform and logits.dtype != torch.float64 and ruler.size < 1 << 22,
             STEPS=max(0, (ruler.size - 1).bit_length()),
-            MOMENTS=moments,
+            MOMENTS=layout.moments,
             WIDE=_wide(logits),
             TILE=tile,
             num_warps=tile // 32,

@@ -14,8 +14,16 @@ from trueness.measure import ece
 from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
 from trueness.torch._edges import ruler_of
+from trueness.torch._rows import Layout, TensorRows
 from trueness.torch._sums import Sums, no_sums
-from trueness.torch._validation import TensorRows, check_ignored, check_rows, check_tolerance, explain, refuse_counts
+from trueness.torch._validation import (
+    check_ignored,
+    check_rows,
+    check_tolerance,
+    explain,
+    refuse_counts,
+    scores_name,
+)
 from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
 from trueness.typing import Norm
 
@@ -98,6 +106,7 @@ class CalibrationError:
         if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
             raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
         self._ruler = ruler_of(bins)
+        self._layout = Layout(self._ruler, "classwise" if kind == "binary" else kind, moments)
         checked_norm(norm)
         self.norm = norm
         self.kind = kind
@@ -233,18 +242,17 @@ class CalibrationError:
 
     def _batch(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Sums:
         rows = self._check(y_true, scores, weight)
-        view = "classwise" if self.kind == "binary" else self.kind
-        sums = sums_of(rows, self._ruler, view, self.moments, self.from_logits)
+        sums = sums_of(rows, self._layout)
         if self.validate and bool(sums.faults.any()):
-            explain(rows, self._ruler, view, self.from_logits)
+            explain(rows, self._layout)
         if rows.p.ndim == 2:
             self.n_classes = rows.p.shape[1]
         return sums
 
     def _check(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> TensorRows:
-        name = "logits" if self.from_logits else "y_prob"
-        dimensions = (1,) if self.kind == "binary" else (2,)
-        rows = check_rows(y_true, scores, name, dimensions, weight, self.ignore_index, self.sum_tolerance)
+        name = scores_name(self.from_logits)
+        options: Any = {"logits": self.from_logits, "dimensions": (1,) if self.kind == "binary" else (2,)}
+        rows = check_rows(y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options)
         p = rows.p
         if p.device != self.device:
             demand = f"must be on the device of the metric, {self.device}"
@@ -287,7 +295,7 @@ class CalibrationError:
         if sums.weighted is not None:
             refuse_light(sums.weighted)
         n_classes = None if self.kind == "binary" else self.n_classes
-        return as_binned(sums, self._ruler, self.kind, n_classes, self.moments)
+        return as_binned(sums, self._layout, n_classes)
 
     def _value(self, sums: Sums) -> torch.Tensor:
         value = ece(self._binned(sums), bins=self._ruler.rule, norm=self.norm)

@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 
 from trueness.torch._edges import Ruler
+from trueness.torch._rows import as_bytes
 from trueness.torch._sums import Sums, no_sums
 
 _SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
@@ -34,8 +35,7 @@ def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, *,
     n = p.shape[0]
     if n == 0:
         return sums
-    y = (y.view(torch.uint8) if y.dtype == torch.bool else y).contiguous()
-    p = p.contiguous()
+    y, p = as_bytes(y).contiguous(), p.contiguous()
     limits = ruler.limits(p.dtype, p.device)
     narrow = ruler.uniform and p.dtype != torch.float64
     plan = _plan(ruler.size, narrow, moments, skipped, p.device.index)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from trueness.torch._edges import Ruler
+from trueness.torch._rows import Layout, TensorRows
 from trueness.torch._weights import LARGEST, add_weighted, no_weights
 
 COLUMNS = 5
@@ -45,59 +45,28 @@ def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = Fal
     return Sums(flat, size, no_weights(parts, size, device) if weighted else None)
 
 
-def score_sums(
-    y: torch.Tensor,
-    p: torch.Tensor,
-    ruler: Ruler,
-    moments: bool,
-    *,
-    w: torch.Tensor | None = None,
-    keep: torch.Tensor | None = None,
-    part: torch.Tensor | None = None,
-    parts: int = 1,
-) -> Sums:
-    """Binned sums of a vector of scores; bad rows are counted as faults.
-
-    Rows may have weights (`w`), be left out (`keep`), and belong to one of several parts.
-    """
-    sums = no_sums(parts, ruler.size, p.device, weighted=w is not None)
-    for i in range(0, p.shape[0], _ROWS):
-        few = slice(i, i + _ROWS)
-        _add(sums, y[few], p[few], ruler, moments, _slice(w, few), _slice(keep, few), _slice(part, few))
+def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = None, parts: int = 1) -> Sums:
+    """Binned sums of a vector of scores, whose rows may belong to several parts; bad rows are counted as faults."""
+    sums = no_sums(parts, layout.ruler.size, rows.p.device, weighted=rows.w is not None)
+    for number, few in enumerate(rows.chunks(_ROWS)):
+        p = few.p if few.p.dtype == torch.float64 else few.p.float()
+        limits = layout.ruler.limits(p.dtype, p.device)
+        label = few.codes.to(torch.int64)
+        tests = {
+            BAD_SCORE: (p >= 0) & (p <= 1),
+            BAD_LABEL: (label >= 0) & (label <= 1),
+            OUTSIDE: (p >= limits[0]) & (p <= limits[-1]),
+        }
+        own = 0 if part is None else part[number * _ROWS :][:_ROWS]
+        pour(sums, own, label, p, sift(sums, tests, few), layout, few.w)
     return sums
 
 
-def _slice(column: torch.Tensor | None, few: slice) -> torch.Tensor | None:
-    return None if column is None else column[few]
-
-
-def _add(
-    sums: Sums,
-    y: torch.Tensor,
-    p: torch.Tensor,
-    ruler: Ruler,
-    moments: bool,
-    w: torch.Tensor | None,
-    keep: torch.Tensor | None,
-    part: torch.Tensor | None,
-) -> None:
-    p = p if p.dtype == torch.float64 else p.float()
-    limits = ruler.limits(p.dtype, p.device)
-    label = y.to(torch.int64)
-    tests = {
-        BAD_SCORE: (p >= 0) & (p <= 1),
-        BAD_LABEL: (label >= 0) & (label <= 1),
-        OUTSIDE: (p >= limits[0]) & (p <= limits[-1]),
-    }
-    good = sift(sums, tests, keep, w)
-    pour(sums, 0 if part is None else part, label, p, good, ruler, moments, w)
-
-
-def sift(sums: Sums, tests: dict[int, torch.Tensor], keep: torch.Tensor | None, w: torch.Tensor | None) -> torch.Tensor:
+def sift(sums: Sums, tests: dict[int, torch.Tensor], rows: TensorRows) -> torch.Tensor:
     """Count the rows that fail a test, each under the first one it fails; returns which rows pass all."""
-    if w is not None:
-        tests = {**tests, BAD_WEIGHT: (w >= 0) & (w <= LARGEST)}
-    good = keep
+    if rows.w is not None:
+        tests = {**tests, BAD_WEIGHT: (rows.w >= 0) & (rows.w <= LARGEST)}
+    good = rows.keep
     for fault, passed in tests.items():
         sums.faults[fault] += (~passed if good is None else good & ~passed).sum()
         good = passed if good is None else good & passed
@@ -111,21 +80,20 @@ def pour(
     label: torch.Tensor,
     p: torch.Tensor,
     good: torch.Tensor,
-    ruler: Ruler,
-    moments: bool,
+    layout: Layout,
     w: torch.Tensor | None,
 ) -> None:
     """Add the scores of good rows to the cells of their part, bin and label."""
     # A row that is left out adds zeros to the first cell; selecting rows would wait for the device.
     p = torch.where(good, p, 0.0) + 0.0  # -0.0 becomes 0.0
-    place = torch.bucketize(p, ruler.limits(p.dtype, p.device)[1:-1], right=True)
-    place = torch.where(good, part * ruler.size + place, 0)
+    place = torch.bucketize(p, layout.ruler.limits(p.dtype, p.device)[1:-1], right=True)
+    place = torch.where(good, part * layout.ruler.size + place, 0)
     if w is not None and sums.weighted is not None:
         w = w.view(-1, *(1,) * (p.ndim - 1))
         add_weighted(sums.weighted, place, label, p, torch.where(good, w, 0.0))
         return
     cell = torch.where(good, place * 2 + label, 0).flatten()
-    whole = [_whole(p)] + ([_whole_square(p)] if moments else [])
+    whole = [_whole(p)] + ([_whole_square(p)] if layout.moments else [])
     columns = [good.to(torch.int64)] + [piece for q in whole for piece in (q >> 27, q & _LOW)]
     flat = sums.table.view(-1, COLUMNS)
     for j, column in enumerate(columns):

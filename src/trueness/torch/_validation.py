@@ -5,20 +5,20 @@ Looking at a value waits for the device, so values are looked at only when there
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import torch
 
+from trueness._input.arguments import checked_word
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import Edges
 from trueness.errors import InputError, Place, Remedy, remedies
 from trueness.torch._edges import Ruler
+from trueness.torch._rows import WIDE_UNSIGNED, Layout, TensorRows
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-_WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares these on the CPU only, if at all
-_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *_WIDE_UNSIGNED)
-_MOST_CLASSES = 2.0**31
+_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *WIDE_UNSIGNED)
 _ENTRIES = 1 << 22
 
 # Ways out of errors of `trueness.binned` for functions of tensors, which have fewer options.
@@ -31,82 +31,18 @@ REMEDIES = {
 }
 
 
-class TensorRows(NamedTuple):
-    """Labels and scores as plain tensors, on one device."""
-
-    y: torch.Tensor
-    p: torch.Tensor
-    w: torch.Tensor | None = None
-    """Weights, if there are any."""
-    ignored: int | None = None
-    """The label of rows that are left out."""
-    name: str = "y_prob"
-    """The argument's name of the scores."""
-    tolerance: float | None = None
-    """How far from one the scores of a row may sum; None for the default of their type."""
-
-    @property
-    def codes(self) -> torch.Tensor:
-        """The labels as bool or integers; -1 for fractions, since selecting rows would wait for the device."""
-        if self.y.dtype in _WIDE_UNSIGNED:
-            return self.y.to(torch.int64)  # 2⁶³ and above turn negative and stay invalid
-        if not self.y.dtype.is_floating_point:
-            return self.y
-        y = self.y.float() if self.y.dtype != torch.float64 else self.y
-        return torch.where((y == y.floor()) & (y.abs() < _MOST_CLASSES), y, -1.0).to(torch.int64)
-
-    @property
-    def keep(self) -> torch.Tensor | None:
-        """Which rows count; None for all of them."""
-        return kept_rows(self.codes, self.ignored)
-
-    def select_kept(self) -> TensorRows:
-        """The rows that count; waits for the device."""
-        keep = self.keep
-        if keep is None:
-            return self
-        w = None if self.w is None else self.w[keep]
-        return self._replace(y=self.y[keep], p=self.p[keep], w=w, ignored=None)
-
-    def mask_ignored(self, score: float) -> TensorRows:
-        """Ignored rows replaced by valid ones, so that the others keep their row numbers in messages."""
-        keep = self.keep
-        if keep is None:
-            return self
-        valid: torch.Tensor | float = score
-        if self.p.ndim == 2:
-            valid, keep = torch.zeros_like(self.p[:1]), keep[:, None]
-            valid[0, 0] = 1
-        p = torch.where(keep, self.p, valid)
-        keep = keep.flatten()
-        w = None if self.w is None else torch.where(keep, self.w, 0)
-        return self._replace(y=torch.where(keep, self.y, 0), p=p, w=w, ignored=None)
-
-
-def kept_rows(codes: torch.Tensor, ignored: int | None) -> torch.Tensor | None:
-    """Which rows do not have the ignored label; None if none can have it."""
-    codes = codes.view(torch.uint8) if codes.dtype == torch.bool else codes
-    return None if ignored is None or not can_hold(codes, ignored) else torch.ne(codes, ignored)
-
-
-def can_hold(codes: torch.Tensor, label: int | None) -> bool:
-    """Whether integers of this type can be that label; torch would compare with the wrapped value."""
-    if label is None:
-        return False
-    limits = torch.iinfo(torch.uint8 if codes.dtype == torch.bool else codes.dtype)
-    return bool(limits.min <= label <= limits.max)
-
-
 def check_rows(
     y_true: Any,
     scores: Any,
-    name: str,
-    dimensions: tuple[int, ...],
-    weight: Any = None,
-    ignored: int | None = None,
+    weight: Any,
+    ignored: int | None,
+    *,
+    logits: bool,
+    dimensions: tuple[int, ...] = (1, 2),
     tolerance: float | None = None,
 ) -> TensorRows:
     """Check types, shapes and devices; no value is looked at."""
+    name = scores_name(logits)
     y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
     if p.dtype not in _SCORES:
         raise InputError(name, "must be float64, float32, float16 or bfloat16", f"got {_short(p.dtype)}")
@@ -128,7 +64,7 @@ def check_rows(
         raise InputError(name, "must have one column per class, at least 2", f"got shape {tuple(p.shape)}")
     if p.ndim == 1 and tolerance is not None:
         raise InputError("sum_tolerance", "is for rows of probabilities of shape (n, K)", "these have shape (n,)")
-    return TensorRows(y, p, None if weight is None else _weights(weight, p, name), ignored, name, tolerance)
+    return TensorRows(y, p, None if weight is None else _weights(weight, p, name), ignored, logits, tolerance)
 
 
 def _weights(weight: Any, p: torch.Tensor, name: str) -> torch.Tensor:
@@ -163,10 +99,9 @@ def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
     return f"With classes in the second dimension: {second}; in the last: {last}. Labels: `y_true.flatten()`."
 
 
-def check_kind(kind: Any) -> None:
-    """Raise unless it is one of the three views of a matrix."""
-    if kind not in ("classwise", "confidence", "top-label"):
-        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
+def check_kind(kind: Any) -> str:
+    """One of the three views of a matrix."""
+    return checked_word(kind, "kind", ("classwise", "confidence", "top-label"))
 
 
 def check_ignored(ignored: Any) -> int | None:
@@ -185,6 +120,21 @@ def check_tolerance(tolerance: Any) -> float | None:
     return float(tolerance)
 
 
+def scores_name(logits: bool) -> str:
+    """The argument's name of the scores."""
+    return "logits" if logits else "y_prob"
+
+
+def library_options(rows: TensorRows, layout: Layout) -> Any:
+    """The options of `trueness.binned` that depend on the shape and scale of the scores."""
+    options: dict[str, Any] = {"kind": layout.kind} if rows.p.ndim == 2 else {}
+    if rows.logits:
+        options["from_logits"] = True
+    if rows.tolerance is not None:
+        options["sum_tolerance"] = rows.tolerance
+    return options
+
+
 def _tensor(value: Any, name: str) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
         remedy = "`trueness.binned` takes arrays, lists and frames."
@@ -200,18 +150,15 @@ def _short(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def explain(rows: TensorRows, ruler: Ruler, kind: str, from_logits: bool) -> NoReturn:
+def explain(rows: TensorRows, layout: Layout) -> NoReturn:
     """Raise the error for the first bad row, by its number among all rows."""
-    rows = rows.mask_ignored(float(ruler.edges[0]) if not from_logits else 0.0)
-    if from_logits:
-        _explain_logits(rows, ruler)
-    options: Any = {} if rows.p.ndim == 1 else {"kind": kind}
-    if rows.w is not None:
-        options["sample_weight"] = rows.w.cpu()
-    if rows.tolerance is not None:
-        options["sum_tolerance"] = rows.tolerance
+    edges = layout.ruler.edges
+    rows = rows.mask_ignored(0.0 if rows.logits else float(edges[0]))
+    if rows.logits:
+        _explain_logits(rows, layout.ruler)
+    w = None if rows.w is None else rows.w.cpu()
     with remedies(REMEDIES):
-        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(ruler.edges), **options)
+        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(edges), sample_weight=w, **library_options(rows, layout))
     raise AssertionError("a pass refused rows in which no bad value can be found")
 
 

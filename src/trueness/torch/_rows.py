@@ -1,0 +1,100 @@
+"""What a pass takes: rows of tensors, and what is summed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from trueness.torch._edges import Ruler
+
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares these on the CPU only, if at all
+_MOST_CLASSES = 2.0**31
+
+
+class Layout(NamedTuple):
+    """What is summed."""
+
+    ruler: Ruler
+    kind: str = "classwise"
+    """How a matrix is compared with the labels."""
+    moments: bool = True
+    """Whether squares are summed too."""
+
+    def parts(self, p: torch.Tensor) -> int:
+        """How many tables of bins the scores have."""
+        return 1 if p.ndim == 1 or self.kind == "confidence" else p.shape[1]
+
+
+class TensorRows(NamedTuple):
+    """Labels and scores as plain tensors, on one device."""
+
+    y: torch.Tensor
+    p: torch.Tensor
+    w: torch.Tensor | None = None
+    """Weights, if there are any."""
+    ignored: int | None = None
+    """The label of rows that are left out."""
+    logits: bool = False
+    """Whether the scores are logits."""
+    tolerance: float | None = None
+    """How far from one the scores of a row may sum; None for the default of their type."""
+
+    @property
+    def codes(self) -> torch.Tensor:
+        """The labels as bool or integers; -1 for fractions, since selecting rows would wait for the device."""
+        if self.y.dtype in WIDE_UNSIGNED:
+            return self.y.to(torch.int64)  # 2⁶³ and above turn negative and stay invalid
+        if not self.y.dtype.is_floating_point:
+            return self.y
+        y = self.y.float() if self.y.dtype != torch.float64 else self.y
+        return torch.where((y == y.floor()) & (y.abs() < _MOST_CLASSES), y, -1.0).to(torch.int64)
+
+    @property
+    def skipped(self) -> int | None:
+        """The ignored label, if codes of this type can be it: torch would compare with the wrapped value."""
+        if self.ignored is None:
+            return None
+        codes = self.codes.dtype
+        limits = torch.iinfo(torch.uint8 if codes == torch.bool else codes)
+        return self.ignored if limits.min <= self.ignored <= limits.max else None
+
+    @property
+    def keep(self) -> torch.Tensor | None:
+        """Which rows count; None for all of them."""
+        skipped = self.skipped
+        return None if skipped is None else torch.ne(as_bytes(self.codes), skipped)
+
+    def chunks(self, step: int) -> Iterator[TensorRows]:
+        """At most `step` rows at a time, in order."""
+        for i in range(0, self.p.shape[0], step):
+            few = slice(i, i + step)
+            yield self._replace(y=self.y[few], p=self.p[few], w=None if self.w is None else self.w[few])
+
+    def select_kept(self) -> TensorRows:
+        """The rows that count; waits for the device."""
+        keep = self.keep
+        if keep is None:
+            return self
+        w = None if self.w is None else self.w[keep]
+        return self._replace(y=self.y[keep], p=self.p[keep], w=w, ignored=None)
+
+    def mask_ignored(self, score: float) -> TensorRows:
+        """Ignored rows replaced by valid ones, so that the others keep their row numbers in messages."""
+        keep = self.keep
+        if keep is None:
+            return self
+        valid: torch.Tensor | float = score
+        if self.p.ndim == 2:
+            valid, keep = torch.zeros_like(self.p[:1]), keep[:, None]
+            valid[0, 0] = 1
+        p = torch.where(keep, self.p, valid)
+        keep = keep.flatten()
+        w = None if self.w is None else torch.where(keep, self.w, 0)
+        return self._replace(y=torch.where(keep, self.y, 0), p=p, w=w, ignored=None)
+
+
+def as_bytes(codes: torch.Tensor) -> torch.Tensor:
+    """Labels as integers, without a copy."""
+    return codes.view(torch.uint8) if codes.dtype == torch.bool else codes
