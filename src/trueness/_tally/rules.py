@@ -437,7 +437,9 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
     if cells.size <= most:
         return cells
     start = _starts(cells, most, rule)
-    sums = {name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"}
+    sums: dict[str, Any] = {
+        name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"
+    }
     score = score_sums(cells, start) / sums["weight"]
     last = np.append(start[1:], cells.size) - 1
     # Rounding could push a mean beyond its scores and across an edge.

@@ -12,6 +12,7 @@ from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.grid import LAST_CELL, GridCells, refuse_full_cells
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth, Groups, midpoints, refuse_uncovered
 from trueness.errors import InputError
+from trueness.sources._bad_rows import score_range
 from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
 from trueness.sources._rows import Rows
 from trueness.typing import Floats, Ints
@@ -25,7 +26,7 @@ def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     """The rows of the answer: numbers as arrays, and the group of each row."""
     lazy = query.lazy()
     answer = lazy.collect(**({"engine": "streaming"} if lazy.implementation.is_polars() else {}))
-    by = [f"by{i}" for i in range(rows.n_by)]
+    by = rows.by
     columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in by}
     numbers = {
         name: v.astype(np.float64 if name in ("p", "least", "greatest") else np.int64) for name, v in columns.items()
@@ -34,15 +35,18 @@ def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     return numbers, list(zip(*keys, strict=True)) if by else [()] * len(answer)
 
 
-def each_group(numbers: Columns, groups: list[Group]) -> Iterator[tuple[Group, Columns]]:
-    """The rows of each group, in the order of the keys."""
+def each_group(numbers: Columns, groups: list[Group], rows: Rows) -> Iterator[tuple[Group, Columns]]:
+    """The rows of each group, in the order of the keys; without `by` there is one, even if it has no rows."""
+    if not rows.by:
+        yield (), numbers
+        return
     places: dict[Group, int] = {}
     which = np.array([places.setdefault(key, len(places)) for key in groups], dtype=np.int64)
     order = np.argsort(which, kind="stable")
     ends = np.searchsorted(which[order], np.arange(len(places) + 1))
     for key in sorted(places, key=group_order):
-        rows = order[ends[places[key]] : ends[places[key] + 1]]
-        yield key, {name: values[rows] for name, values in numbers.items()}
+        mine = order[ends[places[key]] : ends[places[key] + 1]]
+        yield key, {name: values[mine] for name, values in numbers.items()}
 
 
 def group_order(key: Group) -> tuple[Any, ...]:
@@ -51,8 +55,14 @@ def group_order(key: Group) -> tuple[Any, ...]:
     return tuple((v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v)) for v in key)
 
 
-def each_part(numbers: Columns, n_parts: int, make: Callable[[Columns], Part]) -> tuple[Part, ...]:
-    """Apply a function to the rows of each part."""
+def parts_by_group(
+    numbers: Columns, groups: list[Group], rows: Rows, make: Callable[[Columns], Part]
+) -> dict[Group, tuple[Part, ...]]:
+    """Apply a function to the rows of each part of each group."""
+    return {key: _each_part(mine, rows.n_parts, make) for key, mine in each_group(numbers, groups, rows)}
+
+
+def _each_part(numbers: Columns, n_parts: int, make: Callable[[Columns], Part]) -> tuple[Part, ...]:
     if "part" not in numbers:
         return (make(numbers),)
     order = np.argsort(numbers["part"], kind="stable")
@@ -66,7 +76,7 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     """The sums of each bin."""
     edges = rule.fixed_edges
     assert edges is not None
-    good = good_rows(numbers, numbers["cell"])
+    good = good_rows(numbers)
     place, label = good["cell"] >> 1, good["cell"] & 1
     if isinstance(rule, EqualWidth):
         place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
@@ -78,9 +88,14 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     return Bins(edges, table, moments=True)
 
 
-def good_rows(numbers: Columns, marked: NDArray[Any]) -> Columns:
+def marks(numbers: Columns) -> NDArray[Any]:
+    """The column in which bad rows and rows of weight 0 are marked."""
+    return numbers["cell"] if "cell" in numbers else numbers["p"]
+
+
+def good_rows(numbers: Columns) -> Columns:
     """The rows of the answer that describe good rows of positive weight."""
-    keep = (marked != BAD) & (marked != UNWEIGHED)
+    keep = (marks(numbers) != BAD) & (marks(numbers) != UNWEIGHED)
     return {name: values[keep] for name, values in numbers.items()}
 
 
@@ -116,7 +131,7 @@ def _weighted_sum(good: Columns, term: str) -> Floats:
 
 def cells_of(numbers: Columns) -> Cells:
     """The sums of each distinct score."""
-    good = good_rows(numbers, numbers["p"])
+    good = good_rows(numbers)
     if good["p"].size == 0:
         return Cells.empty()
     weighted = "m0" in good
@@ -139,33 +154,32 @@ def _cell_columns(good: Columns, weighted: bool) -> list[NDArray[Any]]:
     return [good["n"], w, w * good["y"], ww, ww * good["y"]]
 
 
-def refuse_outside(numbers: Columns, rule: BinRule, extremes: Callable[[], tuple[float, float]]) -> None:
+def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
     """Raise if a good score lies outside the edges."""
     edges = rule.fixed_edges
-    if edges is None or isinstance(rule, EqualWidth):
-        return
-    place = good_rows(numbers, numbers["cell"])["cell"] >> 1
-    if place.size and (place.min() < 0 or place.max() > edges.size - 2):
-        low, high = extremes()
+    assert edges is not None
+    place = good_rows(numbers)["cell"] >> 1
+    if not isinstance(rule, EqualWidth) and place.size and (place.min() < 0 or place.max() > edges.size - 2):
+        low, high = score_range(rows)
         refuse_uncovered(edges, low if low < edges[0] else high)
 
 
 def have_whole_weights(numbers: Columns) -> bool:
     """Whether all weights are whole numbers, and small enough for integer sums."""
-    good = good_rows(numbers, numbers["cell"])
+    good = good_rows(numbers)
     return good["n"].size > 0 and not good["broken"].any() and _weighted_sum(good, "m").sum() < MOST_WHOLE
 
 
 def fit_in_integers(numbers: Columns) -> bool:
     """Whether no sum of parts times weights can exceed 64 bits; larger weights count as 0 in them."""
-    good = good_rows(numbers, numbers["cell"])
+    good = good_rows(numbers)
     counted = good["e"] <= MOST_WHOLE.bit_length()
     return bool((_weighted_sum(good, "m")[counted] <= MOST_WHOLE).all())
 
 
 def grid_of(numbers: Columns) -> GridCells:
     """The sums of each cell."""
-    good = good_rows(numbers, numbers["cell"])
+    good = good_rows(numbers)
     if good["cell"].size == 0:
         return GridCells.empty()
     # Engines answer in any order; floats must be added in one.

@@ -76,8 +76,7 @@ def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> Any:
 def _plain_query(rows: Rows, place: Any, ends: Ends) -> Any:
     keep = [*rows.keys, *(["p"] if ends else [])]
     whole = _whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place")), *keep])
-    keys = [*rows.keys, "cell"]
-    return _aggregate(whole, keys, list(PARTS), ends)
+    return _aggregate(whole, [*rows.keys, "cell"], list(PARTS), ends)
 
 
 def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
@@ -123,11 +122,6 @@ Products with a small score need the third part to keep twelve digits.
 """
 
 
-def _part_names(terms: tuple[str, ...]) -> list[str]:
-    """The names of the sums of parts."""
-    return [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
-
-
 def _weighted_query(rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()) -> Any:
     """The group-by of weighted rows; `score` is the column that weights multiply, `more` are integers to add up."""
     frame = _with_exponent(rows.frame.with_columns(place.alias("place")))
@@ -135,8 +129,7 @@ def _weighted_query(rows: Rows, place: Any, ends: Ends = (), *, score: str = "p"
     frame = frame.with_columns((m * m).alias("mm"), (m * p).alias("mp"))
     frame = frame.with_columns((nw.col("mp") * p).alias("mpp"))
     frame = frame.with_columns(_cell(nw.col("place"))).with_columns(_unless_unweighed("cell", UNWEIGHED))
-    keys = [*rows.keys, "cell", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm", "mp", "mpp"), ends, more)
+    return _weighted_sums(frame, [*rows.keys, "cell", "e"], ("m", "mm", "mp", "mpp"), ends, more)
 
 
 def _unless_unweighed(name: str, code: float) -> Any:
@@ -168,7 +161,7 @@ def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], ends: En
         frame = frame.with_columns(*[(nw.col(term) * scale).alias(term) for term in deep])
         frame = frame.with_columns(*[nw.col(term).floor().alias(f"{term}{level}") for term in deep])
         frame = frame.with_columns(*[(nw.col(term) - nw.col(f"{term}{level}")).alias(term) for term in deep])
-    sums = _part_names(terms)
+    sums = [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
     frame = frame.with_columns(*_as_integers(sums))
     return _aggregate(frame, keys, ["broken", *sums, *more], ends)
 
@@ -182,12 +175,10 @@ def distinct_query(rows: Rows, only: np.ndarray[Any, np.dtype[Any]] | None = Non
     score = nw.when(nw.col("ok") == 1).then(nw.col("p")).otherwise(nw.lit(float(BAD))).alias("p")
     frame = frame.with_columns(score)
     if not rows.weighted:
-        keys = [*rows.keys, "p"]
-        return _aggregate(frame, keys, ["y"], ())
+        return _aggregate(frame, [*rows.keys, "p"], ["y"], ())
     frame = _with_exponent(frame).with_columns(_unless_unweighed("p", float(UNWEIGHED)))
     frame = frame.with_columns((nw.col("m") * nw.col("m")).alias("mm"))
-    keys = [*rows.keys, "p", "y", "e"]
-    return _weighted_sums(frame, keys, ("m", "mm"), ())
+    return _weighted_sums(frame, [*rows.keys, "p", "y", "e"], ("m", "mm"), ())
 
 
 def with_grid_cell(frame: Any) -> Any:

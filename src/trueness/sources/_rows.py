@@ -25,11 +25,25 @@ class Rows(NamedTuple):
     """A frame with the columns p, y and ok and, where they are needed, w, part, by0, by1 and so on."""
 
     frame: Any
-    keys: tuple[str, ...]
-    """The columns that separate the sums: those of `by`, then the part."""
-    n_by: int
-    weighted: bool
+    source: Any
+    """The frame that the rows were made from."""
+    question: Question
     classes: tuple[Any, ...] | None
+
+    @property
+    def by(self) -> list[str]:
+        """The columns of groups."""
+        return [f"by{i}" for i in range(len(self.question.by))]
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that separate the sums: those of groups, then the part."""
+        return [*self.by, *(["part"] if self.question.split else [])]
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.question.weight is not None
 
     @property
     def n_parts(self) -> int:
@@ -269,9 +283,7 @@ def rows_of(frame: Any, question: Question) -> Rows:
         *by,
     )
     viewed = _view_rows(safe, question, scores, [*weight, *by])
-    keys = (*by, *(["part"] if question.split else []))
-    classes = None if question.binary else tuple(order)
-    return Rows(viewed, keys, len(by), bool(weight), classes)
+    return Rows(viewed, frame, question, None if question.binary else tuple(order))
 
 
 def _is_good(scores: list[str], question: Question) -> Any:

@@ -16,7 +16,7 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
-from trueness.sources._bad_rows import explain_bad_rows, score_range
+from trueness.sources._bad_rows import explain_bad_rows
 from trueness.sources._batches import sums_of_batches
 from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import (
@@ -30,11 +30,12 @@ from trueness.sources._gather import (
     cells_with_cuts,
     collect,
     each_group,
-    each_part,
     fit_in_integers,
     good_rows,
     grid_of,
     have_whole_weights,
+    marks,
+    parts_by_group,
     refuse_outside,
 )
 from trueness.sources._group_by import (
@@ -251,13 +252,13 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
     frame = frame.lazy() if frame.implementation.is_polars() else frame
     rows = rows_of(frame, question)
     if isinstance(rule, str):
-        return _sketch_groups(frame, question, rows)
+        return _sketch_groups(rows)
     is_long = isinstance(rule, Edges) and rule.n_requested > _FEW_EDGES
     if rule.fixed_edges is not None and (rows.weighted or not is_long):
-        return _bin_groups(frame, question, rows, rule)
+        return _bin_groups(rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
-        return _bin_groups_in_two_passes(frame, question, rows, rule)
-    sums = _tally_groups(frame, question, rows)
+        return _bin_groups_in_two_passes(rows, rule)
+    sums = _sums_of_groups(*_answer(distinct_query(rows), rows), rows, cells_of)
     if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
         _refuse_none()
     return sums if isinstance(rule, Distinct) else {key: one.coarsen(rule) for key, one in sums.items()}
@@ -286,108 +287,82 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
         return None
 
 
-def _bin_groups(frame: Any, question: Question, rows: Rows, rule: BinRule) -> dict[Group, Any]:
-    numbers, groups = collect(binned_query(rows, bin_of_score(rule)), rows)
-    _check_answer(frame, question, numbers, numbers.get("cell"))
-    refuse_outside(numbers, rule, lambda: score_range(rows))
-    return _sums_of_groups(numbers, groups, question, rows, lambda part: bins_of(part, rule))
+def _bin_groups(rows: Rows, rule: BinRule) -> dict[Group, Any]:
+    numbers, groups = _answer(binned_query(rows, bin_of_score(rule)), rows)
+    refuse_outside(numbers, rule, rows)
+    return _sums_of_groups(numbers, groups, rows, lambda part: bins_of(part, rule))
 
 
-def _sketch_groups(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
-    numbers, groups = collect(grid_query(rows), rows)
-    _check_answer(frame, question, numbers, numbers["cell"])
+def _sketch_groups(rows: Rows) -> dict[Group, Any]:
+    numbers, groups = _answer(grid_query(rows), rows)
     if rows.weighted and fit_in_integers(numbers):
         # Whether weights are whole numbers, so that their sums are exact, is known only now.
-        whole = [each_part(mine, rows.n_parts, have_whole_weights) for _, mine in each_group(numbers, groups)]
-        if any(part for parts in whole for part in parts):
+        whole = parts_by_group(numbers, groups, rows, have_whole_weights)
+        if any(map(any, whole.values())):
             numbers, groups = collect(grid_query(rows, whole=True), rows)
-    return _sums_of_groups(numbers, groups, question, rows, grid_of)
+    return _sums_of_groups(numbers, groups, rows, grid_of)
 
 
-def _tally_groups(frame: Any, question: Question, rows: Rows) -> dict[Group, Any]:
-    numbers, groups = collect(distinct_query(rows), rows)
-    _check_answer(frame, question, numbers, numbers.get("p"))
-    return _sums_of_groups(numbers, groups, question, rows, cells_of)
-
-
-def _check_answer(frame: Any, question: Question, numbers: Columns, marked: Any) -> None:
-    """Explain or drop bad rows; refuse weights that are all 0."""
-    if (marked == BAD).any():
-        explain_bad_rows(frame, question)
-    if question.weight is None:
-        return
-    unweighed = marked == UNWEIGHED
-    good = ~unweighed & (marked != BAD)
-    if unweighed.any() and not good.any():
+def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
+    """The answer to a query, once bad rows are explained or dropped; weights that are all 0 are refused."""
+    numbers, groups = collect(query, rows)
+    if (marks(numbers) == BAD).any():
+        explain_bad_rows(rows.source, rows.question)
+    unweighed = marks(numbers) == UNWEIGHED
+    if unweighed.any() and not good_rows(numbers)["n"].size:
         n = int(numbers["n"][unweighed].sum())
-        raise column_error("weight", str(question.weight), "must have a weight above 0", f"all {n:,} are 0")
+        raise column_error("weight", str(rows.question.weight), "must have a weight above 0", f"all {n:,} are 0")
+    return numbers, groups
 
 
 def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
     """Refuse a group whose weights are so small that their squares vanish."""
-    good = good_rows(mine, mine["cell" if "cell" in mine else "p"])
-    largest = good["e"].max(initial=-1100)
-    if good["e"].size and largest < _LEAST_EXPONENT:
+    exponents = good_rows(mine)["e"]
+    if exponents.size and exponents.max() < _LEAST_EXPONENT:
         where = f" in group {', '.join(map(repr, key))}" if key else ""
-        raise column_error(
-            "weight",
-            str(question.weight),
-            f"must have its largest weight above 2**{_LEAST_EXPONENT}",
-            f"it is about 2**{largest}{where}",
-            "Multiply all weights by one number: calibration errors do not change.",
-        )
+        demand = f"must have its largest weight above 2**{_LEAST_EXPONENT}"
+        remedy = "Multiply all weights by one number: calibration errors do not change."
+        raise column_error("weight", str(question.weight), demand, f"it is about 2**{exponents.max()}{where}", remedy)
 
 
-def _sums_of_groups(
-    numbers: Columns, groups: list[Group], question: Question, rows: Rows, make: Any
-) -> dict[Group, Any]:
-    """The sums of each group; without `by`, those of all rows, even if there are none."""
-    totals = {}
-    for key, mine in each_group(numbers, groups):
-        if question.weight is not None:
-            _refuse_light(mine, question, key)
-        sums = _sums_of(each_part(mine, rows.n_parts, make), question, rows)
-        if sums.n or not question.by:
-            totals[key] = sums
-    if not question.by and not totals:
-        totals[()] = _sums_of(each_part(numbers, rows.n_parts, make), question, rows)
-    return totals
+def _sums_of_groups(numbers: Columns, groups: list[Group], rows: Rows, make: Any) -> dict[Group, Any]:
+    """The sums of each group that has rows; without `by`, those of all rows, even if there are none."""
+    if rows.weighted:
+        for key, mine in each_group(numbers, groups, rows):
+            _refuse_light(mine, rows.question, key)
+    parts = parts_by_group(numbers, groups, rows, make)
+    return _with_rows({key: _sums_of(found, rows) for key, found in parts.items()}, rows)
 
 
-def _sums_of(parts: tuple[Any, ...], question: Question, rows: Rows) -> Sums:
+def _sums_of(parts: tuple[Any, ...], rows: Rows) -> Any:
     whole: type[Any] = {Cells: Tally, GridCells: Sketch}.get(type(parts[0]), Binned)
-    sums: Sums = whole(question.view, parts, rows.classes)
-    return sums
+    return whole(rows.question.view, parts, rows.classes)
 
 
-def _bin_groups_in_two_passes(frame: Any, question: Question, rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = collect(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",)), rows)
-    _check_answer(frame, question, numbers, numbers["cell"])
-    if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not question.by:
+def _with_rows(totals: dict[Group, Any], rows: Rows) -> dict[Group, Any]:
+    return {key: sums for key, sums in totals.items() if sums.n or not rows.by}
+
+
+def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
+    numbers, groups = _answer(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",)), rows)
+    if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not rows.by:
         _refuse_none()
-    fine = _fine_cells(numbers, groups, rows)
+    fine = parts_by_group(numbers, groups, rows, FineCells)
     cut = [cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
     cells = _distinct_scores(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
     totals = {}
     for key, parts in fine.items():
-        if not any(part.cell.size for part in parts) and question.by:
-            continue
         scores = cells.get(key, (Cells.empty(),) * len(parts))
         bins = tuple(
             bins_from_pieces(part, score, rule) if part.cell.size else Bins.empty(edges_of(rule))
             for part, score in zip(parts, scores, strict=True)
         )
-        totals[key] = _sums_of(bins, question, rows)
-    return totals
+        totals[key] = _sums_of(bins, rows)
+    return _with_rows(totals, rows)
 
 
 def _refuse_none() -> NoReturn:
     raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")
-
-
-def _fine_cells(numbers: Columns, groups: list[Group], rows: Rows) -> dict[Group, tuple[FineCells, ...]]:
-    found = {key: each_part(mine, rows.n_parts, FineCells) for key, mine in each_group(numbers, groups)}
-    return found or ({} if rows.n_by else {(): each_part(numbers, rows.n_parts, FineCells)})
 
 
 def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
@@ -395,5 +370,4 @@ def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
         return {}
     # A score of 1 lies one past the grid.
     only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
-    numbers, groups = collect(distinct_query(rows, only, FINE_GRID.n), rows)
-    return {key: each_part(mine, rows.n_parts, cells_of) for key, mine in each_group(numbers, groups)}
+    return parts_by_group(*collect(distinct_query(rows, only, FINE_GRID.n), rows), rows, cells_of)
