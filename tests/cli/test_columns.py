@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from trueness.cli._columns import choose
+from trueness.cli._columns import Request, choose
 from trueness.errors import InputError
 
 
 @pytest.mark.parametrize("label", ["label", "y", "y_true", "target", "Y"])
 @pytest.mark.parametrize("score", ["prob", "p", "y_prob", "score", "probability", "Score"])
 def test_usual_names_are_found_and_said(label, score):
-    found = choose(["id", label, score], "x.csv")
+    found = choose(["id", label, score], "x.csv", Request())
     assert found.label == label
     assert [model.name for model in found.models] == [score]
     assert found.guesses == (f"labels from column {label!r}", f"scores from column {score!r}")
 
 
 def test_named_columns_are_not_guesses():
-    assert choose(["a", "b"], "x.csv", label="a", probs=["b"]).guesses == ()
+    assert choose(["a", "b"], "x.csv", Request(label="a", probs=["b"])).guesses == ()
 
 
 @pytest.mark.parametrize(
@@ -45,27 +45,27 @@ def test_named_columns_are_not_guesses():
 )
 def test_what_cannot_be_chosen_is_explained(names, asked, message):
     with pytest.raises(InputError, match=message.replace("?", r"\?")):
-        choose(names, "x.csv", **asked)
+        choose(names, "x.csv", Request(**asked))
 
 
 def test_a_star_finds_columns_but_not_labels_or_weights():
-    (model,) = choose(["p_y", "p_b", "p_w", "p_a"], "x", label="p_y", weight="p_w", matrices=["p_*"]).models
+    (model,) = choose(["p_y", "p_b", "p_w", "p_a"], "x", Request(label="p_y", weight="p_w", matrices=["p_*"])).models
     assert model.columns == ("p_b", "p_a")
     assert model.classes == ("b", "a")
 
 
 def test_numbered_columns_come_in_the_order_of_their_numbers():
-    (model,) = choose(["y", "p10", "p9", "p1"], "x", matrices=["p*"]).models
+    (model,) = choose(["y", "p10", "p9", "p1"], "x", Request(matrices=["p*"])).models
     assert model.columns == ("p1", "p9", "p10")
 
 
 def test_a_column_whose_name_has_a_star_or_bracket_can_be_named():
-    (model,) = choose(["y", "a*", "b[", "ab"], "x", matrices=["a*,b["]).models
+    (model,) = choose(["y", "a*", "b[", "ab"], "x", Request(matrices=["a*,b["])).models
     assert model.columns == ("a*", "b[")
 
 
 def test_every_column_of_numbers_is_read_once():
-    found = choose(["y", "a", "b", "w"], "x", matrices=["a,b", "b,a"], weight="w")
+    found = choose(["y", "a", "b", "w"], "x", Request(matrices=["a,b", "b,a"], weight="w"))
     assert found.numbers == ("a", "b", "w")
 
 

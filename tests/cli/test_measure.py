@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from trueness.cli._columns import Group
 from trueness.cli._measure import _models_output
 from trueness.cli._measurements import Measurements, ModelMeasures, Quantity
-from trueness.cli._rows import Group
 from trueness.cli._writing import Target, _draw, render
 
 HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "宽", "=1+1"]

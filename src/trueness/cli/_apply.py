@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trueness.cli._options as opt
+from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._messages import reword_messages, warning, wording
+from trueness.cli._rows import open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueness.cli._columns import Model
-    from trueness.cli._rows import Request
     from trueness.sources._table import Table
 
 
@@ -42,7 +42,6 @@ def command(
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import Request, open_source
     from trueness.sources._compression import compress_into
 
     if not files:
@@ -94,15 +93,12 @@ def _load(path: str) -> Any:
         raise InputError("", f"`--calibrator` {path!r} is not a JSON file of a calibrator") from reason
 
 
-def _model(source: "Table", request: "Request", fitted_on: Any) -> "Model":
+def _model(source: "Table", request: Request, fitted_on: Any) -> Model:
     """The scores to calibrate: those that the options name, else those that the map was fitted on."""
-    from trueness.cli._columns import Model, choose_scores
-    from trueness.cli._rows import print_guesses
-
     known = tuple(fitted_on) if isinstance(fitted_on, list) and fitted_on else None
     if known is not None and not (request.probs or request.matrices) and set(known) <= set(source.names):
         return Model(",".join(known), known)
-    models, guesses = choose_scores(source.names, source.name, probs=request.probs, matrices=request.matrices)
+    models, guesses = choose_scores(source.names, source.name, request, {})
     print_guesses(guesses)
     if len(models) > 1:
         raise InputError("--prob", "must name one model", f"got {', '.join(model.name for model in models)}")
@@ -115,14 +111,13 @@ def _list_names(columns: tuple[str, ...]) -> str:
     return f"column{'' if len(columns) == 1 else 's'} {', '.join(map(repr, columns))}"
 
 
-def _calibrate(calibrator: Any, source: "Table", model: "Model", missing: str) -> "NDArray[Any]":
+def _calibrate(calibrator: Any, source: "Table", model: Model, missing: str) -> "NDArray[Any]":
     import numpy as np
 
     columns = source.read((), model.columns)
     values = [columns.numbers[name] for name in model.columns]
     p = values[0] if len(values) == 1 else np.column_stack(values)
-    if len(p) == 0:
-        raise InputError("", f"{source.name} has no rows")
+    require_rows(source.name, len(p))
     gaps = np.isnan(p) if p.dtype.kind == "f" else np.zeros(p.shape, dtype=bool)
     gone = gaps.any(axis=1) if p.ndim == 2 else gaps
     if gone.any() and missing == "raise":
@@ -149,9 +144,7 @@ def _calibrate(calibrator: Any, source: "Table", model: "Model", missing: str) -
     return scores
 
 
-def _new_columns(
-    scores: "NDArray[Any]", model: "Model", name: str | None, source: "Table"
-) -> dict[str, "NDArray[Any]"]:
+def _new_columns(scores: "NDArray[Any]", model: Model, name: str | None, source: "Table") -> dict[str, "NDArray[Any]"]:
     """The new columns by name: one, or one for each column of a matrix."""
     if len(model.columns) == 1:
         new = {name or f"{model.name}_calibrated": scores}

@@ -3,13 +3,83 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
+from trueness._text.table import Column
 from trueness.errors import InputError
+
+if TYPE_CHECKING:
+    from trueness.typing import Missing, RowOptions
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability")
 _SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options about files, columns and their meaning, as typed."""
+
+    files: tuple[str, ...] = ()
+    """Files whose rows form one data set; none for the demo data."""
+    rows: int = 10_000
+    seed: int = 0
+    label: str | None = None
+    probs: tuple[str, ...] = ()
+    matrices: tuple[str, ...] = ()
+    weight: str | None = None
+    by: tuple[str, ...] = ()
+    cluster: str | None = None
+    pos_label: str | None = None
+    labels: tuple[str, ...] | None = None
+    missing: "Missing" = "raise"
+    from_logits: bool = False
+    clip_tolerance: float = 0.0
+    sum_tolerance: float | None = None
+    input_format: str | None = None
+    separator: str | None = None
+
+    @classmethod
+    def pop_from(cls, options: dict[str, Any]) -> "Request":
+        """Take these options out of a command's options; `seed` stays there as well."""
+        names = {f.name for f in fields(cls)}
+        taken = {name: options[name] for name in names & options.keys()}
+        for name in taken.keys() - {"seed"}:
+            del options[name]
+        if isinstance(taken.get("labels"), str):
+            taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
+        return cls(**taken)
+
+    @property
+    def row_options(self) -> "RowOptions":
+        """What the library is told about the rows."""
+        return {
+            "missing": self.missing,
+            "clip_tolerance": self.clip_tolerance,
+            "sum_tolerance": self.sum_tolerance,
+            "from_logits": self.from_logits,
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that share a value of a column; all rows if there is no column."""
+
+    by: str | None = None
+    value: Any = None
+
+    def __str__(self) -> str:
+        return "" if self.by is None else f"{self.by} = {self.value}"
+
+    def entry(self) -> dict[str, Any]:
+        """The cells that name the group in a table; none for all rows."""
+        return {} if self.by is None else {"by": self.by, "group": self.value}
+
+
+def group_columns(by: Sequence[str]) -> list[Column]:
+    """The columns that name the group of a row of a table; none without ``--by``."""
+    return [Column("by", "by", "name"), Column("group", "group", "name")] if by else []
 
 
 @dataclass(frozen=True)
@@ -63,52 +133,37 @@ class Choice:
         }
 
 
-def choose(
-    names: Sequence[str],
-    source: str,
-    *,
-    label: str | None = None,
-    probs: Sequence[str] = (),
-    matrices: Sequence[str] = (),
-    weight: str | None = None,
-    by: Sequence[str] = (),
-    cluster: str | None = None,
-) -> Choice:
+def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     """Find the named columns; guess labels and scores only if exactly one name fits."""
-    guesses = []
+    label, weight, guesses = request.label, request.weight, []
     if label is None:
         label = _guess(names, LABELS, "labels", "--label", source)
         guesses.append(f"labels from column {label!r}")
-    _check_column(names, label, "--label", source)
-    for option, wanted in (("--weight", weight), *(("--by", name) for name in by), ("--cluster", cluster)):
+    by = tuple(dict.fromkeys(request.by))
+    others = (("--weight", weight), *(("--by", name) for name in by), ("--cluster", request.cluster))
+    for option, wanted in (("--label", label), *others):
         if wanted is not None:
             _check_column(names, wanted, option, source)
     taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
-    models, guessed = choose_scores(names, source, probs=probs, matrices=matrices, taken=taken)
-    return Choice(label, models, weight, (*guesses, *guessed), tuple(dict.fromkeys(by)), cluster)
+    models, guessed = choose_scores(names, source, request, taken)
+    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster)
 
 
 def choose_scores(
-    names: Sequence[str],
-    source: str,
-    *,
-    probs: Sequence[str] = (),
-    matrices: Sequence[str] = (),
-    taken: Mapping[str, str] | None = None,
+    names: Sequence[str], source: str, request: Request, taken: Mapping[str, str]
 ) -> tuple[tuple[Model, ...], tuple[str, ...]]:
     """The models and what was guessed; a score column must not be `taken` for something else."""
-    taken = taken or {}
-    guesses: tuple[str, ...] = ()
-    if not probs and not matrices:
-        guess = _guess(names, SCORES, "scores", "--prob", source)
-        guesses = (f"scores from column {guess!r}",)
-        probs = [guess]
+    probs, guesses = request.probs, ()
+    if not probs and not request.matrices:
+        probs = (_guess(names, SCORES, "scores", "--prob", source),)
+        guesses = (f"scores from column {probs[0]!r}",)
     for prob in probs:
         _check_column(names, prob, "--prob", source)
         if prob in taken:
             raise InputError("", f"Column {prob!r} cannot be both scores and {taken[prob]}")
     free = [name for name in names if name not in taken]
-    models = [Model(prob, (prob,)) for prob in probs] + [_matrix_model(free, text, source) for text in matrices]
+    models = [Model(prob, (prob,)) for prob in probs]
+    models += [_matrix_model(free, text, source) for text in request.matrices]
     twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
     if twice:
         raise InputError("", f"Scores {min(twice)!r} were asked for twice")

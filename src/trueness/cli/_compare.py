@@ -1,20 +1,18 @@
 """``trueness compare``."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
+from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._messages import note, warning
+from trueness.cli._rows import IMPORTANCE, Rows, read_rows
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness.cli._rows import Group, Rows
-    from trueness.results import Comparison
 
 _KNOWN = ("squared-ece", "brier", "log-loss")
 _DRAWN = ("ece", "ace", "smooth-ece", "tce")
@@ -49,8 +47,6 @@ def command(**options: Any) -> None:
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import IMPORTANCE, Request, read_rows
-
     opt.check_input()
     measure = options["measure"]
     target = Target.pop_from(options)
@@ -87,21 +83,19 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
     return {"measure": measure}
 
 
-def _comparisons(rows: "Rows", settings: dict[str, Any]) -> Iterator[tuple["Group", "Comparison"]]:
+def _comparisons(rows: Rows, settings: dict[str, Any]) -> Iterator[tuple[Group, "tn.Comparison"]]:
     from trueness._progress import progress_bar
-    from trueness.cli._rows import model_scores
 
     compare: Any = tn.compare
     for group, part in rows.groups():
         with part.about(*rows.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
-            scores, one = model_scores(part)
+            scores, one = part.model_scores()
             result = compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
         warning(*warned, about=str(group))
         yield group, result
 
 
-def _output(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> Output:
-    from trueness.cli._rows import group_columns
+def _output(rows: Rows, results: Sequence[tuple[Group, "tn.Comparison"]]) -> Output:
 
     first = results[0][1]
     columns = [
@@ -140,7 +134,7 @@ def _output(rows: "Rows", results: Sequence[tuple["Group", "Comparison"]]) -> Ou
     return Output(Table(columns, lines, notes), data)
 
 
-def _entry(one: "Comparison") -> dict[str, Any]:
+def _entry(one: "tn.Comparison") -> dict[str, Any]:
     """A comparison with its pairs as a list of objects."""
     pairs = one.columns().keys()
     rest = {key: value for key, value in one.to_dict().items() if key not in pairs}

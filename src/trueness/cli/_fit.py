@@ -2,17 +2,16 @@
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import trueness.cli._options as opt
+from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
+from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import check_suffix, check_writable, write
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness.cli._rows import Rows
 
 
 @click.command("fit", no_args_is_help=True)
@@ -55,8 +54,6 @@ def command(
 
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import Request, read_rows
-
     opt.check_input()
     check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
@@ -77,7 +74,7 @@ def command(
         note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.")
 
 
-def _fit_map(calibrator: Any, rows: "Rows") -> Any:
+def _fit_map(calibrator: Any, rows: Rows) -> Any:
     (model,) = rows.choice.models
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",

@@ -1,21 +1,19 @@
 """``trueness gate``."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
+from trueness.cli import _sums
+from trueness.cli._columns import Choice, Group, Model, Request, group_columns
 from trueness.cli._messages import note, warning
+from trueness.cli._rows import IMPORTANCE, Dataset, Rows, open_dataset
+from trueness.cli._sums import ModelSums
 from trueness.cli._writing import Output, Target
-
-if TYPE_CHECKING:
-    from trueness.cli._columns import Choice, Model
-    from trueness.cli._rows import Dataset, Group, Rows
-    from trueness.cli._sums import ModelSums
-    from trueness.results import Interval
 
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
 _FAILED = 1
@@ -55,8 +53,6 @@ def command(**options: Any) -> None:
 
     Exit code 0: passed. 1: failed. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import Request, open_dataset
-
     opt.check_input()
     stream = options["stream"]
     for name in ("by", "cluster"):
@@ -79,9 +75,9 @@ def command(**options: Any) -> None:
 class Finding(NamedTuple):
     """The confidence limits of one model, in one group."""
 
-    group: "Group"
+    group: Group
     model: str
-    interval: "Interval"
+    interval: "tn.Interval"
     top: bool
     """Whether it is the error of the largest score of several classes."""
 
@@ -97,12 +93,12 @@ class Rule(NamedTuple):
     most: float
     require: bool
 
-    def passes(self, interval: "Interval") -> bool:
+    def passes(self, interval: "tn.Interval") -> bool:
         """Whether the gate is open."""
         low, high = interval.hull
         return bool((high if self.require else low) <= self.most)
 
-    def verdict(self, interval: "Interval") -> str:
+    def verdict(self, interval: "tn.Interval") -> str:
         """In words."""
         low, high = interval.hull
         evidence = "above" if low > self.most else "below" if high <= self.most else "undecided"
@@ -114,8 +110,7 @@ def _bonferroni(settings: dict[str, Any], number: int) -> dict[str, Any]:
     return settings | {"level": 1 - (1 - settings["level"]) / number}
 
 
-def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
-    from trueness.cli._rows import IMPORTANCE
+def _findings(rows: Rows, settings: dict[str, Any]) -> Iterator[Finding]:
 
     rows.warn_of_dropped()
     if rows.weight_type == "importance":
@@ -136,9 +131,7 @@ def _findings(rows: "Rows", settings: dict[str, Any]) -> Iterator[Finding]:
             yield finding
 
 
-def _from_stream(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
-    from trueness.cli import _sums
-    from trueness.cli._rows import Group
+def _from_stream(data: Dataset, settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
 
     total = _sums.stream_sums(data, _tally, settings["bins"] or tn.EqualWidth(_LATTICE), asked=asked)
     binned = any(sums.binned for sums in total.values())
@@ -162,8 +155,7 @@ def _from_stream(data: "Dataset", settings: dict[str, Any], *, asked: bool) -> I
         yield Finding(Group(), name, interval, t.kind == "confidence")
 
 
-def _tally(rows: "Rows", model: "Model") -> "ModelSums":
-    from trueness.cli._sums import ModelSums
+def _tally(rows: Rows, model: Model) -> ModelSums:
 
     arguments = rows.arguments(model)
     kind: Any = {"kind": "confidence"} if rows.is_matrix(model) else {}
@@ -181,8 +173,7 @@ def _limits(findings: Sequence[Finding]) -> list[str]:
     return [f"{limits}: {'; '.join(own)}." for limits, own in names.items()] + top
 
 
-def _output(choice: "Choice", source: str, findings: Sequence[Finding], rule: Rule) -> Output:
-    from trueness.cli._rows import group_columns
+def _output(choice: Choice, source: str, findings: Sequence[Finding], rule: Rule) -> Output:
 
     columns = [
         *group_columns(choice.by),

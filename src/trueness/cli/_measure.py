@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.strings import shorten, visible
 from trueness._text.table import Cell, Column, Table
+from trueness.cli import _sums
+from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._messages import note, warning
-from trueness.cli._sums import OWN_BINS, each, own_bins, read_total
+from trueness.cli._rows import Dataset, open_dataset
+from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
 from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
-    from trueness import Accumulator
     from trueness._tally.rules import BinRule
     from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options, Quantity
-    from trueness.cli._rows import Dataset, Group
-    from trueness.cli._sums import SumsFile
-    from trueness.results import BinTable
 
 _BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
 _OF_GROUPS = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected"}
@@ -67,7 +67,6 @@ def command(**options: Any) -> None:
     Exit code 0: measured. 2: the options or the data are wrong, and a message says how.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import Options, measure_all
-    from trueness.cli._rows import Group, Request, open_dataset
 
     opt.check_input(only_demo=("rows", "seed"))
     stream = options["stream"]
@@ -119,10 +118,9 @@ def measure(**options: Any) -> None:
     target.deliver((_files_output if options["each"] else _sums_output)(sums, total, lines, rule))
 
 
-def _from_stream(data: "Dataset", settings: "Options", *, asked: bool) -> "Measurements":
+def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":
     from dataclasses import replace
 
-    from trueness.cli import _sums
     from trueness.cli._measurements import measure_sums, measurements, sums_of
 
     total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
@@ -142,7 +140,7 @@ def _from_stream(data: "Dataset", settings: "Options", *, asked: bool) -> "Measu
     return measurements(data.choice, models, settings, binned=binned)
 
 
-def _print_remarks(results: Sequence[tuple["Group", "Measurements"]]) -> None:
+def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
     """Print each remark and each warning once, with the models and groups it is about unless it is about all."""
     models = [
         (f"{model.name}, {group}" if str(group) else model.name, model)
@@ -158,7 +156,7 @@ def _print_remarks(results: Sequence[tuple["Group", "Measurements"]]) -> None:
             print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
 
 
-def _models_output(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
+def _models_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
     """A row per measure, a column per model."""
     ((_, result),) = results
     names = [model.name for model in result.models]
@@ -193,11 +191,9 @@ def _unused_key(names: Sequence[str], word: str) -> str:
     return word if word not in names else _unused_key(names, f"{word}_")
 
 
-def _groups_output(results: Sequence[tuple["Group", "Measurements"]], source: str) -> Output:
+def _groups_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
     """A row per group and model, a column per measure."""
     from dataclasses import replace
-
-    from trueness.cli._rows import group_columns
 
     first = results[0][1]
     rows = [{**group.entry(), "model": model.name, **model.values} for group, one in results for model in one.models]
@@ -227,7 +223,7 @@ def _notes(result: "Measurements", source: str) -> list[str]:
     return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}."]
 
 
-def _bins_table(table: "BinTable") -> Table:
+def _bins_table(table: "tn.BinTable") -> Table:
     """The bins as people read them."""
     from trueness._text.bins import bin_name
 
@@ -249,7 +245,7 @@ def _bins_table(table: "BinTable") -> Table:
     return Table(columns, rows)
 
 
-def _bin_lines(tables: Sequence[tuple[str, str, "BinTable"]]) -> Table:
+def _bin_lines(tables: Sequence[tuple[str, str, "tn.BinTable"]]) -> Table:
     """The bins of all models with every digit, one line per bin."""
     keys = list(dict.fromkeys(key for *_, table in tables for key in table.columns()))
     keys.sort(key=lambda key: key != "label")
@@ -274,11 +270,10 @@ def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
     return entry
 
 
-def _sums_output(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+def _sums_output(sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
     """A row per measure and group."""
     from trueness._text.bins import rule_in_words
     from trueness.cli._measurements import group_name, lines_data
-    from trueness.cli._sums import file_names
 
     names = [name for name, _ in sums]
     columns = [
@@ -321,7 +316,9 @@ def _limits(line: "Line") -> str | None:
     return f"{line['low']:.6g} to {line['high']:.6g}" if line.get("low") is not None and not line["note"] else None
 
 
-def _files_output(sums: Sequence["SumsFile"], total: "Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+def _files_output(
+    sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], rule: "BinRule"
+) -> Output:
     """A row per file and group, and rows for all files."""
     from dataclasses import replace
 

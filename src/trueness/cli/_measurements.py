@@ -1,7 +1,7 @@
 """The measures that ``trueness measure`` computes, of rows and of sums. The tables are in ``_measure``."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -10,9 +10,9 @@ from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
-from trueness.cli._columns import Choice, Model
+from trueness.cli._columns import Choice, Group, Model
 from trueness.cli._messages import reword_messages, warning, wording
-from trueness.cli._rows import Group, Rows, dropped_message, sort_values
+from trueness.cli._rows import Rows, dropped_message, sort_values
 from trueness.cli._sums import ModelSums, SumsFile
 from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
@@ -21,14 +21,34 @@ _ORDINARY_BINS = 10
 
 
 class Quantity(NamedTuple):
-    """One measure: its key in JSON and CSV, its name, its meaning, how it is written."""
+    """One measure: its key in JSON and CSV, its name, its meaning, how it is written, how it is computed."""
 
     key: str
     name: str
     meaning: str
-    form: Literal["count", "fraction", "percent", "number"]
+    form: Literal["count", "fraction", "percent", "number"] = "fraction"
+    function: Callable[..., Any] | None = None
+    """Of sums, and of the arguments below."""
+    bins: Literal["own", "mass", ""] = ""
+    """Its bins, if any: those of the options, or as many of equal mass."""
+    norm: str = ""
+    limits: str = ""
+    """What :func:`trueness.bounded` calls it, unless by its function."""
+    scores: bool = False
+    """Whether it needs them: the sums of bins do not suffice."""
     part: bool = False
     """Whether it is a part of the measure above it."""
+    kind: str = "binary"
+    """The kind of the sums."""
+
+    def arguments(self, options: "Options") -> dict[str, Any]:
+        """What its function takes besides the sums."""
+        bins = {"bins": options.bins if self.bins == "own" else options.mass} if self.bins else {}
+        return bins | ({"norm": self.norm} if self.norm else {})
+
+    def of_kind(self, kind: str) -> "Quantity":
+        """The measure of one kind of sums, of several."""
+        return self._replace(key=f"{self.key}_{kind.replace('-', '_')}", name=f"{self.name}, {kind}", kind=kind)
 
 
 @dataclass(frozen=True)
@@ -97,10 +117,8 @@ def measurements(
     choice: Choice, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
 ) -> Measurements:
     """The measures of all models with their description."""
-    weighted = choice.weight is not None
-    matrices = models[0].classes is not None
-    quantities = _matrix_quantities(options.of_matrix, weighted) if matrices else _vector_quantities(weighted)
-    squared = any(quantity.key.startswith("squared_ece") for quantity in quantities)
+    quantities = _quantities(options, models[0].classes is not None, choice.weight is not None)
+    squared = any(quantity.function is tn.squared_ece for quantity in quantities)
     return Measurements(quantities, tuple(models), choice.label, choice.weight, _bins(options, squared, binned))
 
 
@@ -119,127 +137,106 @@ def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
 
 def measure_sums(model: Model, sums: ModelSums, options: Options) -> ModelMeasures:
     """Every measure of one model."""
-    kinds: tuple[str, ...] = ("binary",)
-    if "binary" in sums.parts:
-        t = sums.parts["binary"]
-        values = _vector_values(t, options)
-    else:
-        t, kinds = sums.parts["classwise"], options.of_matrix
-        values = _matrix_values(sums.parts, options)
+    matrix = "binary" not in sums.parts
+    kinds: tuple[str, ...] = options.of_matrix if matrix else ("binary",)
+    t = sums.parts["classwise" if matrix else "binary"]
+    values = {q.key: _value(q, sums.parts[q.kind], options) for q in _quantities(options, matrix, weighted=True)}
     tabled = kinds if options.tables else ()
     tables = {kind: tn.bin_table(sums.parts[kind], bins=options.bins, level=options.level) for kind in tabled}
     remarks = ((sums.remark,) if sums.remark else ()) + _remarks(t)
     return ModelMeasures(model.name, model.columns, t.classes, values, tables, remarks)
 
 
-_ERRORS = (
-    Quantity("ece", "ECE", "mean gap between score and rate", "fraction"),
-    Quantity("ece_l2", "ECE, l2", "root mean squared gap", "fraction"),
-    Quantity("ace", "ACE", "mean gap in bins of equal mass", "fraction"),
-    Quantity("mce", "MCE", "largest gap of a bin", "fraction"),
-    Quantity("tce", "TCE", "scores rejected by a test", "percent"),
-    Quantity("smooth_ece", "smooth ECE", "mean gap, smoothed, no bins", "fraction"),
-)
-_SQUARED = Quantity("squared_ece", "squared ECE", "mean squared gap, debiased", "fraction")
-_LOG_LOSS = Quantity("log_loss", "log loss", "negative log-likelihood per row", "fraction")
-_NEED_SCORES = (
-    *("brier_miscalibration", "brier_discrimination", "brier_uncertainty"),
-    *("log_loss", "slope", "intercept"),
-)
-
-
-def _vector_quantities(weighted: bool) -> tuple[Quantity, ...]:
-    return (
-        *_counts(weighted),
-        Quantity("prevalence", "prevalence", "share of events", "fraction"),
-        *_ERRORS,
-        _SQUARED,
-        Quantity("brier", "Brier score", "mean squared error", "fraction"),
-        Quantity("brier_miscalibration", "miscalibration", "gain from recalibration", "fraction", part=True),
-        Quantity("brier_discrimination", "discrimination", "gain over prevalence (subtracted)", "fraction", part=True),
-        Quantity("brier_uncertainty", "uncertainty", "Brier score of the prevalence", "fraction", part=True),
-        _LOG_LOSS,
-        Quantity("slope", "slope", "1 if calibrated; < 1, too extreme", "number"),
-        Quantity("intercept", "intercept", "0 if right on average", "number"),
-        Quantity("observed_expected", "observed/expected", "1 if right on average", "number"),
-    )
-
-
-def _matrix_quantities(kinds: Sequence[Kind], weighted: bool) -> tuple[Quantity, ...]:
-    by_kind = [
-        q._replace(key=_key(q.key, kind), name=f"{q.name}, {kind}")
-        for kind in kinds
-        for q in (*_ERRORS, *((_SQUARED,) if kind == "confidence" else ()))
-        if q.key != "ece_l2"
-    ]
-    return (
-        *_counts(weighted),
-        Quantity("classes", "classes", "", "count"),
-        Quantity("accuracy", "accuracy", "share of correct top labels", "fraction"),
-        *by_kind,
-        Quantity("brier", "Brier score", "squared errors of all classes", "fraction"),
-        _LOG_LOSS,
-    )
-
-
-def _counts(weighted: bool) -> tuple[Quantity, ...]:
-    rows = Quantity("n", "rows", "of positive weight" if weighted else "", "count")
-    return (rows, Quantity("weight", "weight", "in total", "number")) if weighted else (rows,)
-
-
-def _key(key: str, kind: str) -> str:
-    return f"{key}_{kind.replace('-', '_')}"
-
-
-def _vector_values(t: tn.Tally | Binned, options: Options) -> dict[str, float]:
+def _event_rate(t: Any) -> float:
     total = t.parts[0].totals
-    values = {"n": t.n, "weight": t.weight, "prevalence": total.events / total.weight} | _errors(t, options)
-    values |= {"brier": tn.brier(t), "observed_expected": tn.observed_expected(t)}
-    if isinstance(t, Binned):
-        return values | dict.fromkeys(_NEED_SCORES, math.nan)
-    parts = tn.corp(t)
-    return values | {
-        "brier_miscalibration": parts.miscalibration,
-        "brier_discrimination": parts.discrimination,
-        "brier_uncertainty": parts.uncertainty,
-        "log_loss": tn.log_loss(t),
-        "slope": tn.calibration_slope(t),
-        "intercept": tn.calibration_intercept(t),
-    }
+    return float(total.events / total.weight)
 
 
-def _matrix_values(parts: Mapping[str, tn.Tally | Binned], options: Options) -> dict[str, float]:
-    whole, top = parts["classwise"], parts["confidence"]
-    assert whole.classes is not None
-    values = {"n": whole.n, "weight": whole.weight, "classes": len(whole.classes)}
-    values |= {"accuracy": top.parts[0].totals.events / top.weight}
-    for kind in options.of_matrix:
-        values |= {_key(key, kind): value for key, value in _errors(parts[kind], options).items()}
-    return values | {
-        "brier": tn.brier(whole),
-        "log_loss": math.nan if isinstance(whole, Binned) else tn.log_loss(whole),
-    }
+def _corp(part: str, meaning: str) -> Quantity:
+    def value(t: Any) -> float:
+        return float(getattr(tn.corp(t), part))
+
+    return Quantity(f"brier_{part}", part, meaning, function=value, limits=part, scores=True, part=True)
 
 
-def _errors(t: tn.Tally | Binned, options: Options) -> dict[str, float]:
-    values = {
-        "ece": tn.ece(t, bins=options.bins),
-        "ece_l2": tn.ece(t, bins=options.bins, norm="l2"),
-        "mce": tn.mce(t, bins=options.bins),
-    }
-    if isinstance(t, Binned):
-        values |= dict.fromkeys(("ace", "tce", "smooth_ece"), math.nan)
-    else:
-        values |= {
-            "ace": tn.ace(t, bins=options.mass),
-            "tce": tn.tce(t) if _whole_weights(t) else math.nan,
-            "smooth_ece": tn.smooth_ece(t),
-        }
-    if t.kind in ("binary", "confidence"):
-        weights: Literal["frequency", "importance"] = "frequency" if _whole_weights(t) else "importance"
-        bins = options.bins if isinstance(t, Binned) else None
-        values["squared_ece"] = tn.squared_ece(t, weight_type=weights, bins=bins)
-    return values
+def _distance(method: Literal["ks", "kuiper"], name: str) -> Quantity:
+    def value(t: Any) -> float:
+        return tn.calibration_test(t, method=method).statistic
+
+    return Quantity(method, name, "", function=value, limits=method, scores=True)
+
+
+_TABLE = {
+    quantity.key: quantity
+    for quantity in (
+        Quantity("n", "rows", "", "count", lambda t: t.n),
+        Quantity("weight", "weight", "in total", "number", lambda t: t.weight),
+        Quantity("prevalence", "prevalence", "share of events", function=_event_rate),
+        Quantity("classes", "classes", "", "count", lambda t: len(t.classes)),
+        Quantity("accuracy", "accuracy", "share of correct top labels", function=_event_rate, kind="confidence"),
+        Quantity("ece", "ECE", "mean gap between score and rate", function=tn.ece, bins="own"),
+        Quantity("ece_l2", "ECE, l2", "root mean squared gap", function=tn.ece, bins="own", norm="l2"),
+        Quantity("ace", "ACE", "mean gap in bins of equal mass", function=tn.ace, bins="mass", scores=True),
+        Quantity("mce", "MCE", "largest gap of a bin", function=tn.mce, bins="own"),
+        Quantity("tce", "TCE", "scores rejected by a test", "percent", tn.tce, scores=True),
+        Quantity("tce_equal_mass", "TCE", "", "percent", tn.tce, bins="mass", scores=True),
+        Quantity("smooth_ece", "smooth ECE", "mean gap, smoothed, no bins", function=tn.smooth_ece, scores=True),
+        Quantity("squared_ece", "squared ECE", "mean squared gap, debiased", function=tn.squared_ece, bins="own"),
+        _distance("ks", "KS distance"),
+        _distance("kuiper", "Kuiper distance"),
+        Quantity("brier", "Brier score", "mean squared error", function=tn.brier),
+        _corp("miscalibration", "gain from recalibration"),
+        _corp("discrimination", "gain over prevalence (subtracted)"),
+        _corp("uncertainty", "Brier score of the prevalence"),
+        Quantity("log_loss", "log loss", "negative log-likelihood per row", function=tn.log_loss, scores=True),
+        Quantity("slope", "slope", "1 if calibrated; < 1, too extreme", "number", tn.calibration_slope, scores=True),
+        Quantity("intercept", "intercept", "0 if right on average", "number", tn.calibration_intercept, scores=True),
+        Quantity("observed_expected", "observed/expected", "1 if right on average", "number", tn.observed_expected),
+    )
+}
+_ERRORS = ("ece", "ace", "mce", "tce", "smooth_ece")
+_OF_VECTOR = (
+    *("prevalence", "ece", "ece_l2", "ace", "mce", "tce", "smooth_ece", "squared_ece"),
+    *("brier", "brier_miscalibration", "brier_discrimination", "brier_uncertainty", "log_loss"),
+    *("slope", "intercept", "observed_expected"),
+)
+_OF_SUMS = (
+    *("ece", "ece_l2", "mce", "ace", "tce", "tce_equal_mass", "smooth_ece"),
+    *("brier", "brier_miscalibration", "brier_discrimination", "log_loss"),
+    *("squared_ece", "ks", "kuiper", "slope", "intercept", "observed_expected"),
+)
+
+
+def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantity, ...]:
+    """The measures of a vector or a matrix of scores."""
+    counts = ("n", "weight") if weighted else ("n",)
+    table = _TABLE | {"n": _TABLE["n"]._replace(meaning="of positive weight")} if weighted else _TABLE
+    if not matrix:
+        return tuple(table[key] for key in (*counts, *_OF_VECTOR))
+    whole = {key: q._replace(kind="classwise") for key, q in table.items()}
+    return (
+        *(whole[key] for key in (*counts, "classes")),
+        table["accuracy"],
+        *(
+            table[key].of_kind(kind)
+            for kind in options.of_matrix
+            for key in (*_ERRORS, *(("squared_ece",) if kind == "confidence" else ()))
+        ),
+        whole["brier"]._replace(meaning="squared errors of all classes"),
+        whole["log_loss"],
+    )
+
+
+def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
+    assert quantity.function is not None
+    binned, whole = isinstance(t, Binned), _whole_weights(t)
+    if (binned and quantity.scores) or (quantity.function is tn.tce and not whole):
+        return math.nan
+    arguments = quantity.arguments(options)
+    if quantity.function is tn.squared_ece:
+        arguments["weight_type"] = "frequency" if whole else "importance"
+        arguments["bins"] = options.bins if binned else None
+    return quantity.function(t, **arguments)  # type: ignore[no-any-return]
 
 
 def _whole_weights(t: tn.Tally | Binned) -> bool:
@@ -262,55 +259,18 @@ def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
     return named | ({"squared_ece": "n^0.4 bins of equal width"} if squared else {})
 
 
-class _SumsMeasure(NamedTuple):
-    """A measure of sums: its key, its name, its function and how to ask for its limits."""
-
-    key: str
-    name: str
-    value: Callable[[Any], float]
-    limits: Any = None
-    options: dict[str, Any] = {}  # noqa: RUF012  # never changed
-
-
 Line = dict[str, Any]
 """A measure of one group: group, key, name, value, low, high and note."""
 
 
-def _measures(rule: BinRule, kind: str, blocks: bool) -> list[_SumsMeasure]:
-    mass = rule if isinstance(rule, tn.EqualMass) else tn.EqualMass(rule.n_requested or 10)
-
-    def plain(key: str, name: str, function: Callable[..., float], **options: Any) -> _SumsMeasure:
-        return _SumsMeasure(key, name, lambda sums: function(sums, **options), function, options)
-
-    def statistic(method: Any) -> Callable[[Any], float]:
-        return lambda sums: tn.calibration_test(sums, method=method).statistic
-
-    measures = [
-        plain("ece", "ECE", tn.ece, bins=rule),
-        plain("ece_l2", "ECE, l2", tn.ece, bins=rule, norm="l2"),
-        plain("mce", "MCE", tn.mce, bins=rule),
-        plain("ace", "ACE", tn.ace, bins=mass),
-        *([plain("tce", "TCE, %", tn.tce)] if blocks else []),
-        plain("tce_equal_mass", f"TCE, %, {mass.n} bins", tn.tce, bins=mass),
-        plain("smooth_ece", "smooth ECE", tn.smooth_ece),
-        plain("brier", "Brier score", tn.brier),
-        _SumsMeasure("brier_miscalibration", "miscalibration", lambda s: tn.corp(s).miscalibration, "miscalibration"),
-        _SumsMeasure("brier_discrimination", "discrimination", lambda s: tn.corp(s).discrimination, "discrimination"),
-        plain("log_loss", "log loss", tn.log_loss),
-    ]
-    if kind in ("binary", "confidence"):
-        measures += [
-            plain("squared_ece", "squared ECE of these bins", tn.squared_ece, bins=rule),
-            _SumsMeasure("ks", "KS distance", statistic("ks"), "ks"),
-            _SumsMeasure("kuiper", "Kuiper distance", statistic("kuiper"), "kuiper"),
-        ]
-    if kind == "binary":
-        measures += [
-            plain("slope", "slope", tn.calibration_slope),
-            plain("intercept", "intercept", tn.calibration_intercept),
-            plain("observed_expected", "observed/expected", tn.observed_expected),
-        ]
-    return measures
+def _sums_quantities(options: Options, kind: str, blocks: bool) -> Iterator[Quantity]:
+    names = {"tce": "TCE, %", "tce_equal_mass": f"TCE, %, {options.mass.n} bins"}
+    names["squared_ece"] = "squared ECE of these bins"
+    for key in _OF_SUMS:
+        of_one = key in ("squared_ece", "ks", "kuiper") and kind not in ("binary", "confidence")
+        of_events = key in ("slope", "intercept", "observed_expected") and kind != "binary"
+        if not of_one and not of_events and (blocks or key != "tce"):
+            yield _TABLE[key]._replace(name=names.get(key, _TABLE[key].name))
 
 
 def sums_lines(total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks: bool = False) -> list[Line]:
@@ -329,10 +289,10 @@ def sums_lines(total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks:
 def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) -> list[Line]:
     lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
     if sums.kind == "binary":
-        total = sums.parts[0].totals
-        lines.append({"key": "prevalence", "name": "prevalence", **_exact_line(float(total.events / total.weight))})
+        lines.append({"key": "prevalence", "name": "prevalence", **_exact_line(_event_rate(sums))})
     with reword_messages(wording()) as warned:
-        lines += [_line(one, sums) for one in _measures(rule, sums.kind, blocks)]
+        options = Options(rule)
+        lines += [_line(one, sums, options) for one in _sums_quantities(options, sums.kind, blocks)]
     warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
     return [{"group": group} | line for line in lines]
 
@@ -341,16 +301,18 @@ def _exact_line(value: float) -> Line:
     return {"value": value, "low": value, "high": value, "note": "exact"}
 
 
-def _line(one: _SumsMeasure, sums: Any) -> Line:
+def _line(one: Quantity, sums: Any, options: Options) -> Line:
     """Value and limits of a measure, or why there are none."""
+    assert one.function is not None
     line: Line = {"key": one.key, "name": one.name}
+    arguments = one.arguments(options)
     try:
-        value = one.value(sums)
+        value = one.function(sums, **arguments)
     except InputError as reason:
         return line | {"note": _reason(reason)}
     if not isinstance(sums, tn.Sketch):
         return line | _exact_line(value)
-    limits = tn.bounded(one.limits, sums, **one.options)
+    limits = tn.bounded(one.limits or one.function, sums, **arguments)
     if limits.note:
         return line | {"value": value, "note": limits.note}
     note = "" if limits.error > 1e-9 * max(1, abs(limits.value)) else "exact"

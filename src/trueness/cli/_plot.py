@@ -7,17 +7,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import trueness.cli._options as opt
+from trueness.cli._columns import Request
 from trueness.cli._messages import note
+from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import Target
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness.cli._rows import Rows
 
 # Which options each picture takes; 'one' means one model only.
 _DISPLAYS: Mapping[str, tuple[str, frozenset[str]]] = {
@@ -61,8 +60,6 @@ def command(**options: Any) -> None:
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import Request, read_rows
-
     opt.check_input()
     display = options["display"]
     _, takes = _DISPLAYS[display]
@@ -88,8 +85,7 @@ def command(**options: Any) -> None:
         target.write(_image(picture, target.form))
 
 
-def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
-    from trueness.cli._rows import model_scores
+def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
 
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
@@ -99,7 +95,7 @@ def _display(rows: "Rows", display: str, settings: dict[str, Any]) -> Any:
     if "one" in takes and len(models) > 1:
         raise InputError("--display", f"{display} draws one model", f"`--prob` names {len(models)}")
     with rows.about(*models) as warned:
-        scores, one = model_scores(rows)
+        scores, one = rows.model_scores()
         options = {key: value for key, value in settings.items() if key in takes}
         if rows.is_matrix(models[0]) and "kind" in takes:
             options.setdefault("kind", "confidence")

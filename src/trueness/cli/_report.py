@@ -6,16 +6,14 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
-from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
+from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
+from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
 from trueness.cli._writing import Target
-from trueness.errors import InputError
 
 if TYPE_CHECKING:
-    from trueness import Accumulator
     from trueness._report.report import Report
-    from trueness.cli._rows import Rows
-    from trueness.cli._sums import SumsFile
 
 _USUAL = "trueness-report.html"
 _SUFFIXES = {
@@ -55,8 +53,6 @@ def command(**options: Any) -> None:
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import Request, open_dataset
-
     opt.check_input()
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": opt.bin_rule(options["bins"])}
@@ -79,7 +75,7 @@ def report(**options: Any) -> None:
     _write(_report_of_sums(sums, total, rule, options), target)
 
 
-def _report_of_sums(sums: "list[SumsFile]", total: "Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
+def _report_of_sums(sums: "list[SumsFile]", total: "tn.Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
     """The report of all sums, with a table of the files if asked for."""
     from trueness._report.report import report_sums
     from trueness.cli._measurements import file_lines
@@ -97,16 +93,14 @@ def _write(report: "Report", target: Target) -> None:
         note(f"the report is in {target.path}.")
 
 
-def _report_of_rows(rows: "Rows", settings: dict[str, Any]) -> "Report":
+def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     from trueness._progress import progress_bar
-    from trueness.cli._rows import dropped_message, model_scores
 
-    if len(rows) == 0:
-        raise InputError("", f"{rows.source} has no rows")
+    require_rows(rows.source, len(rows))
     report: Any = tn.report
     rows.check_shapes()
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        scores, one = model_scores(rows)
+        scores, one = rows.model_scores()
         result: Report = report(
             one.y_true,
             scores,

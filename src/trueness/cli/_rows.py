@@ -1,83 +1,28 @@
 """From the options of a command to rows: open the files, choose the columns, pass them to the library."""
 
+from __future__ import annotations  # the types of arrays, which help does not need
+
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from trueness._text.table import Column
-from trueness.cli._columns import Choice, Model, choose
+from trueness.cli._columns import Choice, Group, Model, Request, choose
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, Wording
-from trueness.sources._table import Columns, Table
-from trueness.typing import Missing, RowOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trueness.sources._table import Columns, Table
+    from trueness.typing import RowOptions
 
 IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 _LARGE = 256 * 1000 * 1000
 _UNPACKED = 4  # about how much larger text is than its compressed file
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options about files, columns and their meaning, as typed."""
-
-    files: tuple[str, ...] = ()
-    """Files whose rows form one data set; none for the demo data."""
-    rows: int = 10_000
-    seed: int = 0
-    label: str | None = None
-    probs: tuple[str, ...] = ()
-    matrices: tuple[str, ...] = ()
-    weight: str | None = None
-    by: tuple[str, ...] = ()
-    cluster: str | None = None
-    pos_label: str | None = None
-    labels: tuple[str, ...] | None = None
-    missing: Missing = "raise"
-    from_logits: bool = False
-    clip_tolerance: float = 0.0
-    sum_tolerance: float | None = None
-    input_format: str | None = None
-    separator: str | None = None
-
-    @classmethod
-    def pop_from(cls, options: dict[str, Any]) -> "Request":
-        """Take these options out of a command's options; `seed` stays there as well."""
-        names = {f.name for f in fields(cls)}
-        taken = {name: options[name] for name in names & options.keys()}
-        for name in taken.keys() - {"seed"}:
-            del options[name]
-        if isinstance(taken.get("labels"), str):
-            taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
-        return cls(**taken)
-
-    @property
-    def row_options(self) -> RowOptions:
-        """What the library is told about the rows."""
-        return {
-            "missing": self.missing,
-            "clip_tolerance": self.clip_tolerance,
-            "sum_tolerance": self.sum_tolerance,
-            "from_logits": self.from_logits,
-        }
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows that share a value of a column; all rows if there is no column."""
-
-    by: str | None = None
-    value: Any = None
-
-    def __str__(self) -> str:
-        return "" if self.by is None else f"{self.by} = {self.value}"
-
-    def entry(self) -> dict[str, Any]:
-        """The cells that name the group in a table; none for all rows."""
-        return {} if self.by is None else {"by": self.by, "group": self.value}
 
 
 @dataclass(frozen=True)
@@ -130,7 +75,8 @@ class Rows:
         if self.choice.weight is None:
             return "frequency"
         w = self.columns.numbers[self.choice.weight]
-        return "importance" if w.dtype.kind == "f" and bool((w != np.floor(w))[np.isfinite(w)].any()) else "frequency"
+        whole = w.round() if w.dtype.kind == "f" else w
+        return "importance" if ((w < whole) | (w > whole)).any() else "frequency"  # nan is neither
 
     def is_matrix(self, model: Model) -> bool:
         """Whether the model has a score for each class."""
@@ -140,17 +86,14 @@ class Rows:
         """Print how many rows were left out, if any."""
         warning(*dropped_message(self.dropped, len(self) + self.dropped))
 
-    def validate(self, *, alike: bool = True) -> "Rows":
+    def validate(self, *, alike: bool = True) -> Rows:
         """The rows, which must exist; without incomplete ones if ``--missing drop`` says so."""
-        if len(self) == 0:
-            raise InputError("", f"{self.source} has no rows")
+        require_rows(self.source, len(self))
         if alike:
             self.check_shapes()
         if self.request.missing == "drop":
             complete = self.complete()
-            if len(complete) == 0:
-                demand, got = f"{self.source} must have at least one complete row", f"all {len(self):,} miss a value"
-                raise InputError("", demand, got)
+            require_rows(self.source, len(self), len(complete))
             return complete
         self.check_groups()
         return self
@@ -176,20 +119,20 @@ class Rows:
             both = f"{vectors[0]!r} is one column of scores and {matrices[0]!r} a matrix: measure them apart"
             raise InputError("", both)
 
-    def complete(self) -> "Rows":
+    def complete(self) -> Rows:
         """The rows that miss nothing that any model needs, so that all models are measured on the same rows."""
         every = self.columns.arrays()
         if len({len(column) for column in every}) > 1:
             return self  # an error, which the first measure reports
-        kept = ~np.logical_or.reduce([_missing(column) for column in every])
+        kept = ~reduce(or_, map(_missing, every))
         return replace(self.select(kept), dropped=int((~kept).sum()))
 
-    def select(self, chosen: NDArray[np.bool_]) -> "Rows":
+    def select(self, chosen: NDArray[np.bool_]) -> Rows:
         """Some of the rows, with the numbers that they have in the file."""
-        at = np.flatnonzero(chosen)
+        at = chosen.nonzero()[0]
         return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
 
-    def groups(self) -> list[tuple[Group, "Rows"]]:
+    def groups(self) -> list[tuple[Group, Rows]]:
         """All rows, or those of each group of each column that `--by` names, in the order of their values.
 
         Dropped rows are counted for the whole: some may miss the very value that names their group.
@@ -201,7 +144,7 @@ class Rows:
         for by in self.choice.by:
             column = self.columns.groups[by]
             for value in sort_values(set(column.tolist())):
-                part = self.select(np.asarray(column == value))
+                part = self.select(column == value)
                 parts.append((Group(by, value), replace(part, request=request, dropped=0)))
         return parts
 
@@ -219,6 +162,8 @@ class Rows:
 
     def arguments(self, model: Model) -> Arguments:
         """What to pass to the library for one model."""
+        import numpy as np
+
         numbers, request = self.columns.numbers, self.request
         rows: RowOptions = {**request.row_options}
         if self.choice.weight is not None:
@@ -236,6 +181,14 @@ class Rows:
         if order is not None:
             rows["labels"] = order
         return Arguments(self.label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
+
+    def model_scores(self) -> tuple[dict[str, NDArray[Any]], Arguments]:
+        """The scores of all models by name, and what they share, for functions that take several models."""
+        every = {model.name: self.arguments(model) for model in self.choice.models}
+        first = next(iter(every.values()))
+        if any(other.rows.get("labels") != first.rows.get("labels") for other in every.values()):
+            raise InputError("", "All models must have their columns in the same order of classes")
+        return {name: one.y_prob for name, one in every.items()}, first
 
     def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
         """Let errors of the library speak of the file, its columns and the options; gives its warnings."""
@@ -259,23 +212,17 @@ class Rows:
         return wording(arguments, place, **words)
 
 
-def group_columns(by: Sequence[str]) -> list[Column]:
-    """The columns that name the group of a row of a table; none without ``--by``."""
-    return [Column("by", "by", "name"), Column("group", "group", "name")] if by else []
+def require_rows(source: str, rows: int, complete: int | None = None) -> None:
+    """Refuse a file without rows, or without rows that miss nothing."""
+    if rows == 0:
+        raise InputError("", f"{source} has no rows")
+    if complete == 0:
+        raise InputError("", f"{source} must have at least one complete row", f"all {rows:,} miss a value")
 
 
 def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
     """How many of the rows were left out, if any."""
     return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
-
-
-def model_scores(rows: Rows) -> tuple[dict[str, NDArray[Any]], Arguments]:
-    """The scores of all models by name, and what they share, for functions that take several models."""
-    every = {model.name: rows.arguments(model) for model in rows.choice.models}
-    first = next(iter(every.values()))
-    if any(other.rows.get("labels") != first.rows.get("labels") for other in every.values()):
-        raise InputError("", "All models must have their columns in the same order of classes")
-    return {name: one.y_prob for name, one in every.items()}, first
 
 
 @dataclass(frozen=True)
@@ -307,6 +254,8 @@ class Dataset:
 
     def about(self, name: str) -> AbstractContextManager[list[str]]:
         """As :meth:`Rows.about`, for the sums of one model."""
+        from trueness.sources._table import Columns
+
         models = [model for model in self.choice.models if model.name == name]
         return Rows(Columns({}, {}), self.choice, self.source, self.request).about(*models)
 
@@ -316,32 +265,25 @@ class Dataset:
         return self.source.size * (1 if self.source.compression is None else _UNPACKED) > _LARGE
 
 
-class _Demo(Table):
-    """Simulated rows whose truth is known: labels ``y``, the models' scores, and ``truth``."""
-
-    def __init__(self, rows: int, seed: int) -> None:
-        from trueness import simulate  # not needed to read files
-
-        self.name = f"simulated data (seed {seed})"
-        self._columns = simulate.demo(rows, seed=seed).table()
-        self.names = tuple(self._columns)
-
-    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
-        """Give the columns."""
-        return Columns(*({name: self._columns[name] for name in names} for names in (labels, numbers, groups)))
-
-
 @contextmanager
 def open_dataset(request: Request) -> Iterator[Dataset]:
     """Open the files, or simulate the demo data, and choose columns."""
-    if not request.files:
-        demo = _Demo(request.rows, request.seed)
-        probs = request.probs or tuple(name for name in demo.names if name not in ("y", "truth"))
-        request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
-        yield Dataset(demo, _choice(demo, request), request)
-        return
-    with open_source(request) as source:
-        yield Dataset(source, _choice(source, request), request)
+    with open_source(request) if request.files else _demo(request) as source:
+        if not request.files:
+            probs = request.probs or tuple(name for name in source.names if name not in ("y", "truth"))
+            request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
+        choice = choose(source.names, source.name, request)
+        print_guesses(choice.guesses)
+        yield Dataset(source, choice, request)
+
+
+def _demo(request: Request) -> AbstractContextManager[Table]:
+    """Simulated rows whose truth is known: labels ``y``, the models' scores, and ``truth``."""
+    from trueness import simulate
+    from trueness.sources._numpy import Arrays
+
+    columns = simulate.demo(request.rows, seed=request.seed).table()
+    return nullcontext(Arrays(f"simulated data (seed {request.seed})", columns))
 
 
 @contextmanager
@@ -361,13 +303,6 @@ def read_rows(request: Request, *, alike: bool = True) -> Rows:
     return rows
 
 
-def _choice(source: Table, request: Request) -> Choice:
-    names = ("label", "probs", "matrices", "weight", "by", "cluster")
-    choice = choose(source.names, source.name, **{name: getattr(request, name) for name in names})
-    print_guesses(choice.guesses)
-    return choice
-
-
 def print_guesses(guesses: Sequence[str]) -> None:
     """Print which columns were guessed."""
     if guesses:
@@ -384,10 +319,8 @@ def _separator(text: str | None) -> str | None:
 
 
 def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
-    if column.dtype.kind not in "fO":
-        return np.zeros(len(column), dtype=bool)
-    gaps = np.asarray(column != column) if column.dtype.kind == "f" else np.asarray(column == None)  # noqa: E711  # by entry
-    return np.asarray(gaps.any(axis=1) if gaps.ndim == 2 else gaps)
+    gaps: Any = column == None if column.dtype.kind == "O" else column != column  # noqa: E711  # by entry
+    return gaps.any(axis=1) if gaps.ndim == 2 else gaps  # type: ignore[no-any-return]
 
 
 def sort_values(values: Iterable[Any]) -> list[Any]:
@@ -401,6 +334,8 @@ def sort_values(values: Iterable[Any]) -> list[Any]:
 
 def _as_label(labels: NDArray[Any], text: str) -> Any:
     """A label from the command line in the type of the labels."""
+    import numpy as np
+
     kind = labels.dtype.kind
     if kind == "O":
         first = next((v for v in labels if v is not None and v == v), "")

@@ -17,16 +17,15 @@ import click
 
 import trueness as tn
 from trueness._progress import progress_bar
+from trueness.cli._columns import Model
 from trueness.cli._messages import note, warning
+from trueness.cli._rows import Dataset, Rows, dropped_message, require_rows
 from trueness.cli._writing import check_writable
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning
 
 if TYPE_CHECKING:
-    from trueness import Accumulator
     from trueness._tally.rules import BinRule
-    from trueness._tally.tally import Binned, Tally
-    from trueness.cli._columns import Model
-    from trueness.cli._rows import Dataset, Rows
+    from trueness._tally.tally import Binned
 
 MOST_CELLS = 2_000_000
 """Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
@@ -36,7 +35,7 @@ MOST_CELLS = 2_000_000
 class ModelSums:
     """The tallies of one model by kind, or its bins if there were too many distinct scores."""
 
-    parts: "Mapping[str, Tally | Binned]"
+    parts: "Mapping[str, tn.Tally | Binned]"
     remark: str | None = None
     """How the classes were inferred."""
     warnings: tuple[str, ...] = ()
@@ -50,7 +49,7 @@ class ModelSums:
 
 
 def stream_sums(
-    data: "Dataset", sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule", *, asked: bool
+    data: Dataset, sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule", *, asked: bool
 ) -> dict[str, ModelSums]:
     """Add up what `sums_of` makes of each piece, by model; `lattice` are the bins to fall back to."""
     if not asked:
@@ -64,7 +63,7 @@ def stream_sums(
 
 
 class _Total:
-    def __init__(self, data: "Dataset", sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule") -> None:
+    def __init__(self, data: Dataset, sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule") -> None:
         self._sums_of = sums_of
         self._name, self._choice, self._lattice = data.source.name, data.choice, lattice
         self._sums: dict[str, ModelSums] = {}
@@ -73,7 +72,7 @@ class _Total:
         self._rows = self._dropped = 0
         self._warnings: list[str] = []
 
-    def add(self, rows: "Rows") -> None:
+    def add(self, rows: Rows) -> None:
         """Add one piece."""
         rows.check_shapes()
         self._rows += len(rows)
@@ -91,7 +90,7 @@ class _Total:
             self._warnings += [message for message in warned if message not in self._warnings]
         self._cut()
 
-    def _binary_labels(self, rows: "Rows", model: "Model") -> "Rows":
+    def _binary_labels(self, rows: Rows, model: Model) -> Rows:
         """Labels as true or false if ``--pos-label`` names one: a piece need not have both."""
         if rows.request.pos_label is None or rows.is_matrix(model):
             return rows
@@ -107,7 +106,7 @@ class _Total:
             rows, columns=replace(rows.columns, labels=labels), request=replace(rows.request, pos_label=None)
         )
 
-    def _put(self, model: "Model", piece: ModelSums) -> None:
+    def _put(self, model: Model, piece: ModelSums) -> None:
         parts = {kind: self._coarsen(t) if self._binned else t for kind, t in piece.parts.items()}
         if model.name in self._sums:
             before: Mapping[str, Any] = self._sums[model.name].parts
@@ -125,7 +124,7 @@ class _Total:
             for name, sums in self._sums.items()
         }
 
-    def _coarsen(self, t: "Tally | Binned") -> "Binned":
+    def _coarsen(self, t: "tn.Tally | Binned") -> "Binned":
         if self._lattice.fixed_edges is None:
             raise InputError(
                 "",
@@ -137,13 +136,7 @@ class _Total:
 
     def finish(self) -> dict[str, ModelSums]:
         """The sums, if there were rows."""
-        from trueness.cli._rows import dropped_message
-
-        if not self._rows:
-            raise InputError("", f"{self._name} has no rows")
-        if not self._sums:
-            demand = f"{self._name} must have at least one complete row"
-            raise InputError("", demand, f"all {self._rows:,} miss a value")
+        require_rows(self._name, self._rows, len(self._sums))
         messages = (*dropped_message(self._dropped, self._rows), *self._warnings)
         return {name: replace(sums, warnings=messages) for name, sums in self._sums.items()}
 
@@ -156,10 +149,10 @@ class SumsFile(NamedTuple):
     """The sums in one file."""
 
     name: str
-    sums: "Accumulator"
+    sums: "tn.Accumulator"
 
 
-def read_total(files: Sequence[str], output: str | None) -> "tuple[list[SumsFile], Accumulator]":
+def read_total(files: Sequence[str], output: str | None) -> "tuple[list[SumsFile], tn.Accumulator]":
     """The sums of each file, and of all, which must have rows; the output must be none of the files."""
     sums = read_sums(files)
     check_writable(output, *(name for name, _ in sums))
@@ -185,7 +178,7 @@ def read_sums(files: Sequence[str]) -> list[SumsFile]:
     return sums
 
 
-def _load(name: str) -> "Accumulator":
+def _load(name: str) -> "tn.Accumulator":
     try:
         return tn.Accumulator.load(name)
     except FileNotFoundError:
@@ -196,7 +189,7 @@ def _load(name: str) -> "Accumulator":
         raise InputError("", f"{name!r} cannot be read: {reason.strerror or reason}") from reason
 
 
-def add(sums: Sequence[SumsFile]) -> "Accumulator":
+def add(sums: Sequence[SumsFile]) -> "tn.Accumulator":
     """The sums of all files together."""
     total = _total(sums)
     for one in sums:
@@ -206,7 +199,7 @@ def add(sums: Sequence[SumsFile]) -> "Accumulator":
     return total
 
 
-def _total(sums: Sequence[SumsFile]) -> "Accumulator":
+def _total(sums: Sequence[SumsFile]) -> "tn.Accumulator":
     first = sums[0]
     total = copy.copy(first.sums)  # `merge` replaces the sums of the copy, and leaves the others alone
     for name, one in sums[1:]:
@@ -220,7 +213,7 @@ def _total(sums: Sequence[SumsFile]) -> "Accumulator":
     return total
 
 
-def own_bins(total: "Accumulator") -> "BinRule":
+def own_bins(total: "tn.Accumulator") -> "BinRule":
     """The stored bins, for which every measure of bins is exact; else the usual ones."""
     from trueness._tally.rules import as_rule
 

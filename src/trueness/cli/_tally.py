@@ -4,19 +4,18 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
+from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
+from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness._tally.accumulator import Accumulator
-    from trueness.cli._rows import Request, Rows
 
 
 @click.command("tally", no_args_is_help=True)
@@ -82,7 +81,6 @@ def _refuse_row_options(context: click.Context) -> None:
 
 
 def _add_sums(files: tuple[str, ...], output: str) -> None:
-    from trueness.cli._sums import add, read_sums
 
     total = add(read_sums(files))
     total.position = None
@@ -91,7 +89,6 @@ def _add_sums(files: tuple[str, ...], output: str) -> None:
 
 
 def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: float, **options: Any) -> None:
-    from trueness.cli._rows import Request
 
     if len(options["by"]) > 1:
         demand, remedy = "must name one column for a tally", "Cross them in the file, or make two tallies."
@@ -128,7 +125,7 @@ class _Run:
         self.bins, self.kind, self.every = bins, kind, every
         self.inputs = [_stamp(name) for name in files]
         self.options = options
-        self.seen: Accumulator | None = None
+        self.seen: tn.Accumulator | None = None
         self.file = self.rows = self.dropped = 0
         self.saved = time.monotonic()
 
@@ -152,12 +149,11 @@ class _Run:
         self.file, self.rows, self.dropped = position["file"], position["rows"], position["dropped"]
         note(f"continuing after row {self.rows:,} of {self.inputs[self.file][0]}.")
 
-    def add(self, number: int, stack: ExitStack, request: "Request") -> None:
+    def add(self, number: int, stack: ExitStack, request: Request) -> None:
         """Add the rows of one file that were not added before."""
         import numpy as np
 
         from trueness._progress import progress_bar
-        from trueness.cli._rows import open_dataset
 
         if number < self.file:
             return
@@ -173,7 +169,7 @@ class _Run:
                     self._add(rows.select(np.arange(rows.first, end) >= self.rows), end)
                 report(read, data.source.size)
 
-    def _add(self, rows: "Rows", end: int) -> None:
+    def _add(self, rows: Rows, end: int) -> None:
         from trueness.sources._files import as_text
 
         (model,) = rows.choice.models
@@ -221,19 +217,14 @@ class _Run:
 
     def finish(self) -> None:
         """Write the sums of all rows, then remove the saved state."""
-        from trueness.cli._rows import dropped_message
-
-        if self.seen is None or self.seen.n == 0:
-            raise InputError("", f"{self.inputs[0][0]} {self._why_none()}")
+        if self.seen is None:
+            require_rows(self.inputs[0][0], self.dropped, 0)
+        assert self.seen is not None
+        if self.seen.n == 0:
+            demand = f"{self.inputs[0][0]} must have a weight above 0 in column {self.seen.about['weight']!r}"
+            raise InputError("", demand, "all are 0")
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         self.seen.position = None
         self.seen.save(self.output)
         self.partial.unlink(missing_ok=True)
         note(f"the sums of {self.seen.n:,} rows are in {self.output}.")
-
-    def _why_none(self) -> str:
-        if self.seen is not None:
-            return f"must have a weight above 0 in column {self.seen.about['weight']!r}; all are 0"
-        if self.dropped:
-            return f"must have at least one complete row; all {self.dropped:,} miss a value"
-        return "has no rows"

@@ -1,18 +1,17 @@
 """``trueness test``."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
+from trueness.cli._columns import Request, group_columns
 from trueness.cli._messages import warning
+from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import Output, Target
-
-if TYPE_CHECKING:
-    from trueness.cli._rows import Rows
 
 _METHODS = (
     *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
@@ -56,8 +55,6 @@ def command(**options: Any) -> None:
 
     Exit code 0: tested, whatever the result; `trueness gate` is what fails. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._rows import Request, read_rows
-
     opt.check_input()
     target = Target.pop_from(options)
     typed = {
@@ -85,7 +82,7 @@ def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dic
     }
 
 
-def _results(rows: "Rows", settings: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _results(rows: Rows, settings: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     test: Any = tn.calibration_test
     for group, part in rows.groups():
         for model in rows.choice.models:
@@ -110,8 +107,7 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
 
 
-def _output(rows: "Rows", results: Sequence[dict[str, Any]]) -> Output:
-    from trueness.cli._rows import group_columns
+def _output(rows: Rows, results: Sequence[dict[str, Any]]) -> Output:
 
     columns = [
         *group_columns(rows.choice.by),

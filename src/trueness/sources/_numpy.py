@@ -12,8 +12,11 @@ from trueness.errors import InputError
 from trueness.sources._table import Columns, Table
 
 
-class _Arrays(Table):
+class Arrays(Table):
     """Columns that are arrays."""
+
+    def __init__(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.name, self.names, self._arrays = name, tuple(arrays), arrays
 
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read some columns."""
@@ -26,7 +29,7 @@ class _Arrays(Table):
 
     def array(self, name: str) -> NDArray[Any]:
         """One array as it is stored."""
-        raise NotImplementedError
+        return self._arrays[name]
 
     def _numeric(self, name: str) -> NDArray[Any]:
         array = _as_column(self.array(name))
@@ -43,7 +46,7 @@ class _Arrays(Table):
         raise InputError("", f"{what} cannot be read", why, remedy=remedy, context=self.name) from reason
 
 
-class NpzFile(_Arrays):
+class NpzFile(Arrays):
     """An npz archive: an array per column, or a matrix of scores under one name."""
 
     format, suffixes = "npz", (".npz",)
@@ -79,7 +82,7 @@ class NpzFile(_Arrays):
                     np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-class NpyFile(_Arrays):
+class NpyFile(Arrays):
     """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
 
     format, suffixes = "npy", (".npy",)
