@@ -13,16 +13,6 @@ if TYPE_CHECKING:
     from trueness.torch._binned import binned, binned_logits
     from trueness.torch._metric import CalibrationError
 
-__all__ = [
-    "CalibrationError",
-    "binned",
-    "binned_logits",
-]
+__all__ = ["CalibrationError", "binned", "binned_logits"]
 
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "_binned": ("binned", "binned_logits"),
-        "_metric": ("CalibrationError",),
-    },
-)
+__getattr__, __dir__ = lazily(__name__, {"_binned": ("binned", "binned_logits"), "_metric": ("CalibrationError",)})

@@ -89,13 +89,11 @@ def binned_logits(
         float64, float32, float16 or bfloat16. A matrix is mapped by the softmax, a vector by the logistic function. An
         entry of a matrix may be −inf, an impossible class; nan, +inf and rows without a finite entry are errors. In a
         vector, ±inf are the probabilities 1 and 0, and nan is an error.
-    bins : int, sequence of edges, EqualWidth or Edges, default 10
-        An int means that many bins of equal width on [0, 1].
+    bins, moments, sample_weight
+        As for :func:`binned`.
     kind : {'confidence', 'top-label', 'classwise'}, default 'confidence'
         'confidence': the largest probability of each row (the first one in case of a tie) against whether that class
         is correct. 'top-label': the same by predicted class. 'classwise': each column against the rest.
-    moments, sample_weight
-        As for :func:`binned`.
     ignore_index : int, optional
         The label of rows that are left out, whatever their logits; torch's own losses use −100, for padding and
         unlabelled pixels.

@@ -56,39 +56,16 @@ def tops(
         return confidence, correct, top
     logits, y = logits.contiguous(), as_bytes(y.contiguous())
     width = triton.next_power_of_2(k)
+    common = logits, y, confidence, correct, top
+    options = {"WIDE": _wide(logits), "PLACES": places}
     with torch.cuda.device(logits.device):
         if width <= _IN_REGISTERS:
             rows = max(1, _ENTRIES // width)
             programs = min(-(-n // rows), processors(logits.device.index) * _SHORT_PROGRAMS)
-            _short_rows[(programs,)](
-                logits,
-                y,
-                confidence,
-                correct,
-                top,
-                n,
-                k,
-                WIDTH=width,
-                ROWS=rows,
-                WIDE=_wide(logits),
-                PLACES=places,
-                num_warps=1,
-            )
+            _short_rows[(programs,)](*common, n, k, WIDTH=width, ROWS=rows, **options, num_warps=1)
         else:
             warps = _LONG_WARPS if width > 4 * _IN_REGISTERS else 4
-            _long_rows[(n,)](
-                logits,
-                y,
-                confidence,
-                correct,
-                top,
-                k,
-                THREADS=32 * warps,
-                VECTOR=_vector(logits),
-                WIDE=_wide(logits),
-                PLACES=places,
-                num_warps=warps,
-            )
+            _long_rows[(n,)](*common, k, THREADS=32 * warps, VECTOR=_vector(logits), **options, num_warps=warps)
     return confidence, correct, top
 
 

@@ -40,8 +40,8 @@ class CalibrationError:
 
     Parameters
     ----------
-    bins : int, sequence of edges, EqualWidth or Edges, default 10
-        An int means that many bins of equal width on [0, 1].
+    bins, ignore_index, sum_tolerance
+        As for :func:`binned`.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         As for :func:`trueness.ece`.
     kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
@@ -52,10 +52,6 @@ class CalibrationError:
         Whether the scores are logits.
     n_classes : int, optional
         K, required by 'classwise' and 'top-label': a process without rows must know it too.
-    ignore_index : int, optional
-        The label of rows that are left out, as in torch's own losses.
-    sum_tolerance : float, optional
-        How far from one the probabilities of a row may sum, as for :func:`binned`.
     moments : bool, default False
         Whether to sum squares too, for measures other than binned errors; see :func:`binned`.
     validate : bool, default False
@@ -131,16 +127,9 @@ class CalibrationError:
         return self._sums.table.device
 
     def update(self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None) -> None:
-        """Add a batch.
+        """Add a batch of labels and probabilities, or logits if `from_logits`.
 
-        Parameters
-        ----------
-        y_true : tensor of shape (n,)
-            Labels: bool, integers or whole floats.
-        scores : tensor of shape (n,) or (n, K)
-            Probabilities, or logits if `from_logits`.
-        sample_weight : tensor of shape (n,), optional
-            Weights; in batches without them, every row has weight 1.
+        In batches without weights, every row has weight 1.
         """
         self._add(self._batch(y_true, scores, sample_weight))
 

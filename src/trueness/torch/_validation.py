@@ -54,9 +54,8 @@ def check_rows(
         raise InputError(name, f"must have shape {wanted}", f"got {tuple(p.shape)}", remedy=_flatten_advice(y, p, name))
     if y.ndim != 1:
         one_hot = y.ndim == 2 and y.shape[1] > 1
-        line = "`y_true.argmax(dim=1)` makes labels of one-hot rows." if one_hot else ""
-        remedy = line or "`y_true.flatten()` makes a vector of it."
-        raise InputError("y_true", "must have shape (n,)", f"got {tuple(y.shape)}", remedy=remedy)
+        one_line = "argmax(dim=1)` makes labels of one-hot rows." if one_hot else "flatten()` makes a vector of it."
+        raise InputError("y_true", "must have shape (n,)", f"got {tuple(y.shape)}", remedy=f"`y_true.{one_line}")
     if y.shape[0] != p.shape[0]:
         got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} rows"
         raise InputError("", f"`y_true` and `{name}` must have one entry per row", got)
@@ -168,7 +167,8 @@ def _explain_logits(rows: TensorRows, ruler: Ruler) -> NoReturn:
     step = max(1, _ENTRIES // (1 if logits.ndim == 1 else logits.shape[1]))
     count, first = 0, None
     for i in range(0, n, step):
-        bad = _without_softmax(logits[i : i + step])
+        few = logits[i : i + step]
+        bad = few.isnan() if few.ndim == 1 else ~few.amax(dim=1).isfinite()  # the largest of a row is nan if any is
         if first is None and bool(bad.any()):
             first = Place(i + int(bad.to(torch.uint8).argmax()))
         count += int(bad.sum())
@@ -196,11 +196,6 @@ def _check_labels(rows: TensorRows) -> None:
             f"{count:,} of {y.shape[0]:,} labels {'is' if count == 1 else 'are'} not, the first is {rows.y[at].item()}",
             place=Place(at),
         )
-
-
-def _without_softmax(logits: torch.Tensor) -> torch.Tensor:
-    # The largest logit of a row is nan if any is.
-    return logits.isnan() if logits.ndim == 1 else ~logits.amax(dim=1).isfinite()
 
 
 def _refuse_outside(ruler: Ruler, got: str, remedy: str = "") -> NoReturn:
