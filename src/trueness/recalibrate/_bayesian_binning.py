@@ -12,7 +12,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._calibrator import Calibrator, check_number
 from trueness.recalibrate._fitted_state import Field, array, fractions, n_steps
 from trueness.typing import Floats, Ints
 
@@ -89,10 +89,8 @@ class BayesianBinning(Calibrator):
         self.strength = strength
 
     def _check_parameters(self) -> None:
-        if not _is_number(self.spread) or not 1 <= self.spread < np.inf:
-            raise InputError("spread", "must be a number ≥ 1", f"got {self.spread!r}")
-        if not _is_number(self.strength) or not 0 < self.strength < np.inf:
-            raise InputError("strength", "must be a number above 0", f"got {self.strength!r}")
+        check_number("spread", self.spread, "be a number ≥ 1", lambda spread: 1 <= spread < np.inf)
+        check_number("strength", self.strength, "be a number above 0", lambda strength: 0 < strength < np.inf)
 
     def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
@@ -175,7 +173,3 @@ def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
         values[0] += share * model.rate[0]
         values[1:] += share * model.rate[np.searchsorted(model.edges, edges, "right")]
     return edges, np.clip(values, 0.0, 1.0)  # sums of shares are rounded
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

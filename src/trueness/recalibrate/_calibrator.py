@@ -3,7 +3,7 @@
 import warnings
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Self
 
@@ -113,18 +113,7 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
         return self
 
     def predict(self, y_prob: ArrayLike) -> Floats:
-        """Calibrate scores.
-
-        Parameters
-        ----------
-        y_prob : array-like of shape (n,) or (n, K)
-            Scores on the same scale and of the same number of columns as in `fit`.
-
-        Returns
-        -------
-        array of float64, of the same shape
-            Calibrated probabilities.
-        """
+        """Calibrated probabilities, of the shape of the scores, whose scale and columns must be those of `fit`."""
         return self._map(self._accept(y_prob))
 
     def _accept(self, y_prob: ArrayLike) -> NDArray[Any]:
@@ -170,6 +159,13 @@ def inner_calibrator(calibrator: Any, default: type[Calibrator], *, name: str = 
         got = f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
         raise InputError(name, f"must be a calibrator such as `{default.__name__}()`, or None", f"got {got}")
     return calibrator
+
+
+def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool]) -> None:
+    """Raise unless it is a number that meets the demand."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not meets(value):
+        raise InputError(name, f"must {demand}", f"got {value!r}")
 
 
 def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:

@@ -117,12 +117,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
         Parameters
         ----------
-        X : array-like of shape (n, features)
-            What the classifier takes.
-        y : array-like of shape (n,)
-            Classes.
-        sample_weight : array-like of shape (n,), optional
-            Weights of rows.
+        X, y, sample_weight
+            Rows of features that the classifier takes, their classes and, optionally, their weights.
         **params
             Further arguments of the classifier's `fit`; those with one entry per row are split into the folds. If
             metadata routing is enabled, what classifier and splitter request, such as `groups`.
@@ -148,46 +144,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What the parts request in `fit`.
-
-        Returns
-        -------
-        MetadataRouter
-            For the classifier, the calibrator and the splitter.
-        """
+        """What classifier, calibrator and splitter request in `fit`."""
         return router(self, self._estimator(), inner_calibrator(self.calibrator, PlattScaling), self.cv)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Calibrated probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, features)
-            What the classifier takes.
-
-        Returns
-        -------
-        array of shape (n, K)
-            Columns are in the order of `classes_`.
-        """
+        """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
         check_is_fitted(self)
         pairs = zip(self.estimators_, self.calibrators_, strict=True)
         each = [_matrix(calibrator, self._scores(estimator, X)) for estimator, calibrator in pairs]
         return np.mean(each, axis=0) if len(each) > 1 else each[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest calibrated probability, the first one in case of a tie.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, features)
-            What the classifier takes.
-
-        Returns
-        -------
-        array of shape (n,)
-            Classes.
-        """
+        """The class with the largest calibrated probability, the first one in case of a tie."""
         best = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[best])
 

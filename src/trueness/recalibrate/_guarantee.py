@@ -13,23 +13,16 @@ from trueness.typing import Floats
 
 
 class FittedBins(NamedTuple):
-    """The bins that a score can fall into."""
+    """The bins that a score can fall into, with the meanings in `HistogramBinning._state`."""
 
     scheme: str
     n: int
-    """Number of rows; a row of weight 2 counts twice."""
     counts: Floats
-    """Number of labels averaged in each bin; the effective number for fractional weights."""
     rates: Floats
-    """Their mean; arbitrary in an empty bin."""
     values: Floats
-    """The predictions."""
     tied: int
-    """Rows that share their score with another."""
     tied_edges: int
-    """Inner edges whose score several rows share."""
     whole: bool
-    """Whether weights, if there are any, are whole numbers."""
 
 
 def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:

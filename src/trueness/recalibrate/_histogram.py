@@ -184,18 +184,10 @@ class HistogramBinning(Calibrator):
         """
         check_is_fitted(self)
         alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
+        bins = FittedBins(*(getattr(self, f"{name}_") for name in FittedBins._fields))
         used = self._reachable()
-        bins = FittedBins(
-            self.scheme_,
-            self.n_,
-            self.counts_[used].astype(np.float64),
-            self.rates_[used],
-            self.values_[used],
-            self.tied_,
-            self.tied_edges_,
-            self.whole_,
-        )
-        return guarantee_of(bins, alpha, bound)
+        arrays = {name: getattr(bins, name)[used].astype(np.float64) for name in ("counts", "rates", "values")}
+        return guarantee_of(bins._replace(**arrays), alpha, bound)
 
     def _check_parameters(self) -> None:
         checked_word(self.scheme, "scheme", SCHEMES)

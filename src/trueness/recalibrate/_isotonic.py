@@ -11,7 +11,7 @@ from trueness._tally.cells import segment_sums
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._calibrator import Calibrator, check_number
 from trueness.recalibrate._fitted_state import Field, all_of, fractions
 from trueness.typing import Floats
 
@@ -91,8 +91,7 @@ class IsotonicCalibration(Calibrator):
     def _check_parameters(self) -> None:
         checked_word(self.interpolation, "interpolation", ("linear", "step"))
         for name, bound in (("y_min", self.y_min), ("y_max", self.y_max)):
-            if isinstance(bound, bool) or not isinstance(bound, int | float | np.number) or not 0 <= bound <= 1:
-                raise InputError(name, "must be a number in [0, 1]", f"got {bound!r}")
+            check_number(name, bound, "be a number in [0, 1]", lambda bound: 0 <= bound <= 1)
         if self.y_min > self.y_max:
             raise InputError("y_min", "must not be above `y_max`", f"got {self.y_min!r} and {self.y_max!r}")
 

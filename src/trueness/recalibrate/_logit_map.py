@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
-from trueness.errors import InputError, MovedScoresWarning, warn
+from trueness.errors import MovedScoresWarning, warn
 from trueness.recalibrate._calibration_set import Scale
-from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._calibrator import Calibrator, check_number
 
 
 class LogitMap(Calibrator):
@@ -50,15 +50,13 @@ class LogitMap(Calibrator):
 
 def check_eps(value: Any) -> None:
     """Raise unless scores can be moved inwards by that much."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value < 0.5:
-        raise InputError("eps", "must lie strictly between 0 and 0.5", f"got {value!r}")
+    check_number("eps", value, "lie strictly between 0 and 0.5", lambda eps: 0 < eps < 0.5)
 
 
 def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
     """Raise unless a penalty is a finite number, at least or above 0."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not np.isfinite(value) or value < 0 or (positive and value == 0):
-        raise InputError(name, f"must be a finite number {'above 0' if positive else '≥ 0'}", f"got {value!r}")
+    demand = f"be a finite number {'above 0' if positive else '≥ 0'}"
+    check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))
 
 
 def warn_moved(ends: NDArray[np.bool_], eps: float) -> bool:

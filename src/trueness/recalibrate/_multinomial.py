@@ -168,7 +168,7 @@ class MatrixScaling(_Multinomial):
 
     Parameters
     ----------
-    input : {'probabilities', 'logits'}, default 'probabilities'
+    input, max_iter
         As for :class:`VectorScaling`.
     l2 : float, default 0.01
         Ridge penalty, as for :class:`VectorScaling`. The published map has none and overfits when there are many
@@ -177,8 +177,6 @@ class MatrixScaling(_Multinomial):
         As for :class:`DirichletCalibration`, for both matrix and shifts.
     eps : float, default 1e-12
         Probabilities of exactly 0 are replaced by this in `fit` and in `predict`, with a warning.
-    max_iter : int, default 100
-        As for :class:`VectorScaling`.
 
     Attributes
     ----------
@@ -193,11 +191,7 @@ class MatrixScaling(_Multinomial):
     -----
     A row of logits :math:`z` becomes the softmax of :math:`W z + b`, with :math:`z = \log p` for probabilities. If
     several probabilities of a row go to 0, the limit depends on how fast each does, so zeros are replaced in `predict`
-    too. Separable labels are treated as in :class:`VectorScaling`.
-
-    References
-    ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.
+    too. Separable labels are treated as in :class:`VectorScaling`, which comes from the same paper.
 
     Examples
     --------
@@ -274,15 +268,8 @@ class DirichletCalibration(MatrixScaling):
     l2 : float, default 1e-6
         As for :class:`VectorScaling`. (The authors' L2 penalty shrinks towards 0, which makes all classes equally
         likely; this one shrinks towards the identity map.)
-    eps : float, default 1e-12
-        As for :class:`MatrixScaling`.
-    max_iter : int, default 100
-        As for :class:`VectorScaling`.
-
-    Attributes
-    ----------
-    matrix_, intercept_, n_iter_
-        As for :class:`MatrixScaling`.
+    eps, max_iter
+        As for :class:`MatrixScaling`, like the attributes.
 
     Notes
     -----

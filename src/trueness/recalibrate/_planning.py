@@ -1,6 +1,7 @@
 """Planning histogram binning: rows, bins and guaranteed errors before any data are seen."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -35,6 +36,15 @@ class _Plan(NamedTuple):
     scheme: str
     bound: str
     split: float
+
+    @property
+    def delta(self) -> float:
+        """How far a value may have been moved."""
+        return DELTA if self.scheme == "randomized" else 0.0
+
+    def level(self, B: int) -> float:
+        """The probability with which each of B bins may fail."""
+        return per_bin(self.alpha, B) if self.kind == "conditional" else self.alpha
 
 
 def epsilon(
@@ -94,10 +104,7 @@ def epsilon(
     mean of Hoeffding's bound; ε is where the sum over bins equals alpha. The bound usually cited for this scheme rests
     on a constant that its source does not state.
 
-    References
-    ----------
-    C. Gupta and A. Ramdas, Distribution-free calibration guarantees for histogram binning without sample splitting,
-    ICML 2021.
+    The theorems are those of Gupta and Ramdas (2021); see :class:`HistogramBinning`.
 
     Examples
     --------
@@ -128,11 +135,9 @@ def sample_size(
 
     Parameters
     ----------
-    n_bins : int
-        Number of bins.
     epsilon : float
         The allowed error, between 0 and 1.
-    alpha, kind, scheme, bound, split
+    n_bins, alpha, kind, scheme, bound, split
         As for :func:`epsilon`.
 
     Returns
@@ -151,16 +156,16 @@ def sample_size(
     """
     plan = _plan(alpha, kind, scheme, bound, split)
     B, e = checked_whole(n_bins, "n_bins"), checked_fraction(epsilon, "epsilon")
-    if e - _delta(plan) <= 0:
+    if e - plan.delta <= 0:
         raise InputError("epsilon", f"must exceed δ = {DELTA:g} for `scheme='randomized'`", f"got {e!r}")
-    if plan.bound == "exact" and plan.kind != "expected-ece":
-        _refuse_long_search(e, B, plan)
-        size = least_size(lambda size: _allowed_deviation(size, B, e, plan), _level(B, plan))
-        return max(2 * B, B * (size + 1) - 1)
-    if plan.scheme == "split" and plan.kind != "expected-ece":
-        return _split_size(B, e, plan)
     if plan.kind == "expected-ece":
         return _first_true(lambda n: _epsilon(n, B, plan) <= e, 2 * B)
+    if plan.scheme == "split":
+        return _split_size(B, e, plan)
+    if plan.bound == "exact":
+        _refuse_long_search(e, B, plan)
+        size = least_size(lambda size: _allowed_deviation(size, B, e, plan), plan.level(B))
+        return max(2 * B, B * (size + 1) - 1)
     return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)  # these bounds depend on ⌊n/B⌋ alone
 
 
@@ -178,11 +183,9 @@ def max_bins(
 
     Parameters
     ----------
-    n : int
-        Number of rows to fit on.
     epsilon : float
         The allowed error, between 0 and 1.
-    alpha, kind, scheme, bound, split
+    n, alpha, kind, scheme, bound, split
         As for :func:`epsilon`.
 
     Returns
@@ -240,7 +243,7 @@ def _epsilon(n: int, B: int, plan: _Plan) -> float:
     least = n // B - 1
     tails = 2 * B if plan.kind == "conditional" else 2
     hoeffding = math.sqrt(math.log(tails / plan.alpha) / (2 * least))
-    return hoeffding + (1 / (n // B) if plan.scheme == "original" else 0.0) + _delta(plan)
+    return hoeffding + (1 / (n // B) if plan.scheme == "original" else 0.0) + plan.delta
 
 
 def expected_ece(n: int, B: int, scheme: str, split: float = 0.5) -> float:
@@ -266,11 +269,11 @@ def _square(gaps: int, scheme: str) -> float:
 
 def _exact(n: int, B: int, plan: _Plan) -> float:
     least, most = (n + 1) // B - 1, -(-(n + 1) // B) - 1
-    d = _level(B, plan)
+    d = plan.level(B)
     errors = [size_epsilon(size, d) for size in {least, most}]
     if plan.scheme == "original" and B > 1:
         errors += [(size * e + 1) / (size + 1) for size, e in zip({least, most}, errors, strict=True)]
-    return max(errors) + _delta(plan)
+    return max(errors) + plan.delta
 
 
 @lru_cache(maxsize=4096)
@@ -284,7 +287,7 @@ def size_epsilon(size: int, d: float) -> float:
 
 def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
     """Raise if too many sizes, those below Hoeffding's, would have to be tried one by one."""
-    size = math.log(2 / _level(B, plan)) / (2 * e * e)
+    size = math.log(2 / plan.level(B)) / (2 * e * e)
     if size > _MOST_SEARCHED:
         raise InputError(
             "epsilon",
@@ -296,22 +299,13 @@ def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
 
 def _allowed_deviation(size: int, B: int, e: float, plan: _Plan) -> float:
     """How far the mean of `size` labels may be off if the bin's value may be off by e."""
-    e -= _delta(plan)
+    e -= plan.delta
     return (e * (size + 1) - 1) / size if plan.scheme == "original" and B > 1 else e
-
-
-def _level(B: int, plan: _Plan) -> float:
-    """The probability with which a single bin may fail."""
-    return per_bin(plan.alpha, B) if plan.kind == "conditional" else plan.alpha
 
 
 def per_bin(alpha: float, B: int) -> float:
     """The failure probability of each of B independent bins for which any fails with probability alpha."""
     return -math.expm1(math.log1p(-alpha) / B)
-
-
-def _delta(plan: _Plan) -> float:
-    return DELTA if plan.scheme == "randomized" else 0.0
 
 
 def _most_exact(n: int, e: float, plan: _Plan) -> int:
@@ -321,7 +315,7 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
     fewest = max(0.0, (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1)
     B = np.arange(1, (n // 2 if fewest < 10 else min(n // 2, int((n + 1) / fewest))) + 1)
     size = (n + 1) // B - 1
-    allowed = np.full(size.shape, e - _delta(plan))
+    allowed = np.full(size.shape, e - plan.delta)
     d = -np.expm1(math.log1p(-plan.alpha) / B) if plan.kind == "conditional" else np.full(size.shape, plan.alpha)
     candidates = B[~certainly_fails(size, allowed, d)] if e < 1 else B
     return next((int(b) for b in candidates[::-1] if _epsilon(n, int(b), plan) <= e), 0)
@@ -373,11 +367,7 @@ def _first_true(holds: Callable[[int], bool], start: int) -> int:
         low, step = low + step, 2 * step
         if low > _MOST_ROWS:
             raise InputError("epsilon", "is too small for any number of rows")
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, low + step), True, key=holds)
 
 
 def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:

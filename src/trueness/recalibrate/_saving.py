@@ -32,13 +32,10 @@ class Savable:
     _state: ClassVar[Mapping[str, Field]] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain Python, each number with its meaning.
+        """The fitted map as plain Python, each number with its meaning; JSON stores it without loss.
 
-        Returns
-        -------
-        dict
-            Keys `trueness` (version), `schema`, `type`, `parameters` and `learnt`, which has a `value` and an `about`
-            for each name; also `about`, if `about_` is not empty. JSON stores it without loss.
+        Its keys are `trueness` (version), `schema`, `type`, `parameters` and `learnt`, which has a `value` and an
+        `about` for each name; also `about`, if `about_` is not empty.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -57,18 +54,7 @@ class Savable:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The map that `to_dict` wrote.
-
-        Parameters
-        ----------
-        stored : mapping
-            What :meth:`to_dict` returned, or JSON made of it.
-
-        Returns
-        -------
-        calibrator
-            Predicts the same numbers, to the bit.
-        """
+        """The map that :meth:`to_dict` wrote, perhaps by way of JSON; it predicts the same numbers, to the bit."""
         calibrator = calibrator_from_dict(stored)
         if not isinstance(calibrator, cls):
             raise InputError("stored", f"must be a {cls.__name__}", f"it is a {type(calibrator).__name__}")
@@ -91,18 +77,7 @@ class Savable:
 
 
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
-    """The calibrator, of whatever class, that `to_dict` wrote.
-
-    Parameters
-    ----------
-    stored : mapping
-        What a calibrator's `to_dict` returned, or JSON made of it.
-
-    Returns
-    -------
-    calibrator
-        Fitted.
-    """
+    """The fitted calibrator, of whatever class, that `to_dict` wrote, perhaps by way of JSON."""
     _check_form(stored)
     calibrator = _unfitted_calibrator(stored)
     learnt = {"columns": {"value": None}} | dict(stored["learnt"])  # earlier versions wrote no columns
@@ -115,18 +90,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
 
 
 def load_calibrator(path: str | Path) -> Any:
-    """The calibrator that `save` wrote to a file.
-
-    Parameters
-    ----------
-    path : path
-        A JSON file.
-
-    Returns
-    -------
-    calibrator
-        Fitted; of the class that was saved.
-    """
+    """The fitted calibrator, of whatever class, that `save` wrote to a JSON file."""
     text = Path(path).read_text(encoding="utf-8")
     try:
         stored = json.loads(text)
@@ -232,12 +196,7 @@ def _refuse(name: str, value: Any) -> NoReturn:
     raise InputError("stored", _DEMAND, f"its {name!r} is not a value that it writes: {reprlib.repr(value)}")
 
 
-_ENTRIES: Mapping[str, frozenset[type]] = {
-    "b": frozenset({bool}),
-    "i": frozenset({int}),
-    "u": frozenset({int}),
-    "f": frozenset({int, float}),
-}
+_ENTRIES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
 """What JSON holds for an array of each kind of number; NumPy would read 0.5 as the whole number 0, and "1" as 1."""
 
 

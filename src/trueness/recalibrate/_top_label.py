@@ -98,33 +98,11 @@ class TopLabel(Calibrator):
         return tuple(name for name, own in zip(self.classes_, self.calibrators_, strict=True) if own is None)
 
     def predict_label(self, y_prob: ArrayLike) -> NDArray[Any]:
-        """The predicted classes, which have the largest original score.
-
-        Parameters
-        ----------
-        y_prob : array-like of shape (n, K)
-            Scores.
-
-        Returns
-        -------
-        array of shape (n,)
-            Class labels.
-        """
+        """The predicted classes, which have the largest original score."""
         return np.asarray(self.classes_)[self._top_and_matrix(y_prob)[0]]
 
     def predict_confidence(self, y_prob: ArrayLike) -> Floats:
-        """The calibrated probability that the predicted class is correct.
-
-        Parameters
-        ----------
-        y_prob : array-like of shape (n, K)
-            Scores.
-
-        Returns
-        -------
-        array of shape (n,)
-            Of the class that :meth:`predict_label` returns.
-        """
+        """The calibrated probability that the class that :meth:`predict_label` returns is correct."""
         top, matrix = self._top_and_matrix(y_prob)
         return matrix[np.arange(top.size), top]
 

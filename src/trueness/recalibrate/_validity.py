@@ -237,10 +237,8 @@ def validity_runs(
     calibrator : Calibrator or None
         A copy is fitted in each run; if it has a parameter `seed`, each copy gets a different one. None: evaluate the
         scores themselves.
-    y_true : array-like of shape (n,)
-        Labels, 0/1.
-    y_prob : array-like of shape (n,)
-        Scores of rows that the classifier was not trained on.
+    y_true, y_prob : array-like of shape (n,)
+        Labels, 0/1, and scores of rows that the classifier was not trained on.
     n_fit : int
         Number of rows to fit on.
     n_test : int, optional
@@ -307,16 +305,7 @@ def _run(
 
 
 def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
-    """The mean of validity curves from your own runs.
-
-    Parameters
-    ----------
-    curves : sequence of ValidityCurve
-        At least one.
-
-    Returns
-    -------
-    ValidityRuns
+    """The mean of validity curves, at least one, from your own runs.
 
     Examples
     --------

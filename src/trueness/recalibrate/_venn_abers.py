@@ -116,21 +116,11 @@ class VennAbers(Calibrator):
         self.seed = seed
 
     def predict_interval(self, y_prob: ArrayLike) -> ProbabilityPair:
-        """The two probabilities of each row.
+        """The two probabilities of each row, p0 < p1.
 
-        Parameters
-        ----------
-        y_prob : array-like of shape (n,)
-            Scores.
-
-        Returns
-        -------
-        ProbabilityPair
-            `p0` and `p1`, arrays of shape (n,), p0 < p1. With folds they are means over the folds, which show how far
-            apart the pairs are but have no guarantee.
+        With folds they are means over the folds, which show how far apart the pairs are but have no guarantee.
         """
-        p = self._accept(y_prob)
-        at = ranks(self.edges_, p)
+        at = ranks(self.edges_, self._accept(y_prob))
         return ProbabilityPair(self.p0_[at], self.p1_[at])
 
     def _check_parameters(self) -> None:
