@@ -147,12 +147,9 @@ class Accumulator:
                 "group", with_by if self.by is not None else "needs an Accumulator that was made with `by`"
             )
         if where is None and self.position is not None:
-            raise InputError(
-                "position",
-                "must be passed with every piece once it was passed",
-                f"the last one is {reprlib.repr(self.position)}",
-                remedy="Set the attribute `position` to None to go on without.",
-            )
+            demand = "must be passed with every piece once it was passed"
+            remedy = "Set the attribute `position` to None to go on without."
+            raise InputError("position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy)
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         try:
             sample, kind = sample_and_kind(
@@ -406,12 +403,8 @@ def _json_bins(bins: Any) -> Any:
         return bins
     rule = as_rule(bins)
     if rule.fixed_edges is None:
-        raise InputError(
-            "bins",
-            "must have fixed edges, since rows are not seen together",
-            f"{rule!r} has none",
-            remedy="A 'sketch' serves it.",
-        )
+        demand = "must have fixed edges, since rows are not seen together"
+        raise InputError("bins", demand, f"{rule!r} has none", remedy="A 'sketch' serves it.")
     return rule.n if isinstance(rule, EqualWidth) else rule.fixed_edges.tolist()
 
 
@@ -437,12 +430,9 @@ def _refuse_other_classes(known: dict[Group, Sums], key: Group, piece: Sums) -> 
         got = f"{earlier}, this one is {piece.kind!r} ({_shape(piece)})"
         raise InputError("", "Only sums of the same kind can be added", got)
     if sums.classes != piece.classes:
-        raise InputError(
-            "",
-            f"Labels and scores must have the classes of earlier pieces, {list_classes(sums.classes)}",
-            f"this piece has {list_classes(piece.classes)}",
-            remedy="`labels=` of the Accumulator names them once for all pieces.",
-        )
+        demand = f"Labels and scores must have the classes of earlier pieces, {list_classes(sums.classes)}"
+        remedy = "`labels=` of the Accumulator names them once for all pieces."
+        raise InputError("", demand, f"this piece has {list_classes(piece.classes)}", remedy=remedy)
 
 
 def _shape(sums: Sums) -> str:

@@ -75,12 +75,9 @@ def _refuse_changed(target: Path, known: Stamp) -> None:
     except FileNotFoundError:
         return  # nothing that could be lost
     if now != known:
-        raise InputError(
-            "",
-            f"{str(target)!r} has changed since it was read or written here",
-            "another process writes it, and the rows of that process would be lost",
-            remedy="Load it again, or save under another name.",
-        )
+        demand = f"{str(target)!r} has changed since it was read or written here"
+        got = "another process writes it, and the rows of that process would be lost"
+        raise InputError("", demand, got, remedy="Load it again, or save under another name.")
 
 
 @contextmanager

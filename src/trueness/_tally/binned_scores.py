@@ -152,12 +152,8 @@ def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
     occupied cells are ever seen. Equal scores among the k largest: the smallest class first.
     """
     if sample.p.ndim == 1:
-        raise InputError(
-            "k",
-            "must be None or 1 for a vector of scores",
-            f"got {k}",
-            remedy=Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it."),
-        )
+        remedy = Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it.")
+        raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}", remedy=remedy)
     classes = sample.p.shape[1]
     if k > classes:
         raise InputError("k", f"must be at most {classes}, the number of classes", f"got {k}")

@@ -55,11 +55,8 @@ class Bins:
         moments: bool = False,
         whole: bool = True,
     ) -> None:
-        self.edges = edges
-        self.table = table
-        self.floats = floats
-        self.moments = moments
-        self.whole = whole
+        self.edges, self.table, self.floats = edges, table, floats
+        self.moments, self.whole = moments, whole
         # One addition serves every column; a label is then needed only for Σwy and Σwyp.
         self._both = None if table is None else _total(table, 1)
         self._count = count

@@ -214,12 +214,9 @@ class GridCells:
 def refuse_full_cells(rows: Ints) -> None:
     """Raise if a sum of scores may exceed 64 bits."""
     if rows.size and int(rows.max()) > MOST_EXACT:
-        raise InputError(
-            "",
-            f"A sketch holds at most {MOST_EXACT:,} rows of one cell and label",
-            f"these have {int(rows.max()):,}",
-            remedy="Keep sketches of fewer rows, and combine their measures.",
-        )
+        demand = f"A sketch holds at most {MOST_EXACT:,} rows of one cell and label"
+        remedy = "Keep sketches of fewer rows, and combine their measures."
+        raise InputError("", demand, f"these have {int(rows.max()):,}", remedy=remedy)
 
 
 def grid_of_rows(sample: Sample) -> GridCells:

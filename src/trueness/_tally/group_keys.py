@@ -38,12 +38,8 @@ def plain_group(key: Any) -> Group:
         if back is not None and back == found:
             return back
     hint = " Dates are written as text: `.astype(str)`, `.isoformat()`." if _is_date(key) else ""
-    raise InputError(
-        "group",
-        "must hold text, whole numbers, true/false or finite numbers, none of them missing",
-        f"got {_format_key(key)} ({type(key).__name__})",
-        remedy=hint,
-    )
+    demand = "must hold text, whole numbers, true/false or finite numbers, none of them missing"
+    raise InputError("group", demand, f"got {_format_key(key)} ({type(key).__name__})", remedy=hint)
 
 
 def _format_key(key: Any) -> str:
@@ -81,13 +77,9 @@ def _keys(group: Any) -> tuple[NDArray[Any], Bools | None]:
 def _refuse_missing(missing: Bools | None) -> None:
     if missing is not None and missing.any():
         count = int(missing.sum())
-        raise InputError(
-            "group",
-            "must not have missing values",
-            f"{count:,} of {missing.size:,} {is_or_are(count)}, the first",
-            place=first_place(missing),
-            remedy="Leave such rows out, or give their group a name.",
-        )
+        got = f"{count:,} of {missing.size:,} {is_or_are(count)}, the first"
+        remedy = "Leave such rows out, or give their group a name."
+        raise InputError("group", "must not have missing values", got, place=first_place(missing), remedy=remedy)
 
 
 def _of_numbers(keys: NDArray[Any]) -> tuple[list[Any], Ints]:
@@ -114,10 +106,7 @@ def refuse_other_type(known: Iterable[Group], new: Group) -> None:
     """Raise if names are of several types: Python takes 1, True and 1.0 for one key, and '1' looks like it."""
     for one in known:
         if type(one) is not type(new):
-            raise InputError(
-                "group",
-                "must be of one type throughout",
-                f"got {new!r} ({type(new).__name__}) beside {one!r} ({type(one).__name__})",
-                remedy="Text works for all: `[str(g) for g in group]`.",
-            )
+            got = f"got {new!r} ({type(new).__name__}) beside {one!r} ({type(one).__name__})"
+            remedy = "Text works for all: `[str(g) for g in group]`."
+            raise InputError("group", "must be of one type throughout", got, remedy=remedy)
         return

@@ -180,12 +180,9 @@ def sample_and_kind(
     kind = asked or kind
     sample = read_sample(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
     if asked not in (None, "classwise") and sample.p.ndim == 1:
-        raise InputError(
-            "",
-            f"`kind={kind!r}` needs a matrix of scores, one column per class",
-            "`y_prob` is a vector",
-            remedy=Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one."),
-        )
+        demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
+        remedy = Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one.")
+        raise InputError("", demand, "`y_prob` is a vector", remedy=remedy)
     if sample.logits and not keep_logits:
         sample = with_probabilities(sample)
     if sample.dropped:

@@ -394,11 +394,8 @@ class BlockIsotonic(BinRule):
     def group(self, cells: Cells) -> Groups:
         """Pool within the limits."""
         if not cells.exact:
-            raise InputError(
-                "sample_weight",
-                "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows",
-                "others need bins that do not, such as `EqualMass(10)`",
-            )
+            demand = "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows"
+            raise InputError("sample_weight", demand, "others need bins that do not, such as `EqualMass(10)`")
         n_min, n_max = self.limits(int(cells.weight.sum()))
         weight, events = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
         start = _kernels.block_pava(weight, events, n_min, n_max)
@@ -436,7 +433,9 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
     """
     if cells.size <= most:
         return cells
-    start = _starts(cells, most, rule)
+    edges = np.zeros(0, dtype=np.int64) if rule is None else rule.group(cells).start
+    start = np.unique(np.concatenate([[0], _cuts(cells, most), edges]))
+    start = start[start < cells.size].astype(np.int64)
     sums: dict[str, Any] = {
         name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"
     }
@@ -444,13 +443,6 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
     last = np.append(start[1:], cells.size) - 1
     # Rounding could push a mean beyond its scores and across an edge.
     return Cells(np.clip(score, cells.score[start], cells.score[last]), **sums)
-
-
-def _starts(cells: Cells, most: int, rule: BinRule | None) -> Ints:
-    cuts = _cuts(cells, most)
-    edges = np.zeros(0, dtype=np.int64) if rule is None else rule.group(cells).start
-    start = np.unique(np.concatenate([[0], cuts, edges]))
-    return start[start < cells.size].astype(np.int64)
 
 
 def _cuts(cells: Cells, most: int) -> Ints:

@@ -55,34 +55,24 @@ class _Form(NamedTuple):
     """Type and shape of a row; int64 or float64 ('?') as the flag `exact` says."""
 
 
+_INT, _FLOAT, _OWN = ("<i8", ()), ("<f8", ()), ("?", ())
 _CELL_NAMES = {"score", "count", "weight", "events"}
 _FORMS = {
     "tally": _Form(
         {"exact"},
         (_CELL_NAMES, _CELL_NAMES | {"squares", "event_squares"}),
-        {
-            **dict.fromkeys(("score", "squares", "event_squares"), ("<f8", ())),
-            "count": ("<i8", ()),
-            "weight": ("?", ()),
-            "events": ("?", ()),
-        },
+        {"count": _INT, "weight": _OWN, "events": _OWN} | dict.fromkeys(("score", "squares", "event_squares"), _FLOAT),
     ),
     "binned": _Form(
         {"moments", "whole"},
         ({"edges", "count", "table"}, {"edges", "count", "floats"}),
-        {"edges": ("<f8", ()), "count": ("<i8", ()), "table": ("<i8", (2, 5)), "floats": ("<f8", (6,))},
+        {"edges": _FLOAT, "count": _INT, "table": ("<i8", (2, 5)), "floats": ("<f8", (6,))},
     ),
     "sketch": _Form(
         set(),
         tuple({"cell", "count", "ends", *sums} for sums in (["table"], ["table", "squares"], ["floats", "squares"])),
-        {
-            "cell": ("<i8", ()),
-            "count": ("<i8", ()),
-            "ends": ("<f8", (2,)),
-            "table": ("<i8", (2, 5)),
-            "floats": ("<f8", (2, 3)),
-            "squares": ("<f8", (2,)),
-        },
+        {"cell": _INT, "count": _INT, "table": ("<i8", (2, 5)), "floats": ("<f8", (2, 3))}
+        | dict.fromkeys(("ends", "squares"), ("<f8", (2,))),
     ),
 }
 

@@ -32,12 +32,8 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
     if found["mislabelled"]:
         _refuse_labels(found, question)
     if found["misweighed"]:
-        raise column_error(
-            "weight",
-            str(question.weight),
-            f"must be at least 0 and at most {MOST_WEIGHT:g}",
-            f"{found['misweighed']:,} of {found['rows']:,} weights {is_or_are(found['misweighed'])} not",
-        )
+        got = f"{found['misweighed']:,} of {found['rows']:,} weights {is_or_are(found['misweighed'])} not"
+        raise column_error("weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got)
     if found["incomplete"] == found["rows"]:
         raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} miss a value")
     warn(f"{found['incomplete']:,} of {found['rows']:,} rows miss a value and were dropped.", DroppedRowsWarning)
@@ -121,12 +117,9 @@ def _refuse_missing(found: dict[str, Any], question: Question) -> None:
     for argument, names in question.columns.items():
         count = found.get(f"no_{argument}", 0)
         if count:
-            raise InputError(
-                "",
-                f"`{argument}` {_which(names)} must not have missing values",
-                f"{count:,} of {found['rows']:,} rows {'have' if count > 1 else 'has'} one",
-                remedy='`missing="drop"` leaves such rows out.',
-            )
+            demand = f"`{argument}` {_which(names)} must not have missing values"
+            got = f"{count:,} of {found['rows']:,} rows {'have' if count > 1 else 'has'} one"
+            raise InputError("", demand, got, remedy='`missing="drop"` leaves such rows out.')
 
 
 def _which(names: tuple[str, ...]) -> str:
@@ -142,12 +135,8 @@ def _refuse_range(found: dict[str, Any], question: Question) -> None:
         remedy = "If they are logits, turn them into probabilities first."
     elif 1.5 < high <= 100:
         remedy = "If they are percentages, divide them by 100."
-    raise InputError(
-        "",
-        f"`score` {_which(question.scores)} must lie in [0, 1]",
-        f"{count:,} of {found['rows']:,} rows {_do(count)} not, {' and '.join(ends)}",
-        remedy=remedy,
-    )
+    got = f"{count:,} of {found['rows']:,} rows {_do(count)} not, {' and '.join(ends)}"
+    raise InputError("", f"`score` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
 
 
 def _refuse_labels(found: dict[str, Any], question: Question) -> None:

@@ -200,7 +200,7 @@ class _Sums:
 
     def __init__(self, question: Question, rule: Rule, classes: tuple[Any, ...] | None) -> None:
         self.question, self.rule, self.classes = question, rule, classes
-        self.edges = None if isinstance(rule, str) else rule.fixed_edges
+        self.edges: Any = None if isinstance(rule, str) else rule.fixed_edges
         self.by_group: dict[Group, list[Tally | Binned | Sketch]] = {}
         self.tables: dict[Group, Any] = {}
         self.keys: list[Group] = []
@@ -220,17 +220,13 @@ class _Sums:
             batch = batch._replace(y=batch.y.astype(np.int64, copy=False))
         if batch.w is not None and not (float(batch.w.max()) <= MOST_WEIGHT and batch.w.min() >= 0):
             raise _NeedsGroupByError
-        if self._fits_in_tables(batch):
+        # Without weights, sums are integers in small tables, and one pass can sum all groups.
+        fixed = self.edges is not None and batch.w is None and self.question.binary
+        if fixed and len(batch.keys) * self.edges.size <= _MOST_CELLS:
             self._add_tables(batch)
             return
         for key, rows in _split_by_group(batch):
             self._add_to(key, rows)
-
-    def _fits_in_tables(self, batch: _Batch) -> bool:
-        """Whether one pass can sum all groups: without weights, sums are integers in small tables."""
-        if self.edges is None or batch.w is not None or not self.question.binary:
-            return False
-        return len(batch.keys) * self.edges.size <= _MOST_CELLS
 
     def _add_tables(self, batch: _Batch) -> None:
         assert not isinstance(self.rule, str)
@@ -279,7 +275,6 @@ class _Sums:
             raise _NeedsGroupByError
         self._unstack()
         for key, table in self.tables.items():
-            assert self.edges is not None
             self.by_group.setdefault(key, []).append(Binned("binary", (Bins(self.edges, table, moments=True),)))
         if not self.by_group:
             raise _NeedsGroupByError

@@ -48,7 +48,8 @@ def open_decompressed(path: Path, name: str, compression: str | None) -> Iterato
         if compression is None:
             yield file, file.tell
             return
-        stream = _open_stream(file, name, compression)
+        modules: dict[str, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
+        stream = (_import_zstd(name) if compression == "zstd" else modules[compression]).open(file)
         try:
             with stream:
                 yield stream, file.tell
@@ -62,11 +63,6 @@ def open_decompressed(path: Path, name: str, compression: str | None) -> Iterato
 
 def _is_zstd(reason: Exception) -> bool:
     return type(reason).__name__ == "ZstdError"
-
-
-def _open_stream(file: BinaryIO, name: str, compression: str) -> Any:
-    modules: dict[str, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
-    return (_import_zstd(name) if compression == "zstd" else modules[compression]).open(file)
 
 
 def _import_zstd(name: str) -> Any:

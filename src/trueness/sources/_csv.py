@@ -76,11 +76,8 @@ class CsvFile(PolarsTable):
         for line, cells in self._rows(block):
             for (name, column), place in zip(columns.items(), places, strict=True):
                 if _NOT_UTF8.search(cells[place]):
-                    raise InputError(
-                        "",
-                        f"column {name!r} is not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does",
-                        context=f"{self.name}, line {line}",
-                    )
+                    demand = f"column {name!r} is not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does"
+                    raise InputError("", demand, context=f"{self.name}, line {line}")
                 column.append(cells[place])
         return self._polars.DataFrame(columns, schema=dict.fromkeys(names, self._polars.String))
 
@@ -100,11 +97,8 @@ class CsvFile(PolarsTable):
         text = io.StringIO(block.data.decode("utf-8", "surrogateescape"), newline="")
         for line, cells in self._records(text, block.line):
             if len(cells) != width and (len(cells) < width or any(cells[width:])):
-                raise InputError(
-                    "",
-                    f"{self.name}, line {line}, has {len(cells)} cells where the header has {width}",
-                    remedy="Cells that hold the separator need quotes.",
-                )
+                demand = f"{self.name}, line {line}, has {len(cells)} cells where the header has {width}"
+                raise InputError("", demand, remedy="Cells that hold the separator need quotes.")
             yield line, cells[:width]
 
     def _records(self, text: io.StringIO, first: int) -> Iterator[tuple[int, list[str]]]:
@@ -151,19 +145,19 @@ class CsvFile(PolarsTable):
         )
         cells = series.drop_nulls().unique().to_list()
         if not cells:
-            return self._as_labels(series.cast(polars.Float64))
+            return super()._labels(series.cast(polars.Float64))
         for parse, dtype in parsers:
             values = [parse(cell) for cell in cells]
             if None not in values:
-                return self._as_labels(series.replace_strict(cells, values, return_dtype=dtype, default=None))
-        return self._as_labels(series)
+                return super()._labels(series.replace_strict(cells, values, return_dtype=dtype, default=None))
+        return super()._labels(series)
 
     def _groups(self, series: Any) -> NDArray[Any]:
         """Text, or integers if each is written in the only way: 0123 is not 123."""
         cells = series.drop_nulls().unique().to_list()
         if all((value := _parse_integer(cell)) is not None and str(value) == cell for cell in cells):
             series = series.cast(self._polars.Int64)
-        return self._as_groups(series)
+        return super()._groups(series)
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows with new columns; the other cells stay as they are."""

@@ -104,11 +104,8 @@ def _refuse_other_bytes(name: str, start: bytes, suffix: str) -> None:
                 "", f"{name} does not begin as a file of type {kind.format} does: damaged, or of another type"
             )
     if b"\x00" in start:
-        raise InputError(
-            "",
-            f"{name} is not CSV, TSV, JSON lines, Parquet, Arrow IPC, npz or npy: it has zero bytes",
-            remedy="UTF-16 must become UTF-8.",
-        )
+        demand = f"{name} is not CSV, TSV, JSON lines, Parquet, Arrow IPC, npz or npy: it has zero bytes"
+        raise InputError("", demand, remedy="UTF-16 must become UTF-8.")
 
 
 def _refuse_json_array(name: str, start: bytes) -> None:
@@ -173,11 +170,8 @@ def expand_paths(paths: Sequence[str]) -> tuple[str, ...]:
         expanded += matches
     for name in expanded:
         if len(expanded) > 1 and name != "-" and not Path(name).suffix and not Path(name).exists():
-            raise InputError(
-                "",
-                f"There is no file {name!r}",
-                remedy="If it is a column: `--prob` and `--by` take one name, and are repeated for more.",
-            )
+            remedy = "If it is a column: `--prob` and `--by` take one name, and are repeated for more."
+            raise InputError("", f"There is no file {name!r}", remedy=remedy)
     seen: dict[Any, str] = {}
     for name in expanded:
         identity = name if name == "-" else _identity(Path(name))
@@ -258,11 +252,8 @@ class ConcatenatedTable(Table):
         (first, model), kinds = filled[0], {_kind(column) for _, column in filled}
         for table, column in filled[1:]:
             if column.shape[1:] != model.shape[1:]:
-                raise InputError(
-                    "",
-                    f"Column {name!r} must have the same shape in all files",
-                    f"its rows have {model.shape[1:]} entries in {first} and {column.shape[1:]} in {table}",
-                )
+                got = f"its rows have {model.shape[1:]} entries in {first} and {column.shape[1:]} in {table}"
+                raise InputError("", f"Column {name!r} must have the same shape in all files", got)
         if groups and kinds == {"numbers", "text"} and not any(c.dtype.kind == "f" for _, c in filled):
             # Identifiers that look like numbers in one file and not in another are text in both.
             return np.concatenate([as_text(column) for column in columns])
@@ -279,11 +270,8 @@ def _check_names(first: Table, other: Table) -> None:
         lacking = [name for name in one.names if name not in two.names]
         if lacking:
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            raise InputError(
-                "",
-                "Files must have the same columns to be one data set",
-                f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has",
-            )
+            got = f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has"
+            raise InputError("", "Files must have the same columns to be one data set", got)
 
 
 def _check_kind(kinds: dict[str, tuple[str, str]], table: str, name: str, column: NDArray[Any]) -> None:

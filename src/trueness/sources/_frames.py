@@ -21,7 +21,7 @@ from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._compression import inner_suffix
 from trueness.sources._files import as_text, open_file
-from trueness.sources._question import Question, absent_column, column_error
+from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 from trueness.sources._table import Table
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
@@ -172,23 +172,12 @@ def _header(path: str, separator: str) -> list[str] | None:
         return None
 
 
-def _refuse_repeated(header: list[str], question: Question, path: str) -> None:
-    """Refuse a column whose name stands twice in a header: readers would silently take the first."""
-    for argument, names in question.columns.items():
-        for name in names:
-            if header.count(name) > 1:
-                raise InputError(
-                    argument, "must name one column", f"{path!r} has {header.count(name)} columns named {name!r}"
-                )
-
-
 def _refuse_absent(names_of: dict[str, Any], question: Question, *, folders: bool = True) -> None:
     """Refuse a column that a file lacks: readers would stop, or fill it in. A folder named day=mon is a column, too."""
     for path, names in names_of.items():
-        for argument, wanted in question.columns.items():
-            for name in wanted:
-                if name not in names and not (folders and f"{name}=" in path):
-                    raise absent_column(argument, f"{name!r} in {path!r}", names)
+        for argument, name in question.named:
+            if name not in names and not (folders and f"{name}=" in path):
+                raise absent_column(argument, f"{name!r} in {path!r}", names)
 
 
 def _polars_parquet(files: list[str], question: Question) -> Any:
@@ -216,16 +205,15 @@ def _polars_text(files: list[str], separator: str, question: Question, types: di
         return pl.scan_csv(files, separator=separator, schema_overrides=known, infer_schema_length=10_000)
     tables = [open_file(Path(file), file) for file in files]
     for table in tables:
-        _refuse_repeated(list(table.names), question, table.name)
+        refuse_repeated(table.names, question, repr(table.name))
     _refuse_absent({table.name: table.names for table in tables}, question, folders=False)
-    names = dict.fromkeys(name for columns in question.columns.values() for name in columns)
-    kinds = {name: types.get(name, "label") for name in names}
+    kinds = {name: types.get(name, "label") for _, name in question.named}
     schema: dict[str, Any] = {name: pl.Float64 if kind == "number" else pl.String for name, kind in kinds.items()}
     if kinds[question.label] == "label":
         schema[question.label] = _label_type(tables, question.label)
 
     def frames(columns: Any, predicate: Any, n_rows: Any, _: Any) -> Iterator[Any]:
-        wanted = {name: kinds[name] for name in (names if columns is None else columns)}
+        wanted = {name: kinds[name] for name in (kinds if columns is None else columns)}
         left = math.inf if n_rows is None else n_rows
         for frame in itertools.chain.from_iterable(_frames_of_table(table, wanted, schema) for table in tables):
             rows = frame if predicate is None else frame.filter(predicate)
@@ -271,9 +259,7 @@ def _concatenate(frames: list[tuple[str, Any]], question: Question) -> Any:
     import polars as pl
 
     schemas = [(file, frame.collect_schema()) for file, frame in frames]
-    types = {
-        name: _common_type(schemas, name, argument) for argument, names in question.columns.items() for name in names
-    }
+    types = {name: _common_type(schemas, name, argument) for argument, name in question.named}
     parts = []
     for (_, frame), (_, schema) in zip(frames, schemas, strict=True):
         places = {name: i for i, name in enumerate(schema.names())}
@@ -325,7 +311,7 @@ def _duckdb_text(files: list[str], separator: str, question: Question, types: di
     headers = {file: None if _is_remote(file) else _header(file, separator) for file in files}
     local = {file: header for file, header in headers.items() if header is not None}
     for file, header in local.items():
-        _refuse_repeated(header, question, file)
+        refuse_repeated(header, question, repr(file))
     _refuse_absent(local, question)
     options: dict[str, Any] = {"sep": separator, "header": True, "union_by_name": True}
     as_text = connection.read_csv(paths, all_varchar=True, **options)

@@ -102,12 +102,8 @@ def good_rows(numbers: Columns) -> Columns:
 def refuse_overflow(n: Ints) -> None:
     """Raise if a sum may have exceeded 64 bits, which engines do not report."""
     if n.size and n.max() > MOST_WHOLE:
-        raise InputError(
-            "",
-            "A bin must have at most 2**35 rows to be summed exactly",
-            f"one has {int(n.max()):,}",
-            remedy="Ask for more bins.",
-        )
+        demand = "A bin must have at most 2**35 rows to be summed exactly"
+        raise InputError("", demand, f"one has {int(n.max()):,}", remedy="Ask for more bins.")
 
 
 def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:

@@ -70,10 +70,8 @@ def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> Any:
     Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
     square likewise. `ends` adds the smallest and the greatest score of each cell.
     """
-    return _weighted_query(rows, place, ends) if rows.weighted else _plain_query(rows, place, ends)
-
-
-def _plain_query(rows: Rows, place: Any, ends: Ends) -> Any:
+    if rows.weighted:
+        return _weighted_query(rows, place, ends)
     keep = [*rows.keys, *(["p"] if ends else [])]
     whole = _whole_parts(rows.frame, [place.alias("place"), "y", "ok", *keep], [_cell(nw.col("place")), *keep])
     return _aggregate(whole, [*rows.keys, "cell"], list(PARTS), ends)

@@ -98,12 +98,9 @@ class NpyFile(Arrays):
         elif self.table.ndim == 2:
             self.names = tuple(str(i) for i in range(self.table.shape[1]))
         else:
-            raise InputError(
-                "",
-                f"{name} must hold a table: a matrix or a structured array",
-                f"got shape {self.table.shape}",
-                remedy="Put separate labels and scores into one npz file: `np.savez(path, y=…, p=…)`.",
-            )
+            demand = f"{name} must hold a table: a matrix or a structured array"
+            remedy = "Put separate labels and scores into one npz file: `np.savez(path, y=…, p=…)`."
+            raise InputError("", demand, f"got shape {self.table.shape}", remedy=remedy)
 
     def array(self, name: str) -> NDArray[Any]:
         """One column of the memory-mapped file."""

@@ -41,6 +41,11 @@ class Question(NamedTuple):
         weight = () if self.weight is None else (self.weight,)
         return {"label": (self.label,), "score": self.scores, "by": self.by, "weight": weight}
 
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Each column, after the argument that names it."""
+        return [(argument, name) for argument, names in self.columns.items() for name in names]
+
 
 def check_question(
     label: Any,
@@ -57,7 +62,9 @@ def check_question(
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
     binary = isinstance(score, str)
-    scores = (score,) if binary else _several(score)
+    scores = (score,) if binary else _names(score, "score")
+    if not binary and len(scores) < 2:
+        raise InputError("score", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
     view: View = "binary" if binary else check_kind(kind or "classwise")
     if binary and kind not in (None, "classwise"):
         raise InputError("", f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column")
@@ -107,13 +114,6 @@ def _names(value: Any, argument: str) -> tuple[str, ...]:
     raise InputError(argument, "must be the name of a column or a list of names", f"got {value!r}")
 
 
-def _several(score: Any) -> tuple[str, ...]:
-    names = _names(score, "score")
-    if len(names) < 2:
-        raise InputError("score", "as a list needs a column per class, at least 2", f"got {list(names)!r}")
-    return names
-
-
 def _check_labels(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
     if labels is None:
         return None
@@ -124,11 +124,8 @@ def _check_labels(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -
         which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} score columns in order"
         raise InputError("labels", f"must name {which}, each once", f"got {list(labels)!r}")
     if pos_label is not None and pos_label != labels[-1]:
-        raise InputError(
-            "labels",
-            f"puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}",
-            remedy="One of the two is enough.",
-        )
+        demand = f"puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}"
+        raise InputError("labels", demand, remedy="One of the two is enough.")
     return tuple(labels)
 
 
@@ -141,3 +138,11 @@ def absent_column(argument: str, which: str, names: Collection[str]) -> InputErr
     """An error about a column that a source lacks."""
     columns = ", ".join(map(repr, list(names)[:8])) + (", …" if len(names) > 8 else "")
     return InputError(argument, f"names no column {which}", f"the columns are {columns}")
+
+
+def refuse_repeated(names: Sequence[Any], question: Question, where: str) -> None:
+    """Refuse a column whose name stands twice: readers would silently take the first."""
+    for argument, name in question.named:
+        if names.count(name) > 1:
+            got = f"{where} has {names.count(name)} columns named {name!r}"
+            raise InputError(argument, "must name one column", got)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 
 from trueness.errors import InputError
-from trueness.sources._question import Question, absent_column, column_error
+from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 
 MOST_WEIGHT = 1e100  # the squares of weights are summed, which must neither overflow nor vanish
 _FLOATS = ("Float32", "Float64")
@@ -53,15 +53,11 @@ class Rows(NamedTuple):
 
 def check_columns(frame: Any, question: Question) -> Any:
     """The schema, once every column is known to exist, once, and to be of a type that can be read."""
-    schema, names = frame.collect_schema(), _column_names(frame)
-    for argument, wanted in question.columns.items():
-        for name in wanted:
-            if name not in schema:
-                raise absent_column(argument, repr(name), schema)
-            if names.count(name) > 1:  # DuckDB allows it
-                raise InputError(
-                    argument, "must name one column", f"`source` has {names.count(name)} columns named {name!r}"
-                )
+    schema = frame.collect_schema()
+    for argument, name in question.named:
+        if name not in schema:
+            raise absent_column(argument, repr(name), schema)
+    refuse_repeated(_column_names(frame), question, "`source`")  # DuckDB allows it
     for argument in ("score", "weight"):
         for name in question.columns[argument]:
             if not _is_number(schema[name]):
@@ -94,7 +90,7 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
     these leave nan out, and looks through most functions. `opaque` hides the column behind a random number, which
     cannot be decided beforehand.
     """
-    wanted = {name for names in question.columns.values() for name in names}
+    wanted = {name for _, name in question.named}
     places = [(i, name) for i, name in enumerate(_column_names(frame)) if name in wanted]
     floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in _FLOATS}
     native = frame.to_native()
@@ -151,19 +147,12 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
         if wrong:
             argument = "labels" if question.labels is not None else "pos_label"
             holds = "strings" if text else "numbers"
-            raise InputError(
-                argument,
-                f"must be values of `label` column {question.label!r}, which holds {holds}",
-                f"got {wrong[0]!r}",
-            )
+            demand = f"must be values of `label` column {question.label!r}, which holds {holds}"
+            raise InputError(argument, demand, f"got {wrong[0]!r}")
         large = [v for v in named if isinstance(v, int) and abs(v) > 2**53]
         if large:
-            raise column_error(
-                "label",
-                question.label,
-                f"has numbers beyond 2^53 ({large[0]})",
-                "cast it to strings, since engines compare numbers as floats",
-            )
+            got = "cast it to strings, since engines compare numbers as floats"
+            raise column_error("label", question.label, f"has numbers beyond 2^53 ({large[0]})", got)
     if question.labels is not None:
         _refuse_contradiction(question.labels, question.scores)
         return question.labels
@@ -177,24 +166,18 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
 
 def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
     if set(labels) == set(scores) and labels != scores:
-        raise InputError(
-            "labels",
-            "must name the score columns in their order",
-            f"it says {_joined_values(labels)}, they are named {_joined_values(scores)}",
-            remedy="Leave `labels` out to go by the names.",
-        )
+        demand = "must name the score columns in their order"
+        got = f"it says {_joined_values(labels)}, they are named {_joined_values(scores)}"
+        raise InputError("labels", demand, got, remedy="Leave `labels` out to go by the names.")
 
 
 def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
     """Refuse columns named 2, 0, 1 beside labels 0, 1, 2: they may be meant by name or by position."""
     codes = [str(i) for i in range(len(scores))]
     if list(scores) != codes and sorted(scores) == sorted(codes):
-        raise InputError(
-            "score",
-            "must have the columns of class codes in order",
-            f"they are named {_joined_values(scores)}",
-            remedy=f"Say `labels=[{', '.join(scores)}]` to go by the names.",
-        )
+        demand = "must have the columns of class codes in order"
+        remedy = f"Say `labels=[{', '.join(scores)}]` to go by the names."
+        raise InputError("score", demand, f"they are named {_joined_values(scores)}", remedy=remedy)
 
 
 def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
@@ -204,21 +187,13 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
         found = _distinct(raw, 4)
         if not found:
             return ("0", "1")
-        raise column_error(
-            "label",
-            question.label,
-            "must be 0 or 1",
-            f"it holds strings ({_joined_values(found)})",
-            f"Say which of them the scores refer to: `pos_label={found[-1]!r}`.",
-        )
+        got = f"it holds strings ({_joined_values(found)})"
+        remedy = f"Say which of them the scores refer to: `pos_label={found[-1]!r}`."
+        raise column_error("label", question.label, "must be 0 or 1", got, remedy)
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
     if len(others) > 1:
-        raise column_error(
-            "label",
-            question.label,
-            "must hold two values when there is one score column",
-            f"beside {question.pos_label!r} it holds {_joined_values(others)}",
-        )
+        got = f"beside {question.pos_label!r} it holds {_joined_values(others)}"
+        raise column_error("label", question.label, "must hold two values when there is one score column", got)
     if others:
         return (others[0], question.pos_label)
     if isinstance(question.pos_label, str):
@@ -234,13 +209,9 @@ def _class_names(raw: Any, question: Question) -> tuple[Any, ...]:
         return question.scores
     if len(found) != n_classes:
         more = "more" if len(found) > n_classes else len(found)
-        raise column_error(
-            "label",
-            question.label,
-            "must have one distinct value per score column",
-            f"got {more} ({_joined_values(found)}) for {n_classes} columns",
-            "`labels=` names the columns in order.",
-        )
+        demand = "must have one distinct value per score column"
+        got = f"got {more} ({_joined_values(found)}) for {n_classes} columns"
+        raise column_error("label", question.label, demand, got, "`labels=` names the columns in order.")
     return tuple(found)
 
 

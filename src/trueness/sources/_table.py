@@ -28,11 +28,8 @@ class Columns:
 
     def at(self, rows: NDArray[Any]) -> "Columns":
         """The columns restricted to some rows."""
-        return Columns(
-            {name: values[rows] for name, values in self.labels.items()},
-            {name: values[rows] for name, values in self.numbers.items()},
-            {name: values[rows] for name, values in self.groups.items()},
-        )
+        kinds = (self.labels, self.numbers, self.groups)
+        return Columns(*({name: values[rows] for name, values in columns.items()} for columns in kinds))
 
 
 class Table(ABC):
@@ -126,14 +123,6 @@ class PolarsTable(Table):
         """A column as numbers; `first` is the number of its first row."""
         return self._as_numbers(series)
 
-    def _labels(self, series: Any) -> NDArray[Any]:
-        """A column as labels."""
-        return self._as_labels(series)
-
-    def _groups(self, series: Any) -> NDArray[Any]:
-        """A column as groups."""
-        return self._as_groups(series)
-
     def _as_numbers(self, series: Any) -> NDArray[Any]:
         if series.null_count() == len(series) > 0:
             return np.full(len(series), np.nan)
@@ -144,7 +133,7 @@ class PolarsTable(Table):
             series = series.cast(self._polars.Float64).fill_null(float("nan"))
         return np.asarray(series.to_numpy())
 
-    def _as_labels(self, series: Any) -> NDArray[Any]:
+    def _labels(self, series: Any) -> NDArray[Any]:
         """Labels of the column's own type; objects where it holds text or misses values."""
         kind = str(series.dtype).partition("(")[0]
         if series.dtype.is_numeric():
@@ -157,7 +146,7 @@ class PolarsTable(Table):
             return np.asarray(series.to_numpy())
         return np.array(series.to_list(), dtype=object)
 
-    def _as_groups(self, series: Any) -> NDArray[Any]:
+    def _groups(self, series: Any) -> NDArray[Any]:
         """Groups: like labels, but integers never become floats, which would round long ones."""
         kind = str(series.dtype).partition("(")[0]
         if series.dtype.is_integer() and series.null_count():
@@ -168,7 +157,7 @@ class PolarsTable(Table):
             zone = "Z" if series.dtype.time_zone else ""
             moments = series.dt.timestamp("ns").to_list()
             return np.array([None if v is None else f"{_iso_time(v)}{zone}" for v in moments], dtype=object)
-        return self._as_labels(series)
+        return PolarsTable._labels(self, series)  # text files read labels in their own way
 
     def _error(self, column: str, demand: str, got: str, remedy: str = "") -> InputError:
         return InputError("", f"column {column!r} {demand}", got, remedy=remedy, context=self.name)
