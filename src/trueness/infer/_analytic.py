@@ -14,8 +14,6 @@ from trueness._tally.rules import EqualWidth
 from trueness.errors import InputError
 from trueness.infer._test_method import Options, Outcome, require_counts
 
-__all__ = ["Region", "analytic", "analytic_region", "sums_of_bins", "upper_quantile", "zero_threshold"]
-
 
 class Region(NamedTuple):
     """A confidence set for the squared error: an interval, perhaps open below, and perhaps the point zero."""

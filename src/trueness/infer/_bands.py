@@ -18,8 +18,6 @@ from trueness.measure._bin_table import bin_columns, effective_counts
 from trueness.results import Bands, CurveBand
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
-__all__ = ["Band", "consistency_of_curve", "reliability_bands"]
-
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 

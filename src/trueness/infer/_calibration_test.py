@@ -25,8 +25,6 @@ from trueness.infer._test_method import Options, Test, significance
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["TestMethod", "calibration_test"]
-
 TestMethod: TypeAlias = Literal[
     "omnibus",
     "exact",

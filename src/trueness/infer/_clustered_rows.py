@@ -17,8 +17,6 @@ from trueness.infer._paired_rows import bin_numbers, read_rows, require_confiden
 from trueness.infer._residuals import BinnedResiduals
 from trueness.typing import Floats, Ints, RowOptions
 
-__all__ = ["ClusteredRows", "clustered_rows"]
-
 # With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations.
 _ENOUGH = 20
 

@@ -26,8 +26,6 @@ from trueness.infer._residuals import BinnedResiduals
 from trueness.infer._test_method import Options, Outcome
 from trueness.typing import Floats
 
-__all__ = ["CLUSTERED_TESTS", "ClusterStatistic", "pair_statistic", "wild_pvalue"]
-
 # Numbers drawn at a time, so that they stay in the processor's cache; but at least this many draws.
 _BATCH, _LEAST = 1 << 18, 16
 

@@ -36,8 +36,6 @@ from trueness.infer._residuals import BinnedResiduals, pair_variance
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, Kind, RowOptions
 
-__all__ = ["compare", "error_of_mean", "holm"]
-
 Method: TypeAlias = Literal["influence", "bootstrap"]
 Named: TypeAlias = Literal["squared_ece", "brier", "log_loss"]
 _NAMED = ("squared_ece", "brier", "log_loss")

@@ -25,8 +25,6 @@ from trueness.infer._test_method import (
 from trueness.results import Walk
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
-__all__ = ["cumulative_walk", "ks", "ks_statistic", "kuiper", "kuiper_statistic", "walk_of_cells"]
-
 # Each of this many stretches of a walk keeps two steps, the highest and the lowest.
 _STRETCHES = 1000
 

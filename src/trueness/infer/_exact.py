@@ -15,16 +15,6 @@ from trueness.infer._redrawn_labels import label_batches, monte_carlo_pvalue
 from trueness.infer._test_method import Options, Outcome, require_counts
 from trueness.typing import Floats, Ints
 
-__all__ = [
-    "PairStatistic",
-    "exact",
-    "exact_pvalue",
-    "null_statistics",
-    "rejects_calibration",
-    "required_draws",
-    "score_test_bins",
-]
-
 # Above this many entries (rows, for several scores per row), scores within this angle are drawn together.
 _MANY, _ANGLE = 4096, 1 / 1024
 _MANY_ROWS, _WIDE_ANGLE = 1 << 15, 1 / 16

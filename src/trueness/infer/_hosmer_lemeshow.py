@@ -10,8 +10,6 @@ from trueness.infer._redrawn_labels import monte_carlo_outcome
 from trueness.infer._test_method import Options, Outcome, bin_starts, observed_events, require_counts, squared_weights
 from trueness.typing import Floats
 
-__all__ = ["hosmer_lemeshow"]
-
 
 def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     """Σ (observed − expected)² / (n p̄ (1 − p̄)) over the groups."""

@@ -15,8 +15,6 @@ from trueness.errors import InputError
 from trueness.infer._resampling import RowKinds, subsamples
 from trueness.typing import Floats, Ints
 
-__all__ = ["adaptive_hulc", "hulc", "number_of_splits", "split_counts"]
-
 # The limit of NumPy's hypergeometric draws.
 _MOST_ROWS = 10**9
 

@@ -41,8 +41,6 @@ from trueness.infer._score_interval import clustered_region, score_region
 from trueness.results import Interval
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["ece_interval"]
-
 Method: TypeAlias = Literal[
     "score",
     "analytic",

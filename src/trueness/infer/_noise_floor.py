@@ -17,8 +17,6 @@ from trueness.infer._resampling import parallel_draws
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["Alternative", "TallyMeasure", "measure_name", "measure_value", "noise_floor"]
-
 TallyMeasure: TypeAlias = Callable[[Tally], float]
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 _ALTERNATIVES = ("greater", "less", "two-sided")

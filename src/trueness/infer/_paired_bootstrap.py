@@ -15,8 +15,6 @@ from trueness.errors import InputError, NoEstimateWarning, TruenessWarning, warn
 from trueness.infer._resampling import parallel_draws
 from trueness.typing import Floats, Ints, Kind
 
-__all__ = ["ResampledTally", "ResampledValue", "bootstrap_pvalue", "paired_resamples"]
-
 ResampledValue: TypeAlias = Callable[[Ints], float]
 """The measure of a resample, from the number of copies of each unit (row or cluster)."""
 

@@ -22,19 +22,6 @@ from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, warn
 from trueness.infer._test_method import bin_starts
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
-__all__ = [
-    "PairedRows",
-    "bin_numbers",
-    "check_models",
-    "cluster_codes",
-    "cluster_column",
-    "model_context",
-    "read_rows",
-    "require_confidence",
-    "top_scores",
-    "warn_few_rows",
-]
-
 _MOST_ROWS = 1 << 28
 
 

@@ -24,20 +24,6 @@ from trueness.errors import InputError, OneClassWarning
 from trueness.infer._test_method import Options, Outcome, observed_events, require_counts
 from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
-__all__ = [
-    "Hits",
-    "Redraw",
-    "WeightType",
-    "count_entries",
-    "draw_hits",
-    "label_batches",
-    "monte_carlo_outcome",
-    "monte_carlo_pvalue",
-    "redraw_of_rows",
-    "redraw_of_tally",
-    "weighted_sums",
-]
-
 Hits: TypeAlias = list[NDArray[Any]]
 WeightType: TypeAlias = Literal["frequency", "importance"]
 _Generator: TypeAlias = np.random.Generator

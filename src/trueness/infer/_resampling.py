@@ -29,21 +29,6 @@ from trueness.errors import InputError
 from trueness.infer._analytic import sums_of_bins
 from trueness.typing import Floats, Ints
 
-__all__ = [
-    "BinSums",
-    "RowKinds",
-    "basic_interval",
-    "bootstrap",
-    "bootstrap_squared_ece",
-    "centred_interval",
-    "parallel_draws",
-    "percentile_interval",
-    "politis_romano",
-    "resampled_bins",
-    "subsamples",
-    "subsampling",
-]
-
 # Numbers drawn at a time, so that memory stays small.
 _BATCH = 1 << 19
 _HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53

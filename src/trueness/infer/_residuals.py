@@ -15,8 +15,6 @@ from trueness._numerics.pairs import influence
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.typing import Bools, Floats, Ints
 
-__all__ = ["BinnedResiduals", "pair_variance"]
-
 
 class BinnedResiduals:
     r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.

@@ -14,8 +14,6 @@ from trueness.infer._exact import rejects_calibration, required_draws
 from trueness.infer._residuals import BinnedResiduals
 from trueness.typing import Floats, Ints
 
-__all__ = ["clustered_region", "label_variance", "score_ends", "score_region", "sign_variance"]
-
 # The smallest coefficient of θ²: below zero there would be no upper end.
 _LEAST_LEADING = 0.2
 

@@ -10,8 +10,6 @@ from trueness.infer._redrawn_labels import monte_carlo_outcome, weighted_sums
 from trueness.infer._test_method import Options, Outcome, observed_events, squared_weights
 from trueness.typing import Floats
 
-__all__ = ["cox", "spiegelhalter"]
-
 # Log-odds whose variance is a smaller share of their mean square are equal.
 _EQUAL = 1e-12
 

@@ -15,8 +15,6 @@ from trueness.infer._redrawn_labels import count_entries, label_batches, monte_c
 from trueness.infer._test_method import Options, Outcome, bin_starts, require_counts
 from trueness.typing import Floats, Ints
 
-__all__ = ["NestedPairs", "adaptive_t_cal", "number_of_resolutions", "t_cal"]
-
 
 def t_cal(cells: Cells, options: Options) -> Outcome:
     """T-Cal at one resolution, with a Monte-Carlo p-value."""

@@ -11,17 +11,6 @@ from trueness.errors import InputError
 from trueness.results import Significance
 from trueness.typing import Floats, Ints
 
-__all__ = [
-    "Options",
-    "Outcome",
-    "Test",
-    "bin_starts",
-    "observed_events",
-    "require_counts",
-    "significance",
-    "squared_weights",
-]
-
 
 class Options(NamedTuple):
     """The checked options of a test; None where the default applies."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from trueness.results import BinTable
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["BinsDisplay"]
-
 
 class BinsDisplay(FromEstimator):
     """Bin rules side by side on the same rows: the event rate of each bin, and its size.

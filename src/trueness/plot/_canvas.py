@@ -20,32 +20,6 @@ if TYPE_CHECKING:
     from trueness.results import NoiseFloor, Reliability
     from trueness.typing import Floats
 
-__all__ = [
-    "GREY",
-    "SECOND",
-    "Margins",
-    "Scale",
-    "Style",
-    "axes_below",
-    "axes_for",
-    "axes_right_and_below",
-    "axis_names",
-    "compact_count",
-    "draw_grid",
-    "draw_legend",
-    "figure_of",
-    "legend_height",
-    "legend_of",
-    "number_lines",
-    "panel_title",
-    "probability",
-    "require_matplotlib",
-    "set_scale",
-    "style_of",
-    "wrap_name",
-    "write_in_corner",
-]
-
 Scale: TypeAlias = Literal["linear", "log", "logit"]
 
 # Visible on white and on black.

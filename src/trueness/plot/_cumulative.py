@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from trueness.results import Significance, Walk
     from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["CumulativeDisplay"]
-
 _CORNERS = ((0.03, 0.97), (0.03, 0.03), (0.93, 0.97), (0.93, 0.03))
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from trueness.typing import Ints
 
-__all__ = ["GuaranteeDisplay"]
-
 _AXES = {
     "conditional": "ε: every bin is this near its rate",
     "marginal": "ε: the bin of a new row is this near its rate",

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from trueness.results import Interval
     from trueness.typing import ArrayLike, Ints, RowOptions
 
-__all__ = ["IntervalDisplay"]
-
 
 class IntervalDisplay(FromEstimator):
     """Forest plot: the l2 calibration error of models, classes or groups, with confidence sets.

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = [
-    "MOST_PANELS",
-    "FromEstimator",
-    "Models",
-    "Problem",
-    "edges_of",
-    "histogram_of",
-    "one_model",
-    "one_problem",
-    "problems",
-    "scale_of",
-    "tallies",
-]
-
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
 _BARS = 50

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["ReliabilityDisplay"]
-
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")

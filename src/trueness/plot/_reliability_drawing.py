@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from trueness.results import Bands, Reliability
     from trueness.typing import Bools, Floats
 
-__all__ = ["draw_series"]
-
 # Isotonic blocks of one score with more than this share of the rows, and shorter curve segments, get a marker.
 _HEAVY, _SHORT = 0.05, 0.01
 # Inches below which an axis has no room for ticks at quarters.

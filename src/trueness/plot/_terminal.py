@@ -10,8 +10,6 @@ from trueness.plot._canvas import axis_names, number_lines, panel_title, probabi
 from trueness.results import Bands, CurveBand, Reliability
 from trueness.typing import Floats
 
-__all__ = ["unicode_diagram"]
-
 _EIGHTHS = "▁▂▃▄▅▆▇█"
 _MARGIN = 7
 _TICKS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])

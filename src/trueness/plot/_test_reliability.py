@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from trueness.results import Histogram, TestedBins
     from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["TestReliabilityDisplay"]
-
 _MOST_LABELS = 24
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["ValidityDisplay"]
-
 _NAMES = {"marginal": "share of predictions within ε", "conditional": "share of runs with every value within ε"}
 _PROMISED = "promised by theorem"
 
