@@ -96,17 +96,22 @@ def reliability_chart(picture: Picture, found: Explorer, name: str) -> str:
         _tag("g", "".join(marks), class_="marks", clip_path=f"url(#{name}-clip)"),
         *_histogram(heights),
     ]
-    label = f"Reliability diagram of {len(filled)} bins"
-    return _tag(
-        "svg", "".join(inside), viewBox=f"0 0 {_WIDE} {_HIGH}", class_="chart reliability", role="img", aria_label=label
-    )
+    return _svg(inside, _HIGH, "reliability", "img", f"Reliability diagram of {len(filled)} bins")
+
+
+def _svg(inside: Iterable[str], high: int, kind: str, role: str, label: str) -> str:
+    box = f"0 0 {_WIDE} {high}"
+    return _tag("svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label)
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{_digits(x)},{_digits(y)}" for x, y in points)
 
 
 def _point(x: float, y: float, flagged: bool) -> str:
     if not flagged:
         return _tag("circle", cx=x, cy=y, r=5, class_="point")
-    corners = f"{_digits(x)},{_digits(y - 7)} {_digits(x + 7)},{_digits(y)} {_digits(x)},{_digits(y + 7)} "
-    return _tag("polygon", points=f"{corners}{_digits(x - 7)},{_digits(y)}", class_="point")
+    return _tag("polygon", points=_path([(x, y - 7), (x + 7, y), (x, y + 7), (x - 7, y)]), class_="point")
 
 
 def _band(picture: Picture, filled: list[int], top: float) -> str:
@@ -114,19 +119,15 @@ def _band(picture: Picture, filled: list[int], top: float) -> str:
     if not filled or not b.band:
         return ""
     # A single bin has no neighbour to draw a band to: it gets one of some width.
-    reach = 0.02 * top if len(filled) == 1 else 0.0
-    xs = [b.score[i] + side for i in filled for side in ((-reach, reach) if reach else (0.0,))]
-    lows, highs = ([v for i in filled for v in [column[i]] * (2 if reach else 1)] for column in (b.low, b.high))
-    there = [(_x(x, top), _y(v, top)) for x, v in zip(xs, lows, strict=True)]
-    back = [(_x(x, top), _y(v, top)) for x, v in zip(xs[::-1], highs[::-1], strict=True)]
-    points = " ".join(f"{_digits(x)},{_digits(y)}" for x, y in there + back)
-    return _tag("polygon", points=points, class_="band")
+    sides = (-0.02 * top, 0.02 * top) if len(filled) == 1 else (0.0,)
+    ends = [(_x(b.score[i] + side, top), _y(b.low[i], top), _y(b.high[i], top)) for i in filled for side in sides]
+    outline = [(x, low) for x, low, _ in ends] + [(x, high) for x, _, high in reversed(ends)]
+    return _tag("polygon", points=_path(outline), class_="band")
 
 
 def _joined(picture: Picture, filled: list[int], top: float) -> str:
     b = picture.bins
-    points = " ".join(f"{_digits(_x(b.score[i], top))},{_digits(_y(b.rate[i], top))}" for i in filled)
-    return _tag("polyline", points=points, class_="curve")
+    return _tag("polyline", points=_path((_x(b.score[i], top), _y(b.rate[i], top)) for i in filled), class_="curve")
 
 
 def blocks_chart(found: Blocks, top: float, name: str) -> str:
@@ -155,8 +156,6 @@ def blocks_chart(found: Blocks, top: float, name: str) -> str:
         ]
         boxes.append(_tag("g", "".join(parts), class_="block", tabindex=-1 if i else 0, role="img", aria_label=words))
     inside.append(_tag("g", "".join(boxes), class_="boxes", clip_path=f"url(#{name}-clip)"))
-    high = _TOP + _SIZE + 48
-    label = f"Test-based reliability diagram of {len(found.n)} blocks"
-    return _tag(
-        "svg", "".join(inside), viewBox=f"0 0 {_WIDE} {high}", class_="chart blocks", role="group", aria_label=label
+    return _svg(
+        inside, _TOP + _SIZE + 48, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks"
     )

@@ -9,6 +9,7 @@ from trueness._report.records import ClassRow, TopK
 from trueness._report.segments import holm_adjusted
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
+from trueness.infer._paired_rows import some_rows
 from trueness.measure import ece
 from trueness.results import Interval
 from trueness.typing import Ints
@@ -69,8 +70,7 @@ def top_k(sample: Sample, options: Options, notes: Notes) -> tuple[TopK, ...]:
         notes.add("No confidence set of several scores jointly takes clusters into account: k = 1 only.")
         most = 1
     if n > _MOST_ROWS:
-        w = None if sample.w is None else sample.w[:_MOST_ROWS]
-        sample = Sample(sample.y[:_MOST_ROWS], sample.p[:_MOST_ROWS], w, sample.classes, sample.tolerance)
+        sample = some_rows(sample, np.arange(_MOST_ROWS))
         options = options._replace(cluster=None if cluster is None else cluster[:_MOST_ROWS])
         notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
     found = []

@@ -10,8 +10,8 @@ import numpy as np
 from trueness._input.sample import Sample
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
-from trueness._report.evidence import Evidence, Subject, Sums, weight_type
-from trueness._report.inference import Notes, Options, collect_warnings
+from trueness._report.evidence import Evidence, Subject, Sums
+from trueness._report.inference import Notes, Options, collect_warnings, comparison
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Settings
 from trueness._report.remedies import remedies
@@ -24,7 +24,7 @@ from trueness._text.bins import rule_in_words
 from trueness._text.numbers import level_percent, percent
 from trueness._version import __version__
 from trueness.errors import InputError
-from trueness.infer import compare, reliability_bands
+from trueness.infer import reliability_bands
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison
 from trueness.typing import Numbers
@@ -52,7 +52,7 @@ def compute_contents(
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule))
     models = tuple(_model(name, subject, by, options, lambda: progress(next(done), total)) for name in subject.models)
     notes = Notes()
-    comparison = _comparison(subject, level, notes)
+    differences = _comparison(subject, options, notes)
     progress(next(done), total)
     return Contents(
         title=title or "Calibration report",
@@ -66,7 +66,7 @@ def compute_contents(
         clusters=cluster_counts(subject.cluster, len(models), subject.counts.classes is not None),
         settings=settings,
         models=models,
-        comparison=comparison,
+        comparison=differences,
         files=files,
         notes=(*subject.notes, *notes.sentences),
         definitions=_definitions(settings, subject),
@@ -177,25 +177,11 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, models
     return tuple(views)
 
 
-def _comparison(subject: Subject, level: float, notes: Notes) -> Comparison | None:
+def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison | None:
     samples = {name: one for name, one in subject.models.items() if isinstance(one, Sample)}
     if len(samples) < 2:
         return None
-    first = next(iter(samples.values()))
-    tolerance: Any = {"sum_tolerance": first.tolerance} if first.p.ndim == 2 else {}
-    return notes.attempt(
-        "The comparison",
-        lambda: compare(
-            first.y,
-            {name: sample.p for name, sample in samples.items()},
-            level=level,
-            sample_weight=first.w,
-            weight_type=weight_type(first),
-            cluster=subject.cluster,
-            progress=False,
-            **tolerance,
-        ),
-    )
+    return notes.attempt("The comparison", lambda: comparison(samples, options, "squared_ece"))
 
 
 def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:

@@ -23,7 +23,7 @@ _HEADINGS = {
     "remedies": "What would fix it",
 }
 _SOURCES = {
-    "rows": "",
+    "rows": " used of {given:,}",
     "tally": ", summed per distinct score",
     "sketch": ", summed in a sketch",
     "bins": ", summed in bins",
@@ -179,10 +179,7 @@ def guarantee_sentence(remedies: Remedies) -> str:
 def rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
     rows = contents.rows
-    if contents.source == "rows":
-        parts = [f"{count(rows.used, 'row')} used of {rows.given:,}"]
-    else:
-        parts = [f"{count(rows.used, 'row')}{_SOURCES[contents.source]}"]
+    parts = [f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"]
     if contents.clusters is not None:
         parts[0] += f", in {count(contents.clusters.number, 'cluster')}"
     if rows.dropped:

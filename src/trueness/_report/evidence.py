@@ -1,26 +1,25 @@
 """The data behind a report: the rows of every model, or their sums."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from trueness._input.columns import Column, column, refuse_missing
-from trueness._input.sample import Sample, refuse_shuffled_index
+from trueness._input.columns import column
+from trueness._input.sample import Sample
 from trueness._report.records import RowCounts, Source
 from trueness._tally import rows_or_sums
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError
-from trueness.infer._paired_rows import cluster_codes, cluster_column
+from trueness.infer._paired_rows import model_context, top_scores
+from trueness.infer._paired_rows import read_rows as paired_rows
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
@@ -75,7 +74,7 @@ class Subject:
         data = self.models[name]
         if not isinstance(data, Sample):
             return Evidence(data, groups=self.groups.get(name, {}))
-        view = main_view(data)
+        view = top_scores(data)
         classwise = rows_or_sums.tally_of(data, "classwise") if data.p.ndim == 2 else None
         return Evidence(Tally("binary", rows_or_sums.tally_of(view, "classwise").parts), classwise, data, view)
 
@@ -132,72 +131,33 @@ def kept_bins(sums: Any) -> BinRule | None:
     return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)
 
 
-@contextmanager
-def _naming_model(name: str, several: bool) -> Iterator[None]:
-    """Name the model in error messages, if there are several."""
-    try:
-        yield
-    except InputError as error:
-        if not several:
-            raise
-        raise error.within(f"Model {name!r}") from None
-
-
 def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> Subject:
     """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
     if "kind" in rows:
         raise InputError("kind", "is not taken: the report of a matrix shows the top label and every class")
     models = _models(y_prob)
-    n = column(y_true, "y_true").values.shape[0]
-    for scores in models.values():
-        refuse_shuffled_index(y_true, {"y_prob": scores})
-    names = _cluster_names(y_true, cluster, n)
-    samples = _samples(y_true, models, dict(rows))
-    kept = np.ones(n, dtype=bool)
-    if rows.get("missing") == "drop":
-        for sample in samples.values():
-            kept &= True if sample.rows is None else np.bincount(sample.rows, minlength=n).astype(bool)
-        if names is not None and names.missing is not None:
-            kept &= ~names.missing
-        if not kept.any():
-            raise InputError("", "There must be at least one row without missing values in any model")
-    dropped = n - int(kept.sum())
-    _check_alike(samples)
-    samples, kept = _restrict(samples, kept)
-    for name, sample in samples.items():
-        with _naming_model(name, len(models) > 1):
-            _check_values(sample)
-    counts = _counts(next(iter(samples.values())), n, dropped)
-    codes = None if names is None else _cluster_codes(names, kept)
+    # Errors name the model if there are several.
+    named = models if len(models) > 1 else {"": next(iter(models.values()))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
+        paired = paired_rows(y_true, named, cluster, rows, kind="confidence", importance=True, argument="y_prob")
+    _check_order(paired.samples)
+    for name, sample in paired.samples.items():
+        with model_context(name):
+            bins_of_rows(top_scores(sample), EqualWidth(1))  # checks every value, so that nothing after needs to
+    kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
+    kept[paired.row] = True
+    counts = _counts(next(iter(paired.samples.values())), kept.size, paired.dropped)
+    codes = None if paired.cluster is None else _by_appearance(paired.cluster)
     view: Literal["binary", "confidence"] = "binary" if counts.classes is None else "confidence"
-    plain = {name: _without_unit_weights(sample) for name, sample in samples.items()}
-    return Subject(plain, counts, "rows", view, kept, codes)
+    plain = map(_without_unit_weights, paired.samples.values())
+    return Subject(dict(zip(models, plain, strict=True)), counts, "rows", view, kept, codes)
 
 
-def _cluster_names(y_true: Any, cluster: Any, n: int) -> Column | None:
-    if cluster is None:
-        return None
-    refuse_shuffled_index(y_true, {"cluster": cluster})
-    return cluster_column(cluster, n)
-
-
-def _cluster_codes(names: Column, kept: Bools) -> Ints:
-    if names.missing is not None and names.missing[kept].any():
-        refuse_missing("cluster", names.missing)
-    codes = cluster_codes(Column(names.values[kept]))
-    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return np.asarray(rank[which.reshape(-1)])
-
-
-def _samples(y_true: Any, models: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Sample]:
-    found = {}
-    for name, scores in models.items():
-        with _naming_model(name, len(models) > 1), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
-            found[name], _ = rows_or_sums.sample_and_kind(y_true, scores, options)  # type: ignore[arg-type]  # checked there
-    return found
+def _by_appearance(codes: Ints) -> Ints:
+    """The clusters numbered in order of appearance."""
+    first = np.unique(codes, return_index=True)[1]
+    return np.asarray(np.argsort(np.argsort(first))[codes])
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:
@@ -211,15 +171,9 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
     return y_prob
 
 
-def _check_alike(samples: dict[str, Sample]) -> None:
+def _check_order(samples: Mapping[str, Sample]) -> None:
     first, *others = samples
     for name in others:
-        if samples[name].p.shape[1:] != samples[first].p.shape[1:]:
-            raise InputError(
-                "y_prob",
-                "must hold vectors only, or matrices with the same classes",
-                f"{first!r} has shape {samples[first].p.shape} and {name!r} {samples[name].p.shape}",
-            )
         if samples[name].classes != samples[first].classes:
             raise InputError(
                 "y_prob",
@@ -228,39 +182,11 @@ def _check_alike(samples: dict[str, Sample]) -> None:
             )
 
 
-def _restrict(samples: dict[str, Sample], kept: Bools) -> tuple[dict[str, Sample], Bools]:
-    """The rows that are kept and have positive weight."""
-    kept = kept.copy()
-    numbers = {name: np.arange(kept.size) if one.rows is None else one.rows for name, one in samples.items()}
-    for name, one in samples.items():
-        kept[numbers[name]] &= True if one.w is None else one.w > 0
-    if not kept.any():
-        raise InputError("sample_weight", "must be above 0 in at least one row", "all weights are 0")
-    found = {}
-    for name, one in samples.items():
-        some = kept[numbers[name]]
-        found[name] = one if some.all() else one.at(some, None if one.w is None else one.w[some])
-    return found, kept
-
-
 def _without_unit_weights(sample: Sample) -> Sample:
     """Drop weights that are all 1, so that methods without weights apply."""
     if sample.w is None or (sample.w != 1).any():
         return sample
     return Sample(sample.y, sample.p, None, sample.classes, sample.tolerance, sample.rows)
-
-
-def _check_values(sample: Sample) -> None:
-    """Validate every value once, so that nothing after needs to."""
-    bins_of_rows(main_view(sample), EqualWidth(1))
-
-
-def main_view(sample: Sample) -> Sample:
-    """The binary problem of a sample: a vector as it is, a matrix by its top label."""
-    if sample.p.ndim == 1:
-        return sample
-    (top,) = parts_of(sample, "confidence", lambda part: part, lambda: sample)
-    return top
 
 
 def fractional(sample: Sample) -> bool:

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from trueness._input.sample import Sample
+from trueness._report.evidence import weight_type
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer import calibration_test, ece_interval
-from trueness.results import Interval, Significance
+from trueness.infer import calibration_test, compare, ece_interval
+from trueness.results import Comparison, Interval, Significance
 from trueness.typing import Ints
 
 Result = TypeVar("Result")
@@ -115,3 +116,19 @@ def confidence_set(view: Sample | None, tally: Tally, options: Options) -> Inter
         return ece_interval(tally, **same)  # type: ignore[arg-type]
     kind: Literal["frequency", "importance"] = "frequency" if exact else "importance"
     return ece_interval(view.y, view.p, sample_weight=view.w, weight_type=kind, cluster=options.cluster, **same)  # type: ignore[arg-type]
+
+
+def comparison(models: Mapping[str, Sample], options: Options, measure: Literal["squared_ece", "brier"]) -> Comparison:
+    """The differences between models of the same rows."""
+    first = next(iter(models.values()))
+    return compare(
+        first.y,
+        {name: sample.p for name, sample in models.items()},
+        measure=measure,
+        level=options.level,
+        sample_weight=first.w,
+        weight_type=weight_type(first),
+        cluster=options.cluster,
+        sum_tolerance=None if first.p.ndim == 1 else max(sample.tolerance for sample in models.values()),
+        progress=False,
+    )

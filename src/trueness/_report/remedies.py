@@ -9,13 +9,13 @@ import numpy as np
 
 from trueness import recalibrate
 from trueness._input.sample import Sample
-from trueness._report.evidence import fractional, main_view, weight_type
-from trueness._report.inference import Notes, Options, collect_warnings, confidence_set
+from trueness._report.evidence import fractional
+from trueness._report.inference import Notes, Options, collect_warnings, comparison, confidence_set
 from trueness._report.records import Guarantee, Remedies, Remedy
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.tally import Tally
 from trueness.errors import MovedScoresWarning
-from trueness.infer import compare
+from trueness.infer._paired_rows import some_rows, top_scores
 from trueness.measure import brier, ece, log_loss
 from trueness.typing import Floats, Ints
 
@@ -103,12 +103,7 @@ def _subsample(task: _Task) -> _Task:
     task.notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
     some = np.sort(np.random.default_rng(task.options.seed).choice(n, most, replace=False))
     left = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1].reshape(-1)
-    return task._replace(rows=_rows(task.rows, some), options=task.options._replace(cluster=left))
-
-
-def _rows(sample: Sample, some: Any) -> Sample:
-    w = None if sample.w is None else sample.w[some]
-    return Sample(sample.y[some], sample.p[some], w, sample.classes, sample.tolerance)
+    return task._replace(rows=some_rows(task.rows, some), options=task.options._replace(cluster=left))
 
 
 def folds_of(n: int, seed: int, cluster: Ints | None = None) -> Ints:
@@ -144,7 +139,7 @@ def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
     out: Floats = np.empty(rows.p.shape)
     for i in range(_FOLDS):
         test = fold == i
-        learn = _rows(rows, ~test)
+        learn = some_rows(rows, ~test)
         calibrator = _calibrator(name, rows, seed)
         calibrator.fit(learn.p, learn.y, sample_weight=learn.w)
         out[test] = calibrator.predict(rows.p[test])
@@ -155,23 +150,8 @@ def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
 
 def _gain(after: Sample, task: _Task) -> dict[str, Any]:
     """The reduction of the Brier score, compared row by row, with its interval."""
-    before, notes = task.rows, task.notes
-    tolerance: Any = {"sum_tolerance": after.tolerance} if after.p.ndim == 2 else {}
-    scores = {"before": before.p, "after": after.p}
-    found = notes.attempt(
-        "The gain of a calibrator",
-        lambda: compare(
-            before.y,
-            scores,
-            measure="brier",
-            level=task.options.level,
-            sample_weight=before.w,
-            weight_type=weight_type(before),
-            cluster=task.options.cluster,
-            progress=False,
-            **tolerance,
-        ),
-    )
+    models = {"before": task.rows, "after": after}
+    found = task.notes.attempt("The gain of a calibrator", lambda: comparison(models, task.options, "brier"))
     if found is None:
         return {}
     pair = found["before", "after"]
@@ -179,7 +159,7 @@ def _gain(after: Sample, task: _Task) -> dict[str, Any]:
 
 
 def _remedy(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
-    view = main_view(sample)
+    view = top_scores(sample)
     tally = Tally("binary", tally_of(view, "classwise").parts)
     scored = tally if sample.p.ndim == 1 else tally_of(sample, "classwise")
     return Remedy(

@@ -26,6 +26,7 @@ from trueness._tally.rules import BinRule
 from trueness._text.numbers import count
 from trueness.errors import InputError
 from trueness.infer._compare import holm
+from trueness.infer._paired_rows import some_rows
 from trueness.measure import ece
 from trueness.typing import ArrayLike, Bools, Ints
 
@@ -162,7 +163,7 @@ def _group_slices(evidence: Evidence, name: str, notes: Notes) -> list[_Slice]:
 
 def _row_slice(view: Sample, col: SegmentColumn, i: int, cluster: Ints | None) -> _Slice:
     some = col.code == i
-    rows = Sample(view.y[some], view.p[some], None if view.w is None else view.w[some])
+    rows = some_rows(view, some)
     clustered = None if cluster is None else Clustered(rows, cluster[some])
     return _Slice(col.name, col.values[i], tally_of(rows, "classwise"), clustered)
 

@@ -150,16 +150,20 @@ def _limits(sums: Sums, rule: BinRule) -> dict[str, Bounded]:
 
 def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
     cells, view = tally.parts[0], data.view
-    draws: dict[str, Any] = {"resamples": draws_for_floor(cells.size), "level": options.level, "seed": options.seed}
-    scores: Any = tally
-    if not cells.exact and view is not None:  # rows with one score may differ in weight, which a tally does not know
-        scores = view.p
-        draws |= {"sample_weight": view.w, "weight_type": "importance"}
-    measure = partial(ece, bins=options.rule)
-    return notes.attempt("The noise floor of the ECE", lambda: noise_floor(measure, scores, progress=False, **draws))
+    measure, draws = partial(ece, bins=options.rule), draws_for_floor(cells.size)
+    if cells.exact or view is None:
+        return _floor("ECE", measure, tally, draws, options, notes)
+    # Rows with one score may differ in weight, which a tally does not know.
+    return _floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")
 
 
 def _tce_floor(tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
-    resamples = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
-    draws: dict[str, Any] = {"resamples": resamples, "level": options.level, "seed": options.seed, "progress": False}
-    return notes.attempt("The noise floor of the TCE", lambda: noise_floor(partial(tce, alpha=ALPHA), tally, **draws))
+    draws = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
+    return _floor("TCE", partial(tce, alpha=ALPHA), tally, draws, options, notes)
+
+
+def _floor(
+    name: str, measure: Any, scores: Any, draws: int, options: Options, notes: Notes, **rows: Any
+) -> NoiseFloor | None:
+    same: Any = {"resamples": draws, "level": options.level, "seed": options.seed, "progress": False}
+    return notes.attempt(f"The noise floor of the {name}", lambda: noise_floor(measure, scores, **same, **rows))

@@ -89,19 +89,15 @@ def _evidence(summary: Summary, clustered: bool) -> str:
 
 
 def _interval_in_words(found: Interval) -> str:
-    level = level_percent(found.level)
+    level, error = level_percent(found.level), "the l2 calibration error"
+    between = f"lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
     if found.high == 0:
-        return f"the l2 calibration error is 0 ({level} confidence set {{0}})"
+        return f"{error} is 0 ({level} confidence set {{0}})"
     if not found.includes_zero:
-        return (
-            f"the l2 calibration error lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
-        )
+        return f"{error} {between}"
     if found.is_interval:
-        return f"the l2 calibration error may be 0 and is at most {number(found.high)} ({level} confidence)"
-    return (
-        f"the l2 calibration error is 0 or lies between {number(found.low)} and {number(found.high)} "
-        f"({level} confidence)"
-    )
+        return f"{error} may be 0 and is at most {number(found.high)} ({level} confidence)"
+    return f"{error} is 0 or {between}"
 
 
 def overall_verdict(models: Sequence[Model]) -> Verdict:

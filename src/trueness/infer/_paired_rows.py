@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from trueness._input.columns import Column, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
-from trueness._input.weights import row_weights
 from trueness._tally import rows_or_sums
 from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
@@ -33,12 +32,14 @@ class PairedRows:
     """The rows by model, without weights."""
     kind: Kind
     """The view of a matrix of scores."""
-    cluster: Ints | None
-    """The cluster of each row, numbered from 0."""
     row: Ints
     """The position of each row in the input."""
+    cluster: Ints | None = None
+    """The cluster of each row, numbered from 0."""
     weight: Floats | None = None
     """Importance weights; None if weights count rows."""
+    dropped: int = 0
+    """Rows that missed a value."""
 
     @property
     def n(self) -> int:
@@ -70,35 +71,40 @@ def read_rows(
     *,
     kind: Kind,
     importance: bool = False,
+    argument: str = "models",
 ) -> PairedRows:
     """Read the rows of every model; ``missing="drop"`` drops a row from all models if any of them misses a value.
 
-    Weights repeat rows, unless they are importance weights, which are kept.
+    Weights repeat rows, unless they are importance weights, which are kept; rows of weight 0 are left out. `argument`
+    is the name of `models` in error messages.
     """
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     n = column(y_true, "y_true").values.shape[0]
-    names = None
-    if cluster is not None:
-        refuse_shuffled_index(y_true, {"cluster": cluster})
-        names = cluster_column(cluster, n)
-    kept = np.ones(n, dtype=bool)
-    if options.get("missing") == "drop":
-        kept = _complete_rows(y_true, models, options, n)
-        if names is not None and names.missing is not None:
-            kept &= ~names.missing
-        options["sample_weight"] = _masked_weights(kept, options.get("sample_weight"))
+    names = None if cluster is None else _cluster_column(y_true, cluster, n)
     samples = {}
     for name, scores in models.items():
         with model_context(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)
             samples[name], kind = rows_or_sums.sample_and_kind(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
-    if not kept.all():
+    _check_alike(samples, argument)
+    kept = np.ones(n, dtype=bool)
+    if options.get("missing") == "drop":
+        kept = _complete_rows(samples, names, n)
+    dropped = n - int(kept.sum())
+    if dropped:
+        samples = {name: some_rows(one, kept if one.rows is None else kept[one.rows]) for name, one in samples.items()}
         where = " in some model" if len(models) > 1 else ""
-        warn(f"{n - int(kept.sum()):,} of {n:,} rows miss a value{where} and were dropped.", DroppedRowsWarning)
-    _check_alike(samples)
-    codes = None if names is None else cluster_codes(_kept_names(names, kept))
-    rest = PairedRows(samples, kind, codes, np.flatnonzero(kept))
-    return _with_weights(rest) if importance else _with_repeats(rest)
+        warn(f"{dropped:,} of {n:,} rows miss a value{where} and were dropped.", DroppedRowsWarning)
+    paired = PairedRows(samples, kind, np.flatnonzero(kept), dropped=dropped)
+    paired = _with_weights(paired) if importance else _with_repeats(paired)
+    if paired.n == 0:
+        raise InputError("sample_weight", "must be above 0 in at least one row", "all weights are 0")
+    return paired if names is None else replace(paired, cluster=_cluster_codes(names, paired.row))
+
+
+def some_rows(sample: Sample, some: NDArray[Any]) -> Sample:
+    """Some of the rows, with their weights."""
+    return sample.at(some, None if sample.w is None else sample.w[some])
 
 
 def check_models(models: Any) -> None:
@@ -124,52 +130,33 @@ def check_models(models: Any) -> None:
             )
 
 
-def _complete_rows(y_true: Any, models: Mapping[str, Any], options: dict[str, Any], n: int) -> Bools:
-    """Whether each row is complete in all models."""
-    numbers = np.arange(1.0, n + 1)
-    sample_weight = options.get("sample_weight")
-    if sample_weight is not None:
-        missing = labels_missing(row_weights(sample_weight, n))
-        if missing is not None:
-            numbers[missing] = np.nan
+def _complete_rows(samples: dict[str, Sample], names: Column | None, n: int) -> Bools:
+    """Whether each row has all values, in all models."""
     kept = np.ones(n, dtype=bool)
-    for name, scores in models.items():
-        with model_context(name), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DroppedRowsWarning)
-            # Row numbers as weights show which rows were kept.
-            sample, _ = rows_or_sums.sample_and_kind(y_true, scores, options | {"sample_weight": numbers})  # type: ignore[arg-type]
-        assert sample.w is not None
-        left = np.zeros(n, dtype=bool)
-        left[sample.w.astype(np.int64) - 1] = True
-        kept &= left
+    for sample in samples.values():
+        if sample.rows is not None:
+            kept &= np.bincount(sample.rows, minlength=n).astype(bool)
+    if names is not None and names.missing is not None:
+        kept &= ~names.missing
+    if not kept.any():
+        raise InputError("", "There must be at least one row without missing values in any model")
     return kept
 
 
-def _masked_weights(kept: Bools, sample_weight: Any) -> Any:
-    """Weights that are missing wherever any value is, so that all models drop the same rows."""
-    weights = np.ones(kept.size) if sample_weight is None else row_weights(sample_weight, kept.size).values
-    return np.where(kept, weights, np.nan)
-
-
-def _kept_names(names: Column, kept: Bools) -> Column:
-    missing = None if names.missing is None or not names.missing[kept].any() else names.missing[kept]
-    return names._replace(values=names.values[kept], missing=missing)
-
-
-def _check_alike(samples: dict[str, Sample]) -> None:
+def _check_alike(samples: dict[str, Sample], argument: str) -> None:
     first, *others = samples
     shape, classes = samples[first].p.shape[1:], samples[first].classes
     for name in others:
         other = samples[name]
         if other.p.shape[1:] != shape:
             raise InputError(
-                "models",
-                "must all be vectors, or matrices with the same classes",
+                argument,
+                "must hold vectors only, or matrices with the same classes",
                 f"{first!r} is {_form(samples[first])} and {name!r} is {_form(other)}",
             )
         if set(map(str, other.classes or ())) != set(map(str, classes or ())):
             raise InputError(
-                "models",
+                argument,
                 "must have the same classes",
                 f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}",
             )
@@ -205,8 +192,7 @@ def _with_weights(paired: PairedRows) -> PairedRows:
 
 def _select(paired: PairedRows, at: Ints, weight: Floats | None) -> PairedRows:
     samples = {name: sample.at(at, weight) for name, sample in paired.samples.items()}
-    codes = None if paired.cluster is None else np.unique(paired.cluster[at], return_inverse=True)[1].reshape(-1)
-    return PairedRows(samples, paired.kind, codes, paired.row[at], weight)
+    return replace(paired, samples=samples, row=paired.row[at], weight=weight)
 
 
 def top_scores(sample: Sample) -> Sample:
@@ -241,23 +227,25 @@ def bin_numbers(top: Sample, rule: BinRule) -> Ints:
     return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1
 
 
-def cluster_column(cluster: Any, n: int) -> Column:
+def _cluster_column(y_true: Any, cluster: Any, n: int) -> Column:
     """The cluster names, one per row, and which of them are missing."""
+    refuse_shuffled_index(y_true, {"cluster": cluster})
     names = column(cluster, "cluster")
     if names.values.shape != (n,):
         raise InputError("cluster", f"must have one entry per row ({n:,})", f"got shape {names.values.shape}")
     return names._replace(missing=labels_missing(names))
 
 
-def cluster_codes(names: Column) -> Ints:
-    """The clusters as numbers from 0."""
-    if names.missing is not None:
+def _cluster_codes(names: Column, row: Ints) -> Ints:
+    """The clusters of some rows as numbers from 0."""
+    if names.missing is not None and names.missing[row].any():
         refuse_missing("cluster", names.missing)
-    if names.values.dtype.kind == "O":
-        codes = _codes_by_hash(names.values)
+    values = names.values[row]
+    if values.dtype.kind == "O":
+        codes = _codes_by_hash(values)
     else:
-        codes = np.unique(names.values, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    if codes.size and codes.max() == 0:
+        codes = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    if codes.max() == 0:
         raise InputError(
             "cluster",
             "must name at least 2 clusters",
