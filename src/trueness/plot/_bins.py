@@ -18,6 +18,7 @@ from trueness.plot._canvas import (
     axis_names,
     compact_count,
     draw_grid,
+    set_count_ticks,
     set_scale,
     style_of,
     wrap_name,
@@ -168,9 +169,8 @@ class BinsDisplay(FromEstimator):
             fontsize=8,
             linespacing=1.35,
         )
-        margin = 0.02 if self.scale == "linear" else 0.0
         for axis in (ax.xaxis, ax.yaxis):
-            set_scale(axis, self.scale, self.limits[0] - margin, self.limits[1] + margin)
+            set_scale(axis, self.scale, *self.limits)
         if self.scale == "linear":
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
@@ -184,16 +184,13 @@ class BinsDisplay(FromEstimator):
         return inside
 
     def _draw_sizes(self, ax: Axes, table: BinTable, *, first: bool) -> None:
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
-
         edges = self._edges(table)
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
         # Steps draw no line between neighbouring bins of equal size.
         ax.vlines(edges[1:-1], 0, np.minimum(table.n[:-1], table.n[1:]), color=style_of(0).colour, linewidth=0.6)
         ax.set_ylim(0, 1.1 * float(table.n.max()))
-        ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        ax.yaxis.set_major_formatter(FuncFormatter(compact_count))
+        set_count_ticks(ax.yaxis, 3)
         ax.set_xlabel(axis_names(self.kind)[0], fontsize=9)
         if first:
             ax.set_ylabel("rows")

@@ -198,9 +198,9 @@ def axes_right_and_below(ax: Axes, right: float, bottom: float) -> tuple[Axes, A
 
 
 def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
-    """Set the scale, limits and probability ticks of an axis."""
+    """Set the scale, limits and probability ticks of an axis; a linear one has a margin."""
     if scale == "linear":
-        axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
+        axis.axes.set(**{f"{axis.axis_name}lim": (low - 0.02, high + 0.02)})
         return
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -220,6 +220,14 @@ def _most_ticks(axis: Any) -> int:
     """The number of labels such as 0.9999 that fit on an axis."""
     box, dots = axis.axes.get_window_extent(), figure_of(axis.axes).dpi
     return int(max(2, min(8, box.width / dots / 0.6 if axis.axis_name == "x" else box.height / dots / 0.3)))
+
+
+def set_count_ticks(axis: Any, most: int) -> None:
+    """At most about `most` ticks at whole numbers, with short labels."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most, integer=True))
+    axis.set_major_formatter(FuncFormatter(compact_count))
 
 
 def compact_count(value: float, _: object = None) -> str:

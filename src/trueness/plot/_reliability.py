@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from trueness._tally.cells import Cells
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -162,10 +161,8 @@ class ReliabilityDisplay(FromEstimator):
             # Reading the rows has given all warnings about them.
             warnings.simplefilter("ignore", TruenessWarning)
             curves = [from_rows(problem, method, rule) for problem in data]
-        edges = edges_of(data, chosen, [*(c.curve.x for c in curves), *(c.curve.y for c in curves)])
-        make = partial(from_problem, method, rule, band, level, edges, resamples if numbers else 0, seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)
+            edges = edges_of(data, chosen, [*(c.curve.x for c in curves), *(c.curve.y for c in curves)])
+            make = partial(from_problem, method, rule, band, level, edges, resamples if numbers else 0, seed)
             return cls([make(*each) for each in zip(curves, data, strict=True)], scale=chosen)
 
     def plot(
@@ -272,7 +269,9 @@ def from_problem(
     if not cells.size:
         return Reliability(**fields, band=None, floor=None, interval=None, note="no rows")
     width = 0.0 if known.curve.bandwidth is None else known.curve.bandwidth[0]
-    few = _pooled_tally(cells, _POOLS, rule if method == "binned" else None)
+    if cells.size > _MANY:
+        cells = pooled_cells(cells, _POOLS, rule if method == "binned" else None)
+    few = Tally("binary", (cells,))
     return Reliability(
         **fields,
         band=from_band(few, method, rule, band, level, width, resamples or 99, seed),
@@ -329,10 +328,6 @@ def from_numbers(
         except InputError as reason:
             numbers["note"] = str(reason)
     return numbers
-
-
-def _pooled_tally(cells: Cells, most: int, rule: BinRule | None) -> Tally:
-    return Tally("binary", (cells if cells.size <= _MANY else pooled_cells(cells, most, rule),))
 
 
 def _checked_band(band: Any, method: str, rule: BinRule, models: int) -> Band | None:

@@ -14,12 +14,12 @@ from trueness.plot._canvas import (
     axes_below,
     axes_for,
     axis_names,
-    compact_count,
     draw_grid,
     draw_legend,
     figure_of,
     number_lines,
     panel_title,
+    set_count_ticks,
     set_scale,
     style_of,
     wrap_name,
@@ -111,9 +111,8 @@ def draw_series(
 def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
     edges = record.histogram.edges
     low, high = float(edges[0]), float(edges[-1])
-    margin = 0.02 if scale == "linear" else 0.0
-    set_scale(ax.xaxis, scale, low - margin, high + margin)
-    set_scale(ax.yaxis, scale, low - margin, high + margin)
+    set_scale(ax.xaxis, scale, low, high)
+    set_scale(ax.yaxis, scale, low, high)
     if scale == "linear":
         from matplotlib.ticker import FixedLocator
 
@@ -236,11 +235,9 @@ def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -
 
     there = np.isfinite(x) & np.isfinite(y)
     x, y = x[there], y[there]
-    dense = (
-        np.convolve(np.asarray(weight, dtype=float)[there], np.ones(17) / 17, mode="same")
-        if x.size >= 17
-        else np.asarray(weight, float)[there]
-    )
+    dense = np.asarray(weight, dtype=float)[there]
+    if x.size >= 17:
+        dense = np.convolve(dense, np.ones(17) / 17, mode="same")
     points = np.column_stack([x, y])
     segments = np.stack([points[:-1], points[1:]], axis=1)
     width = 7 * np.sqrt(dense / max(dense.max(initial=0), 1e-300))
@@ -291,8 +288,6 @@ def _draw_boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
 
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     for record, style in zip(records, styles, strict=True):
         alone = len(records) == 1
         ax.stairs(
@@ -306,8 +301,7 @@ def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -
         )
     most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
     ax.set_ylim(0, 1.08 * most or 1)
-    ax.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    ax.yaxis.set_major_formatter(FuncFormatter(compact_count))
+    set_count_ticks(ax.yaxis, 2)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
@@ -383,11 +377,8 @@ def _write_legend(
         text = wrap_name(name, 60 if own else 34)
         if numbers and len(names) > 1:
             floor = f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
-            text += (
-                f"\n{record.measure} {short_number(record.value)}{floor}"
-                if len(text) > 28
-                else f": {record.measure} {short_number(record.value)}{floor}"
-            )
+            text += "\n" if len(text) > 28 else ": "
+            text += f"{record.measure} {short_number(record.value)}{floor}"
         marker = style.marker if record.curve.method == "binned" else ""
         handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
         texts.append(text)

@@ -17,8 +17,8 @@ from trueness.plot._canvas import (
     axes_for,
     axes_right_and_below,
     axis_names,
-    compact_count,
     draw_grid,
+    set_count_ticks,
     set_scale,
     style_of,
     wrap_name,
@@ -165,16 +165,14 @@ class TestReliabilityDisplay(FromEstimator):
     def _draw_violins(self, ax: Axes) -> None:
         record, style = self.record, style_of(0)
         low, high = float(self.histogram.edges[0]), float(self.histogram.edges[-1])
-        margin = 0.02 if self.scale == "linear" else 0.0
         at = np.arange(len(record))
         self.violins_ = []
-        for i, places, density in zip(at, record.places, record.density, strict=True):
+        look: Any = {"color": style.colour, "alpha": 0.7}
+        for i, places, half in zip(at, record.places, (0.4 * density for density in record.density), strict=True):
             if places[-1] == places[0]:  # one score: a violin without height
-                self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, color=style.colour, alpha=0.7, linewidth=4))
-                continue
-            half = 0.4 * density
-            shape = ax.fill_betweenx(places, i - half, i + half, color=style.colour, alpha=0.7, linewidth=0.5)
-            self.violins_.append(shape)
+                self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, linewidth=4, **look))
+            else:
+                self.violins_.append(ax.fill_betweenx(places, i - half, i + half, linewidth=0.5, **look))
         self.violins_[0].set_label("predictions")
         self.line_ = ax.hlines(
             np.clip(record.rate, low, high),
@@ -185,7 +183,7 @@ class TestReliabilityDisplay(FromEstimator):
             label="event rate",
             zorder=3,
         )
-        set_scale(ax.yaxis, self.scale, low - margin, high + margin)
+        set_scale(ax.yaxis, self.scale, low, high)
         ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
         ax.tick_params(labelbottom=False)
         draw_grid(ax, "y")
@@ -198,7 +196,7 @@ class TestReliabilityDisplay(FromEstimator):
         return f"{head}TCE {record.tce:.1f} %  ({how})"
 
     def _draw_sizes(self, ax: Axes) -> None:
-        from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator
+        from matplotlib.ticker import FixedFormatter, FixedLocator
 
         record = self.record
         at = np.arange(len(record))
@@ -220,8 +218,7 @@ class TestReliabilityDisplay(FromEstimator):
         ax.xaxis.set_major_formatter(FixedFormatter([self._edges(i) for i in at[::step]]))
         ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
         ax.set_ylim(0, 1.08 * float(record.weight.max()))
-        ax.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        ax.yaxis.set_major_formatter(FuncFormatter(compact_count))
+        set_count_ticks(ax.yaxis, 3)
         ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
 
     def _edges(self, i: int) -> str:
@@ -229,16 +226,13 @@ class TestReliabilityDisplay(FromEstimator):
         return bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
 
     def _draw_histogram(self, ax: Axes) -> None:
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
-
         weight, edges = self.histogram.weight, self.histogram.edges
         ax.stairs(weight, edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
         ax.tick_params(labelleft=False)
         # Labels below would push the bin sizes away from their violins.
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
-        ax.xaxis.set_major_locator(MaxNLocator(2, integer=True))
-        ax.xaxis.set_major_formatter(FuncFormatter(compact_count))
+        set_count_ticks(ax.xaxis, 2)
         ax.set(xlim=(0, 1.05 * float(weight.max())), xlabel="rows")
         for side in ("bottom", "right"):
             ax.spines[side].set_visible(False)
