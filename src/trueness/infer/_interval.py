@@ -22,7 +22,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import FewRowsWarning, InputError, warn
+from trueness.errors import InputError
 from trueness.infer._analytic import Region, analytic_region, sums_of_bins, zero_threshold
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._exact import score_test_bins
@@ -37,6 +37,7 @@ from trueness.infer._resampling import (
     politis_romano,
     subsampling,
 )
+from trueness.infer._residuals import check_pairs
 from trueness.infer._score_interval import clustered_region, score_region
 from trueness.results import Interval
 from trueness.typing import ArrayLike, RowOptions
@@ -330,8 +331,6 @@ def _resampling(data: _Data, options: _Options) -> _Estimate:
 
 
 def _bootstrap_of_bins(bins: Bins, rule: BinRule, options: _Options) -> _Estimate:
-    if bins.table is None:
-        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: they count rows")
     sums = sums_of_bins(bins)
     _require_pairs(sums)
     words = bins_in_words(rule, sums.n.size)
@@ -408,18 +407,4 @@ def _pair_sums(scores: BinnedScores) -> PairSums:
 
 
 def _require_pairs(sums: PairSums) -> None:
-    """Raise if no bin has two rows; warn if most rows are alone in their bin."""
-    alone = int((sums.n == 1).sum())
-    if alone == sums.total:
-        raise InputError(
-            "",
-            "No bin holds two rows, so the error cannot be estimated",
-            f"{alone:,} rows are in as many bins",
-            remedy="Use fewer `bins`.",
-        )
-    if 2 * alone > sums.total:
-        warn(
-            f"{alone:,} of {int(sums.total):,} rows are alone in their bin and add nothing to the estimate, "
-            "which is therefore too low. Use fewer `bins`.",
-            FewRowsWarning,
-        )
+    check_pairs(int((sums.n == 1).sum()), int(sums.total), "two rows")

@@ -21,7 +21,7 @@ from trueness._tally.multiclass import View, parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, OneClassWarning
-from trueness.infer._test_method import Options, Outcome, observed_events, require_counts
+from trueness.infer._test_method import Options, Outcome, require_counts
 from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
 Hits: TypeAlias = list[NDArray[Any]]
@@ -49,15 +49,30 @@ def monte_carlo_outcome(
     rows: str = "Rows are independent",
     detail: str = "",
 ) -> Outcome:
+    """As :func:`outcome_of_hits`, for a function of events of shape (draws, cells)."""
+
+    def of_hits(hits: Hits) -> Floats:
+        return statistic(hits[0].T.astype(np.float64, order="C"))
+
+    return outcome_of_hits(of_hits, require_counts(cells, "redrawing labels"), options, rows=rows, detail=detail)
+
+
+def outcome_of_hits(
+    statistic: Callable[[Hits], Floats],
+    cells: Cells,
+    options: Options,
+    *,
+    rows: str = "Rows are independent",
+    detail: str = "",
+) -> Outcome:
     """The outcome of a test by redrawn labels; large values are evidence against calibration.
 
-    `statistic` maps events of shape (draws, cells) to an array of shape (draws,); `rows` and `detail` are the first and
-    the last part of the assumptions.
+    `statistic` maps hits of the cells, whose weights are counts, to an array of shape (draws,); `rows` and `detail` are
+    the first and the last part of the assumptions.
     """
-    cells, resamples = require_counts(cells, "redrawing labels"), options.resamples or 999
-    (observed,) = statistic(observed_events(cells))
-    batches = label_batches(*count_entries(cells), resamples, options.rng)
-    drawn = [statistic(hits.T.astype(np.float64, order="C")) for (hits,) in batches]
+    resamples = options.resamples or 999
+    (observed,) = statistic([cells.events[:, np.newaxis]])
+    drawn = [statistic(hits) for hits in label_batches(*count_entries(cells), resamples, options.rng)]
     pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
     level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
     return Outcome(float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1))

@@ -126,17 +126,19 @@ class BinnedResiduals:
         alone: Bools = np.repeat(entries == 1, entries)
         of_entry = self.n if self.weight is None else np.bincount(self.entry)
         rows, total = int(of_entry[alone].sum()), int(of_entry.sum())
-        of_what = "rows of two clusters" if self.clustered else "two rows"
-        if rows == total:
-            raise InputError(
-                "", f"No bin holds {of_what}, so the error cannot be estimated", remedy="Use fewer `bins`."
-            )
-        if 2 * rows > total:
-            warn(
-                f"{rows:,} of {total:,} rows are in bins without {of_what} and add nothing to the estimate, "
-                "which is therefore too low. Use fewer `bins`.",
-                FewRowsWarning,
-            )
+        check_pairs(rows, total, "rows of two clusters" if self.clustered else "two rows")
+
+
+def check_pairs(alone: int, total: int, what: str) -> None:
+    """Raise if no bin holds `what`, two rows that can be paired; warn if most rows are in bins that do not."""
+    if alone == total:
+        raise InputError("", f"No bin holds {what}, so the error cannot be estimated", remedy="Use fewer `bins`.")
+    if 2 * alone > total:
+        warn(
+            f"{alone:,} of {total:,} rows are in bins without {what} and add nothing to the estimate, "
+            "which is therefore too low. Use fewer `bins`.",
+            FewRowsWarning,
+        )
 
 
 def pair_variance(first: BinnedResiduals, second: BinnedResiduals) -> float:

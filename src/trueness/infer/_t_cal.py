@@ -11,7 +11,7 @@ from trueness._numerics.runs import NestedRuns
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualWidth
 from trueness.infer._exact import PairStatistic
-from trueness.infer._redrawn_labels import count_entries, label_batches, monte_carlo_pvalue
+from trueness.infer._redrawn_labels import count_entries, label_batches, monte_carlo_pvalue, outcome_of_hits
 from trueness.infer._test_method import Options, Outcome, bin_starts, require_counts
 from trueness.typing import Floats, Ints
 
@@ -20,17 +20,8 @@ def t_cal(cells: Cells, options: Options) -> Outcome:
     """T-Cal at one resolution, with a Monte-Carlo p-value."""
     n = int(require_counts(cells, "T-Cal").weight.sum())
     rule = options.rule or EqualWidth(max(2, round(n**0.4)))
-    resamples = options.resamples or 999
-    z, count = count_entries(cells)
-    of_hits = PairStatistic(z, count, bin_starts(cells, rule), "rows")
-    (statistic,) = of_hits([cells.events[:, np.newaxis]])
-    drawn = np.concatenate([of_hits(hits) for hits in label_batches(z, count, resamples, options.rng)])
-    pvalue = monte_carlo_pvalue(statistic, drawn)
-    assumptions = (
-        f"Rows are independent; the level is exact at any n: {resamples:,} sets of labels were drawn from the "
-        f"scores. Bins: {rule!r}."
-    )
-    return Outcome(float(statistic), float(pvalue), assumptions, 1 / (resamples + 1))
+    statistic = PairStatistic(*count_entries(cells), bin_starts(cells, rule), "rows")
+    return outcome_of_hits(statistic, cells, options, detail=f"Bins: {rule!r}.")
 
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
