@@ -106,7 +106,7 @@ class CumulativeDisplay(FromEstimator):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the walks on `ax` or on a new figure, and return the display."""
-        texts = [_legend_text(name, walk) for name, walk in self.walks.items()]
+        texts = [f"{wrap_name(name, 60)}: KS {_test_text(walk.ks)}" for name, walk in self.walks.items()]
         (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6 + legend_height(texts)))
         self.ax_, self.figure_ = panel, panel.figure
         alone = len(self.walks) == 1
@@ -135,9 +135,9 @@ class CumulativeDisplay(FromEstimator):
         draw_grid(panel)
         self._set_limits(panel)
         if alone:
-            self._draw_range(panel, next(iter(self.walks.values())))
-            self._draw_scores(panel, next(iter(self.walks.values())))
-            self._write_numbers(panel, *next(iter(self.walks.items())))
+            self._draw_range(panel, walk)
+            self._draw_scores(panel, walk)
+            self._write_numbers(panel, name, walk)
         else:
             draw_legend(panel, self.lines_, texts, outside=own)
         return self
@@ -183,10 +183,6 @@ class CumulativeDisplay(FromEstimator):
         ]
         points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
         write_in_corner(ax, ["\n".join(lines), lines[-3]], points, 9, _CORNERS)
-
-
-def _legend_text(name: str, walk: Walk) -> str:
-    return f"{wrap_name(name, 60)}: KS {_test_text(walk.ks)}"
 
 
 def _test_text(test: Significance) -> str:

@@ -145,18 +145,14 @@ class IntervalDisplay(FromEstimator):
         most = max(float(high.max()), float(estimate.max()), 1e-6)
         panel.set(ylim=(len(names) - 0.5, -0.5), xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))
         draw_grid(panel, "x")
-        panel.set_xlabel(self._axis_label())
+        what = "squared l2 calibration error" if sets[0].squared else "l2 calibration error"
+        panel.set_xlabel(f"{what}, {level_percent(sets[0].level)} confidence set")
         if numbers:
             self._write_numbers(panel, sets)
         for side in ("top", "right", "left"):
             panel.spines[side].set_visible(False)
         panel.tick_params(axis="y", length=0)
         return self
-
-    def _axis_label(self) -> str:
-        first = next(iter(self.intervals.values()))
-        what = "squared l2 calibration error" if first.squared else "l2 calibration error"
-        return f"{what}, {level_percent(first.level)} confidence set"
 
     def _write_numbers(self, ax: Axes, sets: list[Interval]) -> None:
         for i, interval in enumerate(sets):

@@ -52,21 +52,18 @@ def tallies(
     if isinstance(y_true, Mapping):
         if y_prob is not None:
             raise InputError("y_prob", "must be left out when `y_true` maps names to tallies, which hold the scores")
-        items = _checked_items(y_true, "y_true")
-        return _checked_models({key: as_tally(sums, None, rows, rule=rule) for key, sums in items}, name)
+        return _checked_models({key: (sums, None) for key, sums in y_true.items()}, "y_true", name, rows, rule)
     if isinstance(y_prob, Mapping):  # not a data frame, which has keys too but is a matrix of scores
-        items = _checked_items(y_prob, "y_prob")
-        return _checked_models({key: as_tally(y_true, p, rows, rule=rule) for key, p in items}, name)
+        return _checked_models({key: (y_true, p) for key, p in y_prob.items()}, "y_prob", name, rows, rule)
     return {"" if name is None else str(name): as_tally(y_true, y_prob, rows, rule=rule)}
 
 
-def _checked_items(models: Any, argument: str) -> list[tuple[str, Any]]:
-    if not models:
+def _checked_models(
+    data: Mapping[Any, tuple[Any, Any]], argument: str, name: str | None, rows: RowOptions, rule: BinRule | None
+) -> Models:
+    if not data:
         raise InputError(argument, "must name at least one model", "got an empty mapping")
-    return [(str(key), value) for key, value in models.items()]
-
-
-def _checked_models(models: Models, name: str | None) -> Models:
+    models = {str(key): as_tally(*of_model, rows, rule=rule) for key, of_model in data.items()}
     if name is not None:
         raise InputError("name", "is for one model", "a mapping already names its models")
     first, *others = models.values()

@@ -306,18 +306,12 @@ def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -
         ax.spines[side].set_visible(False)
 
 
-class _Outer(NamedTuple):
+def _outer(ax: Axes, grid: bool, *, last: bool) -> tuple[bool, bool]:
     """Whether a panel has no neighbour on its left, and none below: only there axes have labels."""
-
-    left: bool
-    bottom: bool
-
-
-def _outer(ax: Axes, grid: bool, *, last: bool) -> _Outer:
     spec = ax.get_subplotspec()
     if not grid or spec is None:
-        return _Outer(left=True, bottom=True)
-    return _Outer(left=spec.get_topmost_subplotspec().is_first_col(), bottom=last)
+        return True, True
+    return spec.get_topmost_subplotspec().is_first_col(), last
 
 
 def _columns_of(ax: Axes) -> int:
@@ -325,7 +319,7 @@ def _columns_of(ax: Axes) -> int:
     return 1 if spec is None else spec.get_topmost_subplotspec().get_gridspec().ncols
 
 
-def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: _Outer, small: bool) -> None:
+def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool) -> None:
     size = 8 if small else None
     x_name, y_name = axis_names(record.kind)
     if small:
@@ -333,15 +327,15 @@ def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: 
         for axes in (ax, spread):
             if axes is not None:
                 axes.tick_params(labelsize=7)
-    lowest = ax if spread is None else spread
-    ax.tick_params(labelleft=outer.left, labelbottom=spread is None and outer.bottom)
-    lowest.tick_params(labelbottom=outer.bottom)
-    if outer.left:
+    lowest, (left, bottom) = ax if spread is None else spread, outer
+    ax.tick_params(labelleft=left, labelbottom=spread is None and bottom)
+    lowest.tick_params(labelbottom=bottom)
+    if left:
         ax.set_ylabel(y_name, fontsize=size)
         if spread is not None:
             whole = np.issubdtype(record.histogram.weight.dtype, np.integer)
             spread.set_ylabel("rows" if whole else "weight", fontsize=size)
-    if outer.bottom:
+    if bottom:
         lowest.set_xlabel(x_name if not small else "score", fontsize=size)
 
 
