@@ -2,14 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from trueness._report.records import Clusters
 from trueness._text.table import Cell, Column, Table
+from trueness.infer._clustered_rows import effective_number
 from trueness.typing import Ints
 
-FEW_CLUSTERS = 20
-"""With fewer, the library warns that a level may not be kept."""
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _SUMMARY = {
     "ECE": "not the noise floor",
@@ -39,12 +36,6 @@ def cluster_counts(cluster: Ints | None, models: int, multiclass: bool) -> Clust
         return None
     considered = (*_CONSIDERED, *(["classes"] if multiclass else []), *(["comparison"] if models > 1 else []))
     return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
-
-
-def effective_number(cluster: Ints) -> float:
-    """The number of clusters of equal size that would give the same sum of squared sizes."""
-    sizes = np.bincount(cluster).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes @ sizes)) if sizes.size else 0.0
 
 
 def with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from trueness._input.columns import column
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
-from trueness._report.clusters import FEW_CLUSTERS, effective_number
 from trueness._report.evidence import Evidence, Sums, means
 from trueness._report.inference import (
     FLOOR_DRAWS,
@@ -25,6 +24,7 @@ from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
 from trueness._text.numbers import count
 from trueness.errors import InputError
+from trueness.infer._clustered_rows import FEW_CLUSTERS, effective_number
 from trueness.infer._compare import holm
 from trueness.infer._paired_rows import some_rows
 from trueness.measure import ece
@@ -75,11 +75,10 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools) -> SegmentColu
         )
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
-    code, names, note = _cut(name, given.values[kept], gone[kept])
-    return SegmentColumn(name, code, names, note)
+    return _cut(name, given.values[kept], gone[kept])
 
 
-def _cut(name: str, values: NDArray[Any], gone: Bools) -> tuple[Ints, tuple[str, ...], str]:
+def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
     there = values[~gone]
     note = ""
     if there.dtype.kind in "iuf" and np.unique(there).size > _MOST_NUMBERS:
@@ -92,7 +91,7 @@ def _cut(name: str, values: NDArray[Any], gone: Bools) -> tuple[Ints, tuple[str,
             inner, names, note = _largest(name, inner, names)
     code = np.full(values.size, len(names), dtype=np.int64)
     code[~gone] = inner
-    return code, (*names, _MISSING) if gone.any() else names, note
+    return SegmentColumn(name, code, (*names, _MISSING) if gone.any() else names, note)
 
 
 def _number_groups(values: Any) -> tuple[Ints, tuple[str, ...]]:
@@ -195,18 +194,7 @@ def holm_adjusted(pvalues: list[float | None]) -> list[float | None]:
 
 
 def _segment(one: _Slice, rule: BinRule, p: float | None, q: float | None, level: float) -> Segment:
-    score, rate, gap = means(one.sums)
     with collect_warnings(Notes()):
         error = ece(one.sums, bins=rule)
-    return Segment(
-        column=one.column,
-        value=one.value,
-        n=one.sums.n,
-        score=score,
-        rate=rate,
-        gap=gap,
-        ece=error,
-        pvalue=p,
-        adjusted_pvalue=q,
-        flagged=q is not None and q <= 1 - level,
-    )
+    flagged = q is not None and q <= 1 - level
+    return Segment(one.column, one.value, one.sums.n, *means(one.sums), error, p, q, flagged)

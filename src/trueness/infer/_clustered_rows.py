@@ -17,8 +17,8 @@ from trueness.infer._paired_rows import bin_numbers, read_rows, require_confiden
 from trueness.infer._residuals import BinnedResiduals
 from trueness.typing import Floats, Ints, RowOptions
 
-# With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations.
-_ENOUGH = 20
+FEW_CLUSTERS = 20
+"""With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,6 @@ class ClusteredRows:
         return int(self.cluster.max()) + 1
 
     @property
-    def effective_clusters(self) -> float:
-        r"""Effective number of clusters of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
-        sizes = np.bincount(self.cluster, self.weight).astype(np.float64)
-        return float(sizes.sum() ** 2 / (sizes @ sizes))
-
-    @property
     def p(self) -> Floats:
         """Scores."""
         return np.asarray(self.top.p, dtype=np.float64)
@@ -72,6 +66,12 @@ class ClusteredRows:
         residuals = BinnedResiduals(self.u, bin_numbers(self.top, rule), self.cluster, self.weight)
         residuals.check()
         return residuals
+
+
+def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
+    r"""Effective number of clusters of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
+    sizes = np.bincount(cluster, weight).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes @ sizes)) if sizes.size else 0.0
 
 
 def clustered_rows(
@@ -99,12 +99,13 @@ def clustered_rows(
     w = top.w
     order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
     result = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order])
-    if result.effective_clusters < _ENOUGH:
-        worth = f"{result.effective_clusters:.1f} of equal {'size' if w is None else 'weight'}"
+    effective = effective_number(result.cluster, result.weight)
+    if effective < FEW_CLUSTERS:
+        worth = f"{effective:.1f} of equal {'size' if w is None else 'weight'}"
         what = "rows by `sample_weight`" if alone else "clusters"
         warn(
-            f"There are {result.clusters:,} {what}, worth {worth}. Below {_ENOUGH} the level may not be kept: for rare "
-            "events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
+            f"There are {result.clusters:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the level may not be kept: "
+            "for rare events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
             FewClustersWarning,
         )
     return result

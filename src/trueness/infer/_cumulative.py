@@ -14,7 +14,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._redrawn_labels import monte_carlo_outcome
+from trueness.infer._redrawn_labels import monte_carlo_outcome, of_events
 from trueness.infer._test_method import (
     Options,
     Outcome,
@@ -78,7 +78,8 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
 
     if options.resamples:
-        return monte_carlo_outcome(lambda events: statistic.of_extremes(*extremes(events)) / total, cells, options)
+        distance = of_events(lambda events: statistic.of_extremes(*extremes(events)) / total)
+        return monte_carlo_outcome(distance, cells, options)
     (high,), (low,) = extremes(observed_events(cells))
     variance = float((squared_weights(cells) * cells.score * (1 - cells.score)).sum())
     return _limit_outcome(statistic, _Path(float(high), float(low), variance, total))

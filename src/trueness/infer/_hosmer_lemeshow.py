@@ -6,7 +6,7 @@ from scipy.special import chdtrc
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
-from trueness.infer._redrawn_labels import monte_carlo_outcome
+from trueness.infer._redrawn_labels import monte_carlo_outcome, of_events
 from trueness.infer._test_method import Options, Outcome, bin_starts, observed_events, require_counts, squared_weights
 from trueness.typing import Floats
 
@@ -32,7 +32,7 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     groups = f"Groups: {rule!r}, {first.size} of them."
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
-        return monte_carlo_outcome(statistic, cells, options, rows=rows, detail=groups)
+        return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
     (value,) = statistic(observed_events(cells))
     freedom = _freedom(int(varies.sum()), options.fitted, cells)
     fitted = "were used to fit a logistic model with intercept" if options.fitted else "were not used to fit the model"

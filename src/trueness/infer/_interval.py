@@ -407,4 +407,4 @@ def _pair_sums(scores: BinnedScores) -> PairSums:
 
 
 def _require_pairs(sums: PairSums) -> None:
-    check_pairs(int((sums.n == 1).sum()), int(sums.total), "two rows")
+    check_pairs(int((sums.n == 1).sum()), int(sums.total), "two rows", "alone in their bin")

@@ -42,22 +42,6 @@ _STEPS = 1 << 16
 
 
 def monte_carlo_outcome(
-    statistic: Callable[[Floats], Floats],
-    cells: Cells,
-    options: Options,
-    *,
-    rows: str = "Rows are independent",
-    detail: str = "",
-) -> Outcome:
-    """As :func:`outcome_of_hits`, for a function of events of shape (draws, cells)."""
-
-    def of_hits(hits: Hits) -> Floats:
-        return statistic(hits[0].T.astype(np.float64, order="C"))
-
-    return outcome_of_hits(of_hits, require_counts(cells, "redrawing labels"), options, rows=rows, detail=detail)
-
-
-def outcome_of_hits(
     statistic: Callable[[Hits], Floats],
     cells: Cells,
     options: Options,
@@ -67,15 +51,20 @@ def outcome_of_hits(
 ) -> Outcome:
     """The outcome of a test by redrawn labels; large values are evidence against calibration.
 
-    `statistic` maps hits of the cells, whose weights are counts, to an array of shape (draws,); `rows` and `detail` are
-    the first and the last part of the assumptions.
+    `statistic` maps hits of the cells to an array of shape (draws,); `rows` and `detail` are the first and the last
+    part of the assumptions.
     """
-    resamples = options.resamples or 999
+    cells, resamples = require_counts(cells, "redrawing labels"), options.resamples or 999
     (observed,) = statistic([cells.events[:, np.newaxis]])
     drawn = [statistic(hits) for hits in label_batches(*count_entries(cells), resamples, options.rng)]
     pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
     level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
     return Outcome(float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1))
+
+
+def of_events(statistic: Callable[[Floats], Floats]) -> Callable[[Hits], Floats]:
+    """A statistic of events, of shape (draws, cells), as one of hits."""
+    return lambda hits: statistic(hits[0].T.astype(np.float64, order="C"))
 
 
 def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:

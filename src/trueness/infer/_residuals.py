@@ -129,13 +129,14 @@ class BinnedResiduals:
         check_pairs(rows, total, "rows of two clusters" if self.clustered else "two rows")
 
 
-def check_pairs(alone: int, total: int, what: str) -> None:
-    """Raise if no bin holds `what`, two rows that can be paired; warn if most rows are in bins that do not."""
+def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
+    """Raise if no bin holds `what`, rows that can be paired; warn if most rows are in such bins, or `where`."""
     if alone == total:
-        raise InputError("", f"No bin holds {what}, so the error cannot be estimated", remedy="Use fewer `bins`.")
+        got = f"{alone:,} rows are in as many bins" if what == "two rows" else ""
+        raise InputError("", f"No bin holds {what}, so the error cannot be estimated", got, remedy="Use fewer `bins`.")
     if 2 * alone > total:
         warn(
-            f"{alone:,} of {total:,} rows are in bins without {what} and add nothing to the estimate, "
+            f"{alone:,} of {total:,} rows are {where or f'in bins without {what}'} and add nothing to the estimate, "
             "which is therefore too low. Use fewer `bins`.",
             FewRowsWarning,
         )

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from trueness._tally.cells import Cells
-from trueness.infer._redrawn_labels import monte_carlo_outcome, weighted_sums
+from trueness.infer._redrawn_labels import monte_carlo_outcome, of_events, weighted_sums
 from trueness.infer._test_method import Options, Outcome, observed_events, squared_weights
 from trueness.typing import Floats
 
@@ -31,7 +31,7 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     (z,) = statistic(observed_events(cells))
     rows, detail = "Rows are independent; two-sided", "Detects only departures that change the Brier score."
     if options.resamples:
-        size = lambda events: np.abs(statistic(events))  # noqa: E731
+        size = of_events(lambda events: np.abs(statistic(events)))
         return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=float(z))
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
     return Outcome(float(z), float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}")
@@ -45,7 +45,7 @@ def cox(cells: Cells, options: Options) -> Outcome:
         "the log-odds."
     )
     if options.resamples:
-        return monte_carlo_outcome(score, cells, options, detail=detail)
+        return monte_carlo_outcome(of_events(score), cells, options, detail=detail)
     statistic = float(score(observed_events(cells))[0])
     pvalue = float(chdtrc(score.freedom, statistic)) if score.freedom else float(statistic == 0)
     limit = "the score is approximately normal: this needs many rows, none of which dominates the information"

@@ -11,7 +11,7 @@ from trueness._numerics.runs import NestedRuns
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualWidth
 from trueness.infer._exact import PairStatistic
-from trueness.infer._redrawn_labels import count_entries, label_batches, monte_carlo_pvalue, outcome_of_hits
+from trueness.infer._redrawn_labels import count_entries, label_batches, monte_carlo_outcome, monte_carlo_pvalue
 from trueness.infer._test_method import Options, Outcome, bin_starts, require_counts
 from trueness.typing import Floats, Ints
 
@@ -21,7 +21,7 @@ def t_cal(cells: Cells, options: Options) -> Outcome:
     n = int(require_counts(cells, "T-Cal").weight.sum())
     rule = options.rule or EqualWidth(max(2, round(n**0.4)))
     statistic = PairStatistic(*count_entries(cells), bin_starts(cells, rule), "rows")
-    return outcome_of_hits(statistic, cells, options, detail=f"Bins: {rule!r}.")
+    return monte_carlo_outcome(statistic, cells, options, detail=f"Bins: {rule!r}.")
 
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
