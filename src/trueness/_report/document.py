@@ -205,10 +205,9 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
-    if found.noise_floor is not None:
-        yield "noise floor", f"labels resampled {found.noise_floor.resamples:,} times{independent}"
-    if found.tce_floor is not None:
-        yield "noise floor of the TCE", f"labels resampled {found.tce_floor.resamples:,} times{independent}"
+    for name, floor in (("noise floor", found.noise_floor), ("noise floor of the TCE", found.tce_floor)):
+        if floor is not None:
+            yield name, f"labels resampled {floor.resamples:,} times{independent}"
     if found.test is not None:
         yield "test", f"{found.test.method}: {found.test.assumptions}"
     if found.ece_interval is not None:

@@ -39,24 +39,20 @@ def page(contents: Contents) -> str:
 
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text: str = (
-        _environment()
-        .get_template("report.html")
-        .render(
-            contents=contents,
-            several=len(contents.models) > 1,
-            models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
-            tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
-            plural=plural(contents),
-            rows_sentence=rows_sentence(contents),
-            independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
-            circumstances=list(circumstances(contents)),
-            verdict_word=_VERDICT_WORDS[contents.verdict.code],
-            style=Markup(_part("report.css")),
-            script=Markup(script),
-            script_digest=digest,
-            data=Markup(_data(contents)),
-        )
+    text: str = _template().render(
+        contents=contents,
+        several=len(contents.models) > 1,
+        models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
+        tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
+        plural=plural(contents),
+        rows_sentence=rows_sentence(contents),
+        independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
+        circumstances=list(circumstances(contents)),
+        verdict_word=_VERDICT_WORDS[contents.verdict.code],
+        style=Markup(_part("report.css")),
+        script=Markup(script),
+        script_digest=digest,
+        data=Markup(_data(contents)),
     )
     return text
 
@@ -75,7 +71,7 @@ def _part(name: str) -> str:
 
 
 @cache
-def _environment() -> Any:
+def _template() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -87,7 +83,7 @@ def _environment() -> Any:
     )
     environment.filters["percent"] = level_percent
     environment.filters["visible"] = visible
-    return environment
+    return environment.get_template("report.html")
 
 
 def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:

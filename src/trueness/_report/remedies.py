@@ -1,7 +1,7 @@
 """Remedies: calibrators, each fitted on some folds and measured on the others."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -70,6 +70,11 @@ def remedies(sample: Sample, options: Options) -> Remedies | None:
             after.append(done)
     better = [one for one in after if one.gain_low > 0]
     best = min(better, key=lambda one: one.brier, default=None)
+    infinite = [
+        f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
+        for one in (before, *after)
+        if one.log_loss == math.inf
+    ]
     return Remedies(
         before=before,
         after=tuple(after),
@@ -77,14 +82,8 @@ def remedies(sample: Sample, options: Options) -> Remedies | None:
         folds=_FOLDS,
         n=int(rows.y.size),
         guarantee=_guarantee(sample, options.level, notes, clustered=cluster is not None),
-        notes=(*notes.sentences, *_infinite_losses([before, *after])),
+        notes=(*notes.sentences, *infinite),
     )
-
-
-def _infinite_losses(tried: list[Remedy]) -> Iterator[str]:
-    for one in tried:
-        if one.log_loss == math.inf:
-            yield f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
 
 
 def _calibrator_names(sample: Sample) -> dict[str, str]:

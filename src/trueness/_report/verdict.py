@@ -29,18 +29,15 @@ def verdict(name: str, summary: Summary, level: float, *, several: bool, cluster
     """Judge one model. With clusters, set and test take them into account, the noise floor does not."""
     who = f"The scores {quoted(name)}" if several else "The scores"
     code = _code(summary, level)
+    rows = "One row is" if summary.n == 1 else f"These {summary.n:,} rows are"
     openings = {
         "miscalibrated": f"{who} are miscalibrated{_direction(summary)}",
         "slightly-miscalibrated": f"{who} are miscalibrated, but only slightly{_direction(summary)}",
         "no-evidence": f"There is no evidence that {_lower(who)} are miscalibrated",
-        "too-few-rows": f"{_these_rows(summary.n)} too few to tell whether {_lower(who)} are calibrated",
+        "too-few-rows": f"{rows} too few to tell whether {_lower(who)} are calibrated",
         "undetermined": f"Whether {_lower(who)} are calibrated could not be tested",
     }
     return Verdict(code, f"{openings[code]}: {_evidence(summary, clustered)}.")
-
-
-def _these_rows(n: int) -> str:
-    return "One row is" if n == 1 else f"These {n:,} rows are"
 
 
 def _lower(who: str) -> str:
