@@ -207,7 +207,7 @@ def _check_measure(measure: Any, method: Any, bins: Any) -> None:
 
 
 def _check_resamples(resamples: int, models: int, level: float) -> None:
-    m = _comparisons(models)
+    m = math.comb(models, 2)
     least = int(np.ceil(round(2 * m / (1 - level), 6))) - 1
     if resamples < least:
         raise InputError(
@@ -405,16 +405,12 @@ def error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
     return float(np.sqrt(spread)) / values.size, units
 
 
-def _comparisons(models: int) -> int:
-    return models * (models - 1) // 2
-
-
 def _comparisons_text(m: int) -> str:
     return f"{m:,} comparison{'' if m == 1 else 's'}"
 
 
 def _multiplicity(models: int, level: float) -> str:
-    m = _comparisons(models)
+    m = math.comb(models, 2)
     if m == 1:
         return "One comparison: nothing to adjust for."
     return (

@@ -49,16 +49,6 @@ _KS = _Statistic(ks_statistic, largest_distance_sf, "largest distance from 0")
 _KUIPER = _Statistic(kuiper_statistic, range_sf, "range")
 
 
-def ks(cells: Cells, options: Options) -> Outcome:
-    """The largest distance of the cumulated differences from 0."""
-    return _outcome(cells, options, _KS)
-
-
-def kuiper(cells: Cells, options: Options) -> Outcome:
-    """The range of the cumulated differences."""
-    return _outcome(cells, options, _KUIPER)
-
-
 class _Path(NamedTuple):
     """The extremes of the cumulated differences Σw(y − p), which start at 0; Σw² p(1 − p), and Σw."""
 
@@ -95,6 +85,10 @@ def _limit_outcome(statistic: _Statistic, path: _Path) -> Outcome:
         f"this needs many rows, none of which dominates the variance. Statistic / null deviation: {scaled:.4g}."
     )
     return Outcome(observed, float(statistic.survival(scaled)), assumptions)
+
+
+ks = partial(_outcome, statistic=_KS)
+kuiper = partial(_outcome, statistic=_KUIPER)
 
 
 @partial(takes_rows, kind="confidence")

@@ -93,7 +93,8 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rn
     if the chance that one set of labels gives half of it is below e⁻⁶⁰.
     """
     draws = required_draws(alpha)
-    if scores.k == 1 and _log_chance(_bin_sizes(scores), scores.n * statistic / 2) < _IMPOSSIBLE:
+    size: Ints = np.add.reduceat(scores.count, scores.first)
+    if scores.k == 1 and _log_chance(size[size >= 2], scores.n * statistic / 2) < _IMPOSSIBLE:
         return True
     reached, drawn = 0, []
     for batch in _null_batches(scores, draws, rng):
@@ -102,11 +103,6 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rn
         if (1 + reached) / (draws + 1) > alpha:
             return False
     return bool(monte_carlo_pvalue(statistic, np.concatenate(drawn)) <= alpha)
-
-
-def _bin_sizes(scores: BinnedScores) -> Ints:
-    size: Ints = np.add.reduceat(scores.count, scores.first)
-    return size[size >= 2]
 
 
 def _log_chance(size: Ints, value: float) -> float:

@@ -97,8 +97,13 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
     are scaled to mean 1.
     """
     w = residuals.row_weight / residuals.row_weight.mean()
-    error = _bin_means(residuals)[residuals.bin_of]
-    rest = w * (residuals.u - _means_of_others(residuals)) * np.sqrt(_share_of_others(residuals))
+    size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
+    n, s = residuals.n[residuals.entry], residuals.s[residuals.entry]
+    error = excess / size
+    others = np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n)
+    # Rows of one cluster may be correlated, and then the mean of the others varies less than their own sum.
+    share = 1 - n / size if residuals.unit.size == residuals.u.size else np.ones(n.size)
+    rest = w * (residuals.u - others) * np.sqrt(share)
     weight = float((w * error * error).sum())
     along = _squared_sums(rows.cluster, error * rest) / weight if weight > 0 else 0.0
     return max(along, _squared_sums(residuals.entry, rest) / rows.n)
@@ -107,32 +112,10 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
 def _unevenness(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
     """R₂: n times the relative variance of the mean squared error over rows."""
     w = residuals.row_weight / residuals.row_weight.mean()
-    square = _bin_means(residuals)[residuals.bin_of] ** 2
+    size, excess = (np.add.reduceat(part, residuals.first) for part in (residuals.n, residuals.s))
+    square = (excess / size)[residuals.bin_of] ** 2
     mean = float((w * square).mean())
     return _squared_sums(rows.cluster, w * (square - mean)) / (rows.n * mean**2) if mean > 0 else 0.0
-
-
-def _bin_means(residuals: BinnedResiduals) -> Floats:
-    size, excess = (np.add.reduceat(part, residuals.first) for part in (residuals.n, residuals.s))
-    return np.asarray(excess / size)
-
-
-def _means_of_others(residuals: BinnedResiduals) -> Floats:
-    """For each row, the mean residual of the rows of other clusters in its bin; 0 if there are none."""
-    size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
-    n, s = residuals.n[residuals.entry], residuals.s[residuals.entry]
-    return np.asarray(np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n))
-
-
-def _share_of_others(residuals: BinnedResiduals) -> Floats:
-    """For each row, the share of its bin that is not its own; 1 if clusters have several rows.
-
-    Rows of one cluster may be correlated, and then the mean of the others varies less than their own sum.
-    """
-    if residuals.unit.size < residuals.u.size:
-        return np.ones(residuals.u.size)
-    size = np.add.reduceat(residuals.n, residuals.first)[residuals.bin_of]
-    return np.asarray(1 - residuals.n[residuals.entry] / size)
 
 
 def _squared_sums(group: Ints, values: Floats) -> float:

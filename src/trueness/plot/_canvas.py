@@ -116,7 +116,7 @@ def axes_for(
         return axes[:count], False
     import matplotlib.pyplot as plt
 
-    columns = columns or _columns(count)
+    columns = columns or (count if count <= 3 else -(-count // -(-count // 5)))
     rows = -(-count // columns)
     wide, high = size[0] * columns, size[1] * rows
     figure = plt.figure(figsize=(wide, high), layout="constrained" if margins is None else None)
@@ -126,10 +126,6 @@ def axes_for(
     for spare in axes[count:]:
         spare.remove()
     return axes[:count], True
-
-
-def _columns(count: int) -> int:
-    return count if count <= 3 else -(-count // -(-count // 5))
 
 
 def figure_of(ax: Axes) -> Figure | SubFigure:
