@@ -36,19 +36,8 @@ def class_rows(classwise: Tally, sample: Sample, options: Options) -> tuple[Clas
         classwise.classes or (), tallies, errors, pvalues, holm_adjusted(pvalues), strict=True
     ):
         score, share, gap = means(tally)
-        rows.append(
-            ClassRow(
-                label=str(label),
-                share=share,
-                score=score,
-                gap=gap,
-                ece=error,
-                damage=error / total if total else 0.0,
-                pvalue=p,
-                adjusted_pvalue=q,
-                flagged=q is not None and q <= 1 - level,
-            )
-        )
+        damage, flagged = error / total if total else 0.0, q is not None and q <= 1 - level
+        rows.append(ClassRow(str(label), share, score, gap, error, damage, p, q, flagged))
     return tuple(sorted(rows, key=lambda row: -row.ece))
 
 
