@@ -26,8 +26,6 @@ from trueness.infer._redrawn_labels import label_batches
 from trueness.infer._test_method import Options, Outcome, bin_starts, require_counts
 from trueness.typing import Floats, Ints
 
-__all__ = ["OmnibusTest", "contradictions", "mass_and_width_cells", "omnibus", "omnibus_test"]
-
 NAMES = ("error", "cells", "trend", "cox", "kuiper")
 _MANY, _ANGLE = 4096, 1 / 1024
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.

@@ -14,8 +14,6 @@ from trueness.errors import InputError
 from trueness.results import BinTable, EstimationError
 from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
 
-__all__ = ["bin_columns", "bin_table", "effective_counts", "estimation_error"]
-
 
 @takes_rows
 def bin_table(

@@ -12,8 +12,6 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Norm, RowOptions
 
-__all__ = ["ace", "checked_norm", "ece", "mce", "norm_of_gaps"]
-
 
 @takes_rows
 def ece(

@@ -20,8 +20,6 @@ from trueness.measure._squared import default_width, squared_ece
 from trueness.measure._tce import tce
 from trueness.results import Bounded
 
-__all__ = ["bounded"]
-
 Options: TypeAlias = Mapping[str, Any]
 # Room for rounding with whole-number and with other weights, relative to the larger of the value and 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10

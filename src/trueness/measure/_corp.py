@@ -14,8 +14,6 @@ from trueness.errors import InputError
 from trueness.results import Decomposition
 from trueness.typing import ArrayLike, Ints, RowOptions
 
-__all__ = ["corp", "corp_of_blocks"]
-
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**14
 

@@ -14,17 +14,6 @@ from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
 
-__all__ = [
-    "CurveMethod",
-    "checked_method",
-    "curve_of_bins",
-    "curve_of_cells",
-    "isotonic_curve",
-    "reliability_curve",
-    "smooth_curve",
-    "smooth_fit",
-]
-
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _METHODS = ("binned", "isotonic", "smooth")
 # Points of a smooth curve.

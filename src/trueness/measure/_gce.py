@@ -18,8 +18,6 @@ from trueness.measure._tce import Test, check_weights, checked_alpha, checked_te
 from trueness.results import Bin
 from trueness.typing import ArrayLike, Floats, Norm, RowOptions
 
-__all__ = ["gce"]
-
 Loss: TypeAlias = Literal["absolute", "squared", "rejection"] | Callable[[Bin], float]
 
 

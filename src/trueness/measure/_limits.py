@@ -17,8 +17,6 @@ from trueness._tally.rules import BinRule, EqualMass, Isotonic
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Limits", "brier", "corp", "log_loss", "norm", "ratio", "rounding", "squared_error", "walk"]
-
 # Scores are truncated to multiples of this before they are added.
 _UNIT = 2.0**-53
 # Bounds on the rounding error of float sums: relative to a bin's weight, and to the weight of all rows.

@@ -10,8 +10,6 @@ from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.tally import Binned, Tally
 from trueness.typing import ArrayLike, Floats, RowOptions
 
-__all__ = ["brier", "log_loss"]
-
 
 @takes_rows
 def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:

@@ -13,8 +13,6 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, MovedScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
-__all__ = ["calibration_intercept", "calibration_slope", "logits", "observed_expected"]
-
 
 @takes_rows
 def calibration_slope(

@@ -7,8 +7,6 @@ from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.typing import ArrayLike, RowOptions
 
-__all__ = ["smooth_ece"]
-
 
 @takes_rows
 def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:

@@ -15,8 +15,6 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
-__all__ = ["default_width", "squared_ece"]
-
 
 @partial(takes_rows, kind="confidence")
 def squared_ece(

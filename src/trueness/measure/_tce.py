@@ -12,8 +12,6 @@ from trueness.errors import InputError
 from trueness.results import TestedBins
 from trueness.typing import ArrayLike, Bools, Floats, Numbers, RowOptions
 
-__all__ = ["Test", "bins_with_rejections", "check_weights", "checked_alpha", "checked_test", "rejections", "tce"]
-
 Test: TypeAlias = Literal["binomial", "t", "t-variance-for-deviation"]
 _TESTS = ("binomial", "t", "t-variance-for-deviation")
 # Places at which the density of a bin is given.

@@ -12,8 +12,6 @@ from trueness.errors import InputError, MissingLibraryError
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints, Numbers
 
-__all__ = ["Bands", "Bin", "BinTable", "EstimationError", "Histogram", "TestedBins"]
-
 _COLUMNS = ("low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap")
 
 

@@ -10,8 +10,6 @@ from trueness._text.strings import align
 from trueness.errors import InputError
 from trueness.results._record import Record
 
-__all__ = ["Comparison", "Difference"]
-
 
 @dataclass(frozen=True)
 class Difference(Record):

@@ -12,8 +12,6 @@ from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._record import Record
 from trueness.typing import Floats, Ints, Numbers
 
-__all__ = ["Curve", "CurveBand", "Decomposition", "Reliability", "Walk"]
-
 _COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
 
 

@@ -11,8 +11,6 @@ from trueness.errors import InputError
 from trueness.results._record import Record
 from trueness.typing import ArrayLike, Floats, Ints
 
-__all__ = ["Guarantee", "GuaranteePlan", "ValidityBand", "ValidityCurve", "ValidityRuns"]
-
 # Distances that equal the tolerance up to rounding count as within it: 1 - 0.95 is slightly more than 0.05.
 _SLACK = 1e-12
 

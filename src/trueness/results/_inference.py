@@ -7,8 +7,6 @@ from trueness._text.numbers import confidence_set, level_percent, p_value
 from trueness.results._record import Record
 from trueness.typing import Floats
 
-__all__ = ["Bounded", "Interval", "NoiseFloor", "Significance"]
-
 
 @dataclass(frozen=True)
 class Interval(Record):

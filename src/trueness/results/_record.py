@@ -3,8 +3,6 @@
 from dataclasses import fields
 from typing import Any
 
-__all__ = ["Record"]
-
 
 class Record:
     """A frozen dataclass that converts to plain Python."""

@@ -10,18 +10,6 @@ from trueness._numerics.power_mean import exponent
 from trueness.errors import InputError, Place
 from trueness.typing import ArrayLike, Floats, Norm
 
-__all__ = [
-    "Seed",
-    "as_floats",
-    "check_array",
-    "check_choice",
-    "check_count",
-    "check_norm",
-    "check_number",
-    "check_shares",
-    "generator",
-]
-
 Seed: TypeAlias = int | np.random.Generator | None
 
 

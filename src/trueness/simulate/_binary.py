@@ -22,8 +22,6 @@ from trueness.simulate._population import Finite, Line
 from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
 
-__all__ = ["Beta", "Discrete", "Law", "Quantiles", "as_law", "binary", "demo"]
-
 
 @dataclass(frozen=True)
 class Beta:

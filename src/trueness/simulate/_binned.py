@@ -8,8 +8,6 @@ from trueness.simulate._population import Finite, pool_scores
 from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
 
-__all__ = ["binned", "outcomes"]
-
 
 def binned(
     n: int, scores: ArrayLike, rates: ArrayLike, *, weights: ArrayLike | None = None, seed: Seed = None

@@ -24,8 +24,6 @@ from trueness.simulate._distortions import Confusion, LabelNoise, Temperature, s
 from trueness.simulate._population import Line, TrueError, check_k, square_of
 from trueness.typing import Floats, Kind
 
-__all__ = ["Dirichlet", "mean_truth"]
-
 _REPEATS = 8
 _POINTS = 2**12
 _SEED = 20210101

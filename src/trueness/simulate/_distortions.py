@@ -12,24 +12,6 @@ from trueness.errors import InputError
 from trueness.simulate._arguments import check_array, check_count, check_number
 from trueness.typing import ArrayLike, Floats
 
-__all__ = [
-    "Bump",
-    "Confusion",
-    "Distortion",
-    "LabelNoise",
-    "Logit",
-    "Oscillation",
-    "Power",
-    "Shifted",
-    "Steps",
-    "Temperature",
-    "as_confusion",
-    "as_distortion",
-    "kinks",
-    "log_odds",
-]
-
-
 Distortion: TypeAlias = Callable[[Floats], Floats]
 """A function from scores to true probabilities, for whole arrays."""
 

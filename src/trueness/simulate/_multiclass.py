@@ -9,8 +9,6 @@ from trueness.simulate._distortions import Confusion, LabelNoise, as_confusion
 from trueness.simulate._simulated import Simulated, draw_labels
 from trueness.typing import ArrayLike, Floats
 
-__all__ = ["multiclass"]
-
 _ROUNDS = 200
 
 

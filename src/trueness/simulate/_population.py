@@ -12,8 +12,6 @@ from trueness._numerics.quadrature import integral, supremum
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Kind
 
-__all__ = ["Finite", "Line", "Population", "TrueError", "check_k", "pool_scores", "square_of"]
-
 
 @dataclass(frozen=True)
 class TrueError:

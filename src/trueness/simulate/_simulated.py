@@ -12,8 +12,6 @@ from trueness.simulate._arguments import check_choice, check_count, check_norm
 from trueness.simulate._population import Finite, Population, TrueError
 from trueness.typing import Floats, Ints, Kind, Norm
 
-__all__ = ["Simulated", "draw_labels"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulated:

@@ -51,8 +51,6 @@ from trueness.sources._question import Question, Rule, check_bins, check_questio
 from trueness.sources._rows import Rows, check_columns, rows_of
 from trueness.typing import Ints, Kind, Missing
 
-__all__ = ["scan", "scan_groups"]
-
 Sums: TypeAlias = Tally | Binned | Sketch
 """What every measure takes in place of rows."""
 
