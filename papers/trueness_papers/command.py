@@ -2,6 +2,7 @@
 
 # The catalogue imports scikit-learn and SciPy, which `--help` must not wait for: it is imported inside functions.
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +90,7 @@ def _exit_codes(folder: Path, debug: bool) -> Iterator[None]:
         )
         raise click.exceptions.Exit(130) from None
     except (TruenessError, OSError) as error:
-        if debug:
+        if debug or getattr(error, "errno", None) == errno.EPIPE:  # a closed pipe (`| head`), which click handles
             raise
         raise _Refusal(str(error)) from error
 

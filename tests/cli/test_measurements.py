@@ -97,7 +97,23 @@ def test_bins_can_be_said(measures, binary, tmp_path, text, bins, mass):
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "ten", "-3", "", "1.5", "mass:x", "mass:", "mass:0", "1,0", "0,2", "0,,1", "99999999999", "nan,1"]
+    "text",
+    [
+        "0",
+        "ten",
+        "-3",
+        "",
+        "1.5",
+        "mass:x",
+        "mass:",
+        "mass:0",
+        "1,0",
+        "0,2",
+        "0,,1",
+        "99999999999",
+        "nan,1",
+        "mass:99999999999",
+    ],
 )
 def test_bins_that_make_no_sense_are_refused(fails, text):
     assert fails("measure", "--demo", "--bins", text).startswith("`--bins`")

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
+from trueness.sources._compression import compress_into, compression_by_name, inner_suffix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,8 +44,6 @@ def command(
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._compression import compress_into
-
     if not files:
         raise click.UsageError("Give a FILE to apply the map to.")
     if len(files) > 1:
@@ -69,7 +69,6 @@ def command(
 
 def _check_name(source: "Table", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; text may have any name."""
-    from trueness.sources._compression import compression_by_name, inner_suffix
     from trueness.sources._files import SUFFIXES
 
     if output is None or output == "-":
@@ -82,11 +81,9 @@ def _check_name(source: "Table", output: str | None) -> None:
 
 
 def _load(path: str) -> Any:
-    from trueness.recalibrate import load_calibrator
-
     try:
         with reword_messages(wording({"stored": "it", "path": "it"}), f"`--calibrator` {path!r} cannot be used"):
-            return load_calibrator(path)
+            return tn.load_calibrator(path)
     except OSError as reason:
         raise InputError("", f"`--calibrator` {path!r} cannot be read: {reason.strerror or reason}") from reason
     except UnicodeDecodeError as reason:
@@ -121,13 +118,9 @@ def _calibrate(calibrator: Any, source: "Table", model: Model, missing: str) -> 
     gaps = np.isnan(p) if p.dtype.kind == "f" else np.zeros(p.shape, dtype=bool)
     gone = gaps.any(axis=1) if p.ndim == 2 else gaps
     if gone.any() and missing == "raise":
-        raise InputError(
-            "",
-            f"scores {model.name!r} must not have missing values",
-            f"{int(gone.sum()):,} of {gone.size:,} are",
-            remedy="`--missing keep` leaves those rows without a calibrated score.",
-            context=source.name,
-        )
+        demand, got = f"scores {model.name!r} must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
+        remedy = "`--missing keep` leaves those rows without a calibrated score."
+        raise InputError("", demand, got, remedy=remedy, context=source.name)
     scores = np.full(p.shape, np.nan)
     kept = np.flatnonzero(~gone)
     words = wording(

@@ -54,12 +54,8 @@ class Request:
     @property
     def row_options(self) -> "RowOptions":
         """What the library is told about the rows."""
-        return {
-            "missing": self.missing,
-            "clip_tolerance": self.clip_tolerance,
-            "sum_tolerance": self.sum_tolerance,
-            "from_logits": self.from_logits,
-        }
+        names = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
+        return {name: getattr(self, name) for name in names}  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -124,13 +120,8 @@ class Choice:
 
     def about(self, source: str) -> dict[str, object]:
         """The data as JSON output describes them."""
-        return {
-            "source": source,
-            "label": self.label,
-            "weight": self.weight,
-            "cluster": self.cluster,
-            "by": list(self.by),
-        }
+        named = {name: getattr(self, name) for name in ("label", "weight", "cluster")}
+        return {"source": source, **named, "by": list(self.by)}
 
 
 def choose(names: Sequence[str], source: str, request: Request) -> Choice:

@@ -7,6 +7,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._messages import note, warning
@@ -53,9 +54,7 @@ def command(**options: Any) -> None:
     settings = {
         **_measure(measure, opt.bin_rule(options["bins"])),
         "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
-        "level": options["level"],
-        "resamples": options["resamples"],
-        "seed": options["seed"],
+        **{name: options[name] for name in ("level", "resamples", "seed")},
     }
     rows = read_rows(Request.pop_from(options))
     if len(rows.choice.models) < 2:
@@ -69,23 +68,21 @@ def command(**options: Any) -> None:
 
 def _measure(name: str, bins: Any) -> dict[str, Any]:
     """The measure as the library takes it, with its bins."""
+    key, fixed = name.replace("-", "_"), {} if bins is None else {"bins": bins}
     if name in _KNOWN:
-        return {"measure": name.replace("-", "_")} | ({} if bins is None else {"bins": bins})
-    if bins is not None and name not in ("ece", "ace"):
+        return {"measure": key, **fixed}
+    if fixed and name not in ("ece", "ace"):
         raise InputError("--bins", "is for squared-ece, ece and ace", f"{name} has no such bins")
-    function: Callable[..., float] = getattr(tn, name.replace("-", "_"))
-    fixed = {} if bins is None else {"bins": bins}
+    function: Callable[..., float] = getattr(tn, key)
 
     def measure(tally: Any) -> float:
         return function(tally, **fixed)
 
-    measure.__name__ = name.replace("-", "_")
+    measure.__name__ = key
     return {"measure": measure}
 
 
 def _comparisons(rows: Rows, settings: dict[str, Any]) -> Iterator[tuple[Group, "tn.Comparison"]]:
-    from trueness._progress import progress_bar
-
     compare: Any = tn.compare
     for group, part in rows.groups():
         with part.about(*rows.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
@@ -100,8 +97,7 @@ def _output(rows: Rows, results: Sequence[tuple[Group, "tn.Comparison"]]) -> Out
     first = results[0][1]
     columns = [
         *group_columns(rows.choice.by),
-        Column("first", "first", "name"),
-        Column("second", "second", "name"),
+        *(Column(key, key, "name") for key in ("first", "second")),
         Column("first_estimate", "of first", "fraction"),
         Column("second_estimate", "of second", "fraction"),
         Column("difference", "difference", "fraction"),

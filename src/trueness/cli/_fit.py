@@ -109,18 +109,14 @@ def _class(text: str) -> Any:
     from trueness import recalibrate
 
     classes = [getattr(recalibrate, name) for name in recalibrate.__all__]
-    named = {_kebab(cls.__name__): cls for cls in classes if _is_calibrator(cls)}
+    base = recalibrate.Calibrator
+    calibrators = [c for c in classes if isinstance(c, type) and issubclass(c, base) and c is not base]
+    named = {_kebab(cls.__name__): cls for cls in calibrators}
     wanted = text.strip().lower().replace("_", "-")
     for name, cls in named.items():
         if wanted in (name, cls.__name__.lower()):
             return cls
     raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}")
-
-
-def _is_calibrator(thing: Any) -> bool:
-    from trueness.recalibrate import Calibrator
-
-    return isinstance(thing, type) and issubclass(thing, Calibrator) and thing is not Calibrator
 
 
 def _kebab(name: str) -> str:

@@ -16,6 +16,7 @@ from trueness.cli._sums import ModelSums
 from trueness.cli._writing import Output, Target
 
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
+_MOST = "The largest l2 calibration error allowed, between 0 and 1."
 _FAILED = 1
 _LATTICE = 4096
 
@@ -23,13 +24,7 @@ _LATTICE = 4096
 @click.command("gate", no_args_is_help=True)
 @opt.data()
 @opt.cluster
-@click.option(
-    "--max-ece",
-    type=opt.Between(0, 1),
-    required=True,
-    metavar="ERROR",
-    help="The largest l2 calibration error allowed, between 0 and 1.",
-)
+@opt.number("--max-ece", _MOST, kind=opt.Between(0, 1), metavar="ERROR", required=True)
 @click.option(
     "--require",
     is_flag=True,
@@ -94,12 +89,9 @@ class Rule(NamedTuple):
     require: bool
 
     def passes(self, interval: "tn.Interval") -> bool:
-        """Whether the gate is open."""
-        low, high = interval.hull
-        return bool((high if self.require else low) <= self.most)
+        return bool(interval.hull[self.require] <= self.most)
 
     def verdict(self, interval: "tn.Interval") -> str:
-        """In words."""
         low, high = interval.hull
         evidence = "above" if low > self.most else "below" if high <= self.most else "undecided"
         return f"{'passes' if self.passes(interval) else 'fails'}: {evidence}"

@@ -23,11 +23,9 @@ class Verbs(click.Group):
     """Commands that are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """List all commands."""
         return list(_VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
-        """Import one command."""
         if cmd_name not in _VERBS:
             return None
         papers = cmd_name == "reproduce"
@@ -54,7 +52,6 @@ class Verbs(click.Group):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         with _orderly_exit(debug="--debug" in ctx.args):
             return super().invoke(ctx)
 

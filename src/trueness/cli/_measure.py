@@ -1,12 +1,15 @@
 """``trueness measure``, of rows and of .tally files. docs/commands.md lists the keys of the JSON object."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.bins import bin_name, rule_in_words
 from trueness._text.strings import shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli import _sums
@@ -24,6 +27,7 @@ _BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece"
 _OF_GROUPS = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected"}
 """Measures that a table of groups shows; CSV and JSON have all."""
 
+_KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
 _OF_FILES = ("prevalence", "ece", "ace", "brier", "observed_expected")
 _SKETCH = (
     "The sums are a sketch: where limits are shown, the exact value lies between them, and needs the rows. Equal-width "
@@ -38,13 +42,7 @@ _SIGNS = {
 @click.command("measure", no_args_is_help=True)
 @opt.data()
 @opt.seed("Seed of the demo data.")
-@click.option(
-    "--kind",
-    "kinds",
-    type=opt.KINDS,
-    multiple=True,
-    help="What to compare for several classes; repeatable.  [default: classwise and confidence]",
-)
+@opt.choice("--kind", opt.KINDS, None, _KINDS, "kinds", multiple=True)
 @opt.bins("10", "Bins of ECE and MCE; ACE takes as many, of equal mass")
 @click.option("--table", "tables", is_flag=True, help="Also the bins, with intervals for the event rates.")
 @opt.level(0.95, "Confidence level of these intervals.")
@@ -76,12 +74,8 @@ def command(**options: Any) -> None:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["by"] and stream:
         raise click.UsageError("--by needs all rows at once; leave --stream out.")
-    settings = Options(
-        bins=opt.bin_rule(options["bins"]),
-        level=options["level"],
-        kinds=tuple(dict.fromkeys(options["kinds"])),
-        tables=options["tables"],
-    )
+    kinds = tuple(dict.fromkeys(options["kinds"]))
+    settings = Options(opt.bin_rule(options["bins"]), options["level"], kinds, options["tables"])
     target = Target.pop_from(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
@@ -119,8 +113,6 @@ def measure(**options: Any) -> None:
 
 
 def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":
-    from dataclasses import replace
-
     from trueness.cli._measurements import measure_sums, measurements, sums_of
 
     total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
@@ -193,8 +185,6 @@ def _unused_key(names: Sequence[str], word: str) -> str:
 
 def _groups_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
     """A row per group and model, a column per measure."""
-    from dataclasses import replace
-
     first = results[0][1]
     rows = [{**group.entry(), "model": model.name, **model.values} for group, one in results for model in one.models]
     table = _value_table(first.quantities, rows)
@@ -225,8 +215,6 @@ def _notes(result: "Measurements", source: str) -> list[str]:
 
 def _bins_table(table: "tn.BinTable") -> Table:
     """The bins as people read them."""
-    from trueness._text.bins import bin_name
-
     columns = [
         Column("label", "class", "name"),
         Column("bin", "bin"),
@@ -255,8 +243,6 @@ def _bin_lines(tables: Sequence[tuple[str, str, "tn.BinTable"]]) -> Table:
 
 def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
     """One model as JSON has it."""
-    import math
-
     values = {q.key: model.values[q.key] for q in result.quantities}
     entry: dict[str, Any] = {
         "name": model.name,
@@ -272,7 +258,6 @@ def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
 
 def _sums_output(sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
     """A row per measure and group."""
-    from trueness._text.bins import rule_in_words
     from trueness.cli._measurements import group_name, lines_data
 
     names = [name for name, _ in sums]
@@ -320,8 +305,6 @@ def _files_output(
     sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], rule: "BinRule"
 ) -> Output:
     """A row per file and group, and rows for all files."""
-    from dataclasses import replace
-
     from trueness.cli._measurements import file_rows, lines_data, sums_lines
 
     whole = _sums_output(sums, total, lines, rule)

@@ -1,7 +1,7 @@
 """The measures that ``trueness measure`` computes, of rows and of sums. The tables are in ``_measure``."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,9 @@ from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
 
 _ORDINARY_BINS = 10
+_IMPORTANCE = (
+    "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance."
+)
 
 
 class Quantity(NamedTuple):
@@ -27,7 +30,7 @@ class Quantity(NamedTuple):
     name: str
     meaning: str
     form: Literal["count", "fraction", "percent", "number"] = "fraction"
-    function: Callable[..., Any] | None = None
+    function: Any = None
     """Of sums, and of the arguments below."""
     bins: Literal["own", "mass", ""] = ""
     """Its bins, if any: those of the options, or as many of equal mass."""
@@ -143,8 +146,8 @@ def measure_sums(model: Model, sums: ModelSums, options: Options) -> ModelMeasur
     values = {q.key: _value(q, sums.parts[q.kind], options) for q in _quantities(options, matrix, weighted=True)}
     tabled = kinds if options.tables else ()
     tables = {kind: tn.bin_table(sums.parts[kind], bins=options.bins, level=options.level) for kind in tabled}
-    remarks = ((sums.remark,) if sums.remark else ()) + _remarks(t)
-    return ModelMeasures(model.name, model.columns, t.classes, values, tables, remarks)
+    remarks = filter(None, [sums.remark, "" if _whole_weights(t) else _IMPORTANCE])
+    return ModelMeasures(model.name, model.columns, t.classes, values, tables, tuple(remarks))
 
 
 def _event_rate(t: Any) -> float:
@@ -228,7 +231,6 @@ def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantit
 
 
 def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
-    assert quantity.function is not None
     binned, whole = isinstance(t, Binned), _whole_weights(t)
     if (binned and quantity.scores) or (quantity.function is tn.tce and not whole):
         return math.nan
@@ -236,27 +238,18 @@ def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
     if quantity.function is tn.squared_ece:
         arguments["weight_type"] = "frequency" if whole else "importance"
         arguments["bins"] = options.bins if binned else None
-    return quantity.function(t, **arguments)  # type: ignore[no-any-return]
+    value: float = quantity.function(t, **arguments)
+    return value
 
 
 def _whole_weights(t: tn.Tally | Binned) -> bool:
     return all(part.whole if isinstance(part, Bins) else part.exact for part in t.parts)
 
 
-def _remarks(t: tn.Tally | Binned) -> tuple[str, ...]:
-    if _whole_weights(t):
-        return ()
-    return (
-        "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance.",
-    )
-
-
 def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
     own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
-    if binned:
-        return {"ece": own, "mce": own} | ({"squared_ece": own} if squared else {})
-    named = {"ece": own, "mce": own, "ace": mass, "tce": blocks}
-    return named | ({"squared_ece": "n^0.4 bins of equal width"} if squared else {})
+    named = {"ece": own, "mce": own} | ({} if binned else {"ace": mass, "tce": blocks})
+    return named | ({"squared_ece": own if binned else "n^0.4 bins of equal width"} if squared else {})
 
 
 Line = dict[str, Any]
@@ -303,13 +296,12 @@ def _exact_line(value: float) -> Line:
 
 def _line(one: Quantity, sums: Any, options: Options) -> Line:
     """Value and limits of a measure, or why there are none."""
-    assert one.function is not None
     line: Line = {"key": one.key, "name": one.name}
     arguments = one.arguments(options)
     try:
         value = one.function(sums, **arguments)
     except InputError as reason:
-        return line | {"note": _reason(reason)}
+        return line | {"note": reason.but(remedy="", context="").render(wording())}
     if not isinstance(sums, tn.Sketch):
         return line | _exact_line(value)
     limits = tn.bounded(one.limits or one.function, sums, **arguments)
@@ -317,10 +309,6 @@ def _line(one: Quantity, sums: Any, options: Options) -> Line:
         return line | {"value": value, "note": limits.note}
     note = "" if limits.error > 1e-9 * max(1, abs(limits.value)) else "exact"
     return line | {"value": limits.value, "low": limits.low, "high": limits.high, "note": note}
-
-
-def _reason(reason: InputError) -> str:
-    return reason.but(remedy="", context="").render(wording())
 
 
 def lines_data(lines: Iterable[Line]) -> list[Line]:
@@ -341,25 +329,17 @@ def file_lines(sums: Sequence[SumsFile], total: tn.Accumulator, rule: BinRule) -
 
 
 def file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
-    return [row for name, lines in files for row in _rows_of_file(name, lines)]
-
-
-def _rows_of_file(name: str, lines: Sequence[Line]) -> Iterator[Line]:
-    """One row for all groups, and one for each."""
-    for group in dict.fromkeys(line["group"] for line in lines):
-        row: Line = {"file": name, "group": group_name(group)}
+    """Of each file one row for all groups, and one for each."""
+    rows: dict[Any, Line] = {}
+    for i, (name, lines) in enumerate(files):
         for line in lines:
-            if line["group"] != group:
-                continue
-            key = line["key"]
+            group, key = line["group"], line["key"]
+            row = rows.setdefault((i, group), {"file": name, "group": group_name(group)})
             row[key] = line.get("value")
             if key != "n":
-                row |= {
-                    f"{key}_low": line.get("low"),
-                    f"{key}_high": line.get("high"),
-                    f"{key}_shown": _short_value(line),
-                }
-        yield row
+                ends = {f"{key}_{end}": line.get(end) for end in ("low", "high")}
+                row |= {**ends, f"{key}_shown": _short_value(line)}
+    return list(rows.values())
 
 
 def _short_value(line: Line) -> str:

@@ -32,7 +32,6 @@ class Refusal(click.ClickException):
     exit_code = 2
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002  # click's signature
-        """Print what is wrong."""
         print_paragraph(f"Error: {self.message}")
 
 

@@ -1,18 +1,17 @@
 """Options that several commands share. Commands import this module as ``opt``."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import click
 
 import trueness as tn
-from trueness.cli._messages import wording
 from trueness.errors import InputError
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
-KINDS = click.Choice(["classwise", "confidence", "top-label"])
+KINDS = ("classwise", "confidence", "top-label")
 _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
@@ -20,7 +19,6 @@ class Between(click.FloatRange):
     """A number within limits. click alone lets nan through."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the number."""
         number = super().convert(value, param, ctx)
         if number != number:
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
@@ -38,15 +36,21 @@ def combine(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+def number(name: str, what: str, default: float | None = None, kind: Any = click.FLOAT, **more: Any) -> Decorator:
+    """An option with a number."""
+    return click.option(name, type=kind, default=default, show_default=default is not None, help=what, **more)
+
+
 def count(name: str, what: str, default: int | None = None, least: int = 1) -> Decorator:
     """An option with a whole number, at least `least`."""
-    more: dict[str, Any] = {} if default is None else {"default": default, "show_default": True}
-    return click.option(name, type=click.IntRange(min=least), metavar="N", help=what, **more)
+    return number(name, what, default, click.IntRange(min=least), metavar="N")
 
 
-def choice(name: str, values: tuple[str, ...], default: str | None, what: str) -> Decorator:
+def choice(name: str, values: Sequence[str], default: str | None, what: str, *more: str, **settings: Any) -> Decorator:
     """An option with one of several words."""
-    return click.option(name, type=click.Choice(values), default=default, show_default=default is not None, help=what)
+    kind = click.Choice(values)
+    shown = default is not None
+    return click.option(name, *more, type=kind, default=default, show_default=shown, help=what, **settings)
 
 
 def text(name: str, what: str, *, metavar: str = "NAME", to: str | None = None, multiple: bool = False) -> Decorator:
@@ -140,7 +144,7 @@ def bin_rule(typed: str | None) -> Any:
     """
     if typed is None:
         return None
-    from trueness._tally.rules import as_rule  # NumPy, which help does not need
+    from trueness._tally.rules import MOST_BINS  # NumPy, which help does not need
 
     word = typed.strip().lower()
     rules = {"isotonic": tn.Isotonic, "block-isotonic": tn.BlockIsotonic, "block": tn.BlockIsotonic}
@@ -148,13 +152,14 @@ def bin_rule(typed: str | None) -> Any:
         return rules.get(word, tn.Distinct)()
     try:
         if match := re.fullmatch(r"(?:(width|mass):)?(0*[1-9]\d*)", word, re.ASCII):
-            return tn.EqualMass(int(match[2])) if match[1] == "mass" else as_rule(int(match[2]))
+            n = int(match[2])
+            if n > MOST_BINS:
+                raise InputError("--bins", f"must be at most {MOST_BINS:,}", f"got {n:,}")
+            return tn.EqualMass(n) if match[1] == "mass" else tn.EqualWidth(n)
         if re.fullmatch(r"[-+.\deE]+(,[-+.\deE]+)+", word, re.ASCII):
             return tn.Edges([float(edge) for edge in word.split(",")])
     except InputError as reason:
-        if reason.argument:
-            raise reason.but(argument="--bins", remedy="") from reason
-        raise InputError("", wording().spell(reason.demand), reason.got) from reason
+        raise reason.but(argument="--bins", remedy="") from reason
     except ValueError:  # 1e or +-, which the pattern lets through
         pass
     raise InputError(
@@ -167,8 +172,7 @@ def bin_rule(typed: str | None) -> Any:
 
 def level(default: float | None, what: str, least: float = 0) -> Decorator:
     """``--level``, above `least` and below 1."""
-    limits = Between(least, 1, min_open=True, max_open=True)
-    return click.option("--level", type=limits, default=default, show_default=default is not None, help=what)
+    return number("--level", what, default, Between(least, 1, min_open=True, max_open=True))
 
 
 def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator:

@@ -1,9 +1,11 @@
 """``trueness plan``."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli._messages import reword_messages, wording
@@ -20,14 +22,8 @@ _KINDS = {
 @click.command("plan", no_args_is_help=True)
 @opt.count("--n", "Rows to fit on.")
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
-@click.option("--epsilon", type=float, metavar="EPSILON", help="The largest error allowed, between 0 and 1.")
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="Probability that the guarantee fails, between 0 and 1.",
-)
+@opt.number("--epsilon", "The largest error allowed, between 0 and 1.", metavar="EPSILON")
+@opt.number("--alpha", "Probability that the guarantee fails, between 0 and 1.", 0.1)
 @opt.choice("--kind", tuple(_KINDS), "conditional", "What is guaranteed.")
 @opt.choice(
     "--scheme",
@@ -42,7 +38,7 @@ _KINDS = {
     "As published, or from the binomial distribution: smaller and equally valid.",
 )
 @opt.output()
-def command(n: int | None, n_bins: int | None, epsilon: float | None, **how: Any) -> None:
+def command(**how: Any) -> None:
     """Plan histogram binning with a guarantee.
 
     Give any two of rows, bins and error; the third is computed.
@@ -56,34 +52,25 @@ def command(n: int | None, n_bins: int | None, epsilon: float | None, **how: Any
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness import recalibrate as planning
-
-    if [n, n_bins, epsilon].count(None) != 1:
+    planners: dict[str, Callable[..., float]]
+    planners = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
+    numbers = {name: how.pop(name) for name in planners}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    if len(known) != 2:
         raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
     target = Target.pop_from(how)
-    arguments = {
-        name: value for name, value in (("n", n), ("n_bins", n_bins), ("epsilon", epsilon)) if value is not None
-    }
-    function, wanted = {
-        n: ("sample_size", "n"),
-        n_bins: ("max_bins", "n_bins"),
-        epsilon: ("epsilon", "epsilon"),
-    }[None]
+    (wanted,) = numbers.keys() - known.keys()
     with reword_messages(wording(options={"n": "--n", "n_bins": "--bins"})):
-        planned = getattr(planning, function)(**arguments, **how)
-    if wanted == "n_bins" and planned == 0:
-        assert epsilon is not None
-        least = planning.sample_size(n_bins=1, epsilon=epsilon, **how)
-        raise InputError(
-            "", f"No number of bins keeps `--epsilon` {epsilon:g} with {n:,} rows", f"one bin needs {least:,}"
-        )
-    target.deliver(_output({**arguments, wanted: planned}, wanted, how))
+        numbers[wanted] = planners[wanted](**known, **how)
+    if numbers["n_bins"] == 0:
+        least = tn.sample_size(n_bins=1, epsilon=numbers["epsilon"], **how)
+        demand = f"No number of bins keeps `--epsilon` {numbers['epsilon']:g} with {numbers['n']:,} rows"
+        raise InputError("", demand, f"one bin needs {least:,}")
+    target.deliver(_output(numbers, wanted, how))
 
 
 def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:
-
-    names = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
-    line = {"n": numbers["n"], "n_bins": numbers["n_bins"], "epsilon": numbers["epsilon"], **how, "planned": wanted}
+    line = {**numbers, **how, "planned": wanted}
     columns = [
         Column("n", "rows", "count"),
         Column("n_bins", "bins", "count"),
@@ -94,6 +81,7 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
         Column("bound", "bound"),
         Column("planned", "planned", forms="data"),
     ]
+    title = next(column.title for column in columns if column.key == wanted)
     often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
-    notes = [f"Planned: {names[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
+    notes = [f"Planned: {title}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
     return Output(Table(columns, [line], notes), {"plan": line})

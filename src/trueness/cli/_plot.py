@@ -44,7 +44,7 @@ _WIDEST = 100
 )
 @opt.choice("--curve", ("binned", "isotonic", "smooth"), None, "Of reliability.  [default: binned]")
 @opt.bins(None, "Bins of reliability, tested and validity")
-@click.option("--kind", type=opt.KINDS, help="What to compare for several classes.  [default: confidence]")
+@opt.choice("--kind", opt.KINDS, None, "What to compare for several classes.  [default: confidence]")
 @opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
 @opt.seed()
 @opt.output(("text", "png", "svg", "pdf"))

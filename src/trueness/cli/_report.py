@@ -6,24 +6,18 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._progress import progress_bar
 from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
-from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
-from trueness.cli._writing import Target
+from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
+from trueness.cli._writing import SUFFIXES, Target
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
 _USUAL = "trueness-report.html"
-_SUFFIXES = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".json": "json",
-    ".txt": "text",
-}
+_SUFFIXES = {".html": "html", ".htm": "html", **SUFFIXES, ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
@@ -69,21 +63,17 @@ def command(**options: Any) -> None:
 @_page
 def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
-    target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
-    rule = opt.bin_rule(options["bins"])  # before the files are read
-    sums, total = read_total(options["files"], target.path)
-    _write(_report_of_sums(sums, total, rule, options), target)
-
-
-def _report_of_sums(sums: "list[SumsFile]", total: "tn.Accumulator", rule: Any, options: dict[str, Any]) -> "Report":
-    """The report of all sums, with a table of the files if asked for."""
     from trueness._report.report import report_sums
     from trueness.cli._measurements import file_lines
 
+    target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
+    rule = opt.bin_rule(options["bins"])  # before the files are read
+    sums, total = read_total(options["files"], target.path)
     lines = file_lines(sums, total, rule or own_bins(total)) if options["each"] else None
     names = file_names([name for name, _ in sums])
     source = f"{names}: labels {total.about.get('label')!r}, scores {total.about.get('score')!r}."
-    return report_sums(total, bins=rule, level=options["level"], title=options["title"], files=lines, notes=[source])
+    settings = {name: options[name] for name in ("level", "title")}
+    _write(report_sums(total, bins=rule, files=lines, notes=[source], **settings), target)
 
 
 def _write(report: "Report", target: Target) -> None:
@@ -94,22 +84,13 @@ def _write(report: "Report", target: Target) -> None:
 
 
 def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
-    from trueness._progress import progress_bar
-
     require_rows(rows.source, len(rows))
     report: Any = tn.report
     rows.check_shapes()
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
         scores, one = rows.model_scores()
-        result: Report = report(
-            one.y_true,
-            scores,
-            by={name: rows.columns.groups[name] for name in rows.choice.by} or None,
-            cluster=rows.cluster,
-            progress=bar,
-            **settings,
-            **one.rows,
-        )
+        by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
+        result: Report = report(one.y_true, scores, by=by, cluster=rows.cluster, progress=bar, **settings, **one.rows)
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
     note(*filter(None, [one.remark]), *warned)

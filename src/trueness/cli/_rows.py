@@ -61,7 +61,6 @@ class Rows:
 
     @property
     def label(self) -> NDArray[Any]:
-        """The labels."""
         return self.columns.labels[self.choice.label]
 
     @property
@@ -103,13 +102,9 @@ class Rows:
         for name, column in self.columns.groups.items():
             gone = int(_missing(column).sum())
             if gone:
-                raise InputError(
-                    "",
-                    f"column {name!r} must not have missing values",
-                    f"{gone:,} of {len(column):,} are",
-                    remedy="`--missing drop` leaves such rows out.",
-                    context=self.source,
-                )
+                demand, got = f"column {name!r} must not have missing values", f"{gone:,} of {len(column):,} are"
+                remedy = "`--missing drop` leaves such rows out."
+                raise InputError("", demand, got, remedy=remedy, context=self.source)
 
     def check_shapes(self) -> None:
         """Refuse vectors of scores beside matrices."""
@@ -236,7 +231,7 @@ class Dataset:
     def rows(self) -> Rows:
         """All rows at once."""
         columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
-        self._print_counts()
+        note(*filter(None, [self.source.note]))
         return Rows(columns, self.choice, self.source, self.request)
 
     def pieces(self, groups: Sequence[str] = ()) -> Iterator[tuple[Rows, int]]:
@@ -246,11 +241,7 @@ class Dataset:
             rows = Rows(columns, self.choice, self.source, self.request, first=first)
             first += len(rows)
             yield rows, read
-        self._print_counts()
-
-    def _print_counts(self) -> None:
-        if self.source.note:
-            note(self.source.note)
+        note(*filter(None, [self.source.note]))
 
     def about(self, name: str) -> AbstractContextManager[list[str]]:
         """As :meth:`Rows.about`, for the sums of one model."""
@@ -367,11 +358,8 @@ def _class_order(
             if seen <= set(names):
                 return list(names), None
         shown = ", ".join(map(repr, model.classes[:6]))
-        raise InputError(
-            "",
-            f"labels of `y_true` are not the names of the score columns ({shown})",
-            "`labels=` must name the classes in the order of the columns",
-        )
+        demand = f"labels of `y_true` are not the names of the score columns ({shown})"
+        raise InputError("", demand, "`labels=` must name the classes in the order of the columns")
     numbers = [int(part) for part in model.classes] if all(part.isdecimal() for part in model.classes) else []
     if not model.starred or not numbers or not seen <= set(numbers) or numbers == list(range(len(numbers))):
         return None, None

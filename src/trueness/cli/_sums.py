@@ -73,7 +73,6 @@ class _Total:
         self._warnings: list[str] = []
 
     def add(self, rows: Rows) -> None:
-        """Add one piece."""
         rows.check_shapes()
         self._rows += len(rows)
         if rows.request.missing == "drop":

@@ -10,6 +10,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._progress import progress_bar
 from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
@@ -17,10 +18,12 @@ from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
+_OFTEN = "How often to save the state from which --resume continues."
+
 
 @click.command("tally", no_args_is_help=True)
 @opt.data(shown="FILE...", demo=False)
-@opt.choice("--kind", tuple(opt.KINDS.choices), "classwise", "What to compare for several classes.")
+@opt.choice("--kind", opt.KINDS, "classwise", "What to compare for several classes.")
 @click.option(
     "--bins",
     default="sketch",
@@ -29,14 +32,7 @@ from trueness.errors import InputError
     help="What to store: sketch (any measure, within limits), distinct (exact), 10 (equal width) or edges 0,0.1,1.",
 )
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
-@click.option(
-    "--save-every",
-    type=opt.Between(0),
-    metavar="SECONDS",
-    default=10.0,
-    show_default=True,
-    help="How often to save the state from which --resume continues.",
-)
+@opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
 @click.pass_context
 def command(context: click.Context, /, files: tuple[str, ...], output: str | None, **options: Any) -> None:
@@ -152,8 +148,6 @@ class _Run:
     def add(self, number: int, stack: ExitStack, request: Request) -> None:
         """Add the rows of one file that were not added before."""
         import numpy as np
-
-        from trueness._progress import progress_bar
 
         if number < self.file:
             return

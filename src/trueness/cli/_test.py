@@ -29,13 +29,7 @@ _DRAW = {"omnibus", "exact", "t-cal", "adaptive-t-cal"}
 @click.command("test", no_args_is_help=True)
 @opt.data()
 @opt.cluster
-@click.option(
-    "--method",
-    "methods",
-    type=click.Choice(_METHODS),
-    multiple=True,
-    help="The test; repeatable.  [default: exact]",
-)
+@opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: exact]", "methods", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")

@@ -17,7 +17,8 @@ from trueness._text.table import Table
 from trueness._version import __version__
 from trueness.errors import InputError
 
-_SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".txt": "table"}
+SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown"}
+_SUFFIXES = {**SUFFIXES, ".csv": "csv", ".txt": "table"}
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,9 @@ class Target:
 
     def deliver(self, output: Output) -> None:
         """Write the output in this format; on a terminal, draw it."""
-        width = shutil.get_terminal_size().columns if self.path is None and sys.stdout.isatty() else 80
-        drawn = self.form == "table" and self.path is None and sys.stdout.isatty() and _draw(output, width)
-        if not drawn:
+        on_terminal = self.path is None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if on_terminal else 80
+        if not (on_terminal and self.form == "table" and _draw(output, width)):
             self.write(render(output, self.form, width))
 
 
