@@ -25,6 +25,16 @@ def test_the_list_names_every_experiment(tmp_path):
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(EXPERIMENTS)
 
 
+@pytest.mark.parametrize("module", [["trueness_papers"], ["trueness", "reproduce"]])
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path, module):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", *module, "--list"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(writer)
+    assert done.stderr == ""
+
+
 def test_a_quick_run_writes_tables_and_the_page(tmp_path):
     done = reproduce("gupta-sample-size", "--quick", "--out", "docs/runs", "--page", "page.md", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._messages import reword_messages, warning, wording
-from trueness.cli._rows import open_source, print_guesses, require_rows
+from trueness.cli._rows import missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 from trueness.sources._compression import compress_into, compression_by_name, inner_suffix
@@ -115,8 +115,7 @@ def _calibrate(calibrator: Any, source: "Table", model: Model, missing: str) -> 
     values = [columns.numbers[name] for name in model.columns]
     p = values[0] if len(values) == 1 else np.column_stack(values)
     require_rows(source.name, len(p))
-    gaps = np.isnan(p) if p.dtype.kind == "f" else np.zeros(p.shape, dtype=bool)
-    gone = gaps.any(axis=1) if p.ndim == 2 else gaps
+    gone = missing_rows(p)
     if gone.any() and missing == "raise":
         demand, got = f"scores {model.name!r} must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
         remedy = "`--missing keep` leaves those rows without a calibrated score."

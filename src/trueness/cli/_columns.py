@@ -68,6 +68,10 @@ class Group:
     def __str__(self) -> str:
         return "" if self.by is None else f"{self.by} = {self.value}"
 
+    def name(self, model: str) -> str:
+        """A model, in the group if there is one."""
+        return ", ".join(filter(None, [model, str(self)]))
+
     def entry(self) -> dict[str, Any]:
         """The cells that name the group in a table; none for all rows."""
         return {} if self.by is None else {"by": self.by, "group": self.value}
@@ -104,7 +108,6 @@ class Choice:
     weight: str | None
     guesses: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
-    """Columns of groups."""
     cluster: str | None = None
 
     @property
@@ -144,7 +147,8 @@ def choose_scores(
     names: Sequence[str], source: str, request: Request, taken: Mapping[str, str]
 ) -> tuple[tuple[Model, ...], tuple[str, ...]]:
     """The models and what was guessed; a score column must not be `taken` for something else."""
-    probs, guesses = request.probs, ()
+    probs = request.probs
+    guesses: tuple[str, ...] = ()
     if not probs and not request.matrices:
         probs = (_guess(names, SCORES, "scores", "--prob", source),)
         guesses = (f"scores from column {probs[0]!r}",)

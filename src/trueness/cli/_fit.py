@@ -17,13 +17,11 @@ from trueness.errors import InputError
 @click.command("fit", no_args_is_help=True)
 @opt.data(by=False, scale=False)
 @opt.missing
-@click.option(
+@opt.text(
     "--calibrator",
-    metavar="NAME",
-    default="histogram-binning",
-    show_default=True,
-    help="What to fit: histogram-binning, platt-scaling, isotonic-calibration, temperature-scaling, ...; "
+    "What to fit: histogram-binning, platt-scaling, isotonic-calibration, temperature-scaling, ...; "
     "for several classes also top-label:NAME and one-vs-rest:NAME.",
+    default="histogram-binning",
 )
 @click.option(
     "--set",
@@ -36,11 +34,7 @@ from trueness.errors import InputError
 @opt.seed("Seed of the calibrator, if it takes one, and of the demo data.")
 @opt.file_output
 def command(
-    files: tuple[str, ...],
-    calibrator: str,
-    parameters: tuple[str, ...],
-    output: str | None,
-    **options: Any,
+    files: tuple[str, ...], calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any
 ) -> None:
     """Fit a map from scores to calibrated scores, and write it as JSON.
 

@@ -76,11 +76,6 @@ class Finding(NamedTuple):
     top: bool
     """Whether it is the error of the largest score of several classes."""
 
-    @property
-    def name(self) -> str:
-        """The model, and the group if there is one."""
-        return ", ".join(filter(None, [self.model, str(self.group)]))
-
 
 class Rule(NamedTuple):
     """The largest error allowed, and which limit must keep it."""
@@ -114,13 +109,10 @@ def _findings(rows: Rows, settings: dict[str, Any]) -> Iterator[Finding]:
     for group, part in groups:
         for model in rows.choice.models:
             with part.about(model, group=group) as warned:
-                arguments = part.arguments(model)
-                interval = ece_interval(
-                    arguments.y_true, arguments.y_prob, cluster=part.cluster, **settings, **arguments.rows
-                )
-            finding = Finding(group, model.name, interval, rows.is_matrix(model))
-            warning(*warned, about=finding.name)
-            yield finding
+                one = part.arguments(model)
+                interval = ece_interval(one.y_true, one.y_prob, cluster=part.cluster, **settings, **one.rows)
+            warning(*warned, about=group.name(model.name))
+            yield Finding(group, model.name, interval, rows.is_matrix(model))
 
 
 def _from_stream(data: Dataset, settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
@@ -158,7 +150,7 @@ def _limits(findings: Sequence[Finding]) -> list[str]:
     """Method and bins of the limits; for each finding where they differ, as they depend on the number of rows."""
     names: dict[str, list[str]] = {}
     for one in findings:
-        names.setdefault(f"{one.interval.method} limits; {one.interval.bins}", []).append(one.name)
+        names.setdefault(f"{one.interval.method} limits; {one.interval.bins}", []).append(one.group.name(one.model))
     top = [_TOP] if findings[0].top else []
     if len(names) == 1:
         return [" ".join([f"{limits}." for limits in names] + top)]
@@ -182,8 +174,7 @@ def _output(choice: Choice, source: str, findings: Sequence[Finding], rule: Rule
             **one.group.entry(),
             "model": one.model,
             **one.interval.to_dict(),
-            "low": one.interval.hull[0],
-            "high": one.interval.hull[1],
+            **dict(zip(("low", "high"), one.interval.hull, strict=True)),
             "verdict": rule.verdict(one.interval),
             "passed": rule.passes(one.interval),
         }

@@ -31,9 +31,8 @@ class Verbs(click.Group):
         papers = cmd_name == "reproduce"
         if papers and find_spec("trueness_papers") is None:
             return _reproduce
-        command: click.Command = import_module(
-            "trueness_papers.command" if papers else f"trueness.cli._{cmd_name}"
-        ).command
+        module = "trueness_papers.command" if papers else f"trueness.cli._{cmd_name}"
+        command: click.Command = import_module(module).command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

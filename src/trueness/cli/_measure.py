@@ -134,11 +134,7 @@ def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measure
 
 def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
     """Print each remark and each warning once, with the models and groups it is about unless it is about all."""
-    models = [
-        (f"{model.name}, {group}" if str(group) else model.name, model)
-        for group, one in results
-        for model in one.models
-    ]
+    models = [(group.name(model.name), model) for group, one in results for model in one.models]
     for kind, print_one in (("remarks", note), ("warnings", warning)):
         about: dict[str, list[str]] = {}
         for name, model in models:

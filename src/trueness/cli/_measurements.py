@@ -66,9 +66,8 @@ class Options:
     @property
     def mass(self) -> tn.EqualMass:
         """Bins of equal mass to go with the bins: as many, if their number is known."""
-        return (
-            self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(self.bins.n_requested or _ORDINARY_BINS)
-        )
+        n = self.bins.n_requested or _ORDINARY_BINS
+        return self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(n)
 
     @property
     def of_matrix(self) -> tuple[Kind, ...]:
@@ -90,7 +89,6 @@ class ModelMeasures:
     remarks: tuple[str, ...] = ()
     """Choices made by default."""
     warnings: tuple[str, ...] = ()
-    """Warnings of the library."""
 
 
 @dataclass(frozen=True)

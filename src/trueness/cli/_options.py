@@ -36,9 +36,14 @@ def combine(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+def option(name: str, what: str, *more: str, default: Any = None, **settings: Any) -> Decorator:
+    """An option; help shows its default, if it has one."""
+    return click.option(name, *more, default=default, show_default=default is not None, help=what, **settings)
+
+
 def number(name: str, what: str, default: float | None = None, kind: Any = click.FLOAT, **more: Any) -> Decorator:
     """An option with a number."""
-    return click.option(name, type=kind, default=default, show_default=default is not None, help=what, **more)
+    return option(name, what, default=default, type=kind, **more)
 
 
 def count(name: str, what: str, default: int | None = None, least: int = 1) -> Decorator:
@@ -48,14 +53,12 @@ def count(name: str, what: str, default: int | None = None, least: int = 1) -> D
 
 def choice(name: str, values: Sequence[str], default: str | None, what: str, *more: str, **settings: Any) -> Decorator:
     """An option with one of several words."""
-    kind = click.Choice(values)
-    shown = default is not None
-    return click.option(name, *more, type=kind, default=default, show_default=shown, help=what, **settings)
+    return option(name, what, *more, default=default, type=click.Choice(values), **settings)
 
 
-def text(name: str, what: str, *, metavar: str = "NAME", to: str | None = None, multiple: bool = False) -> Decorator:
+def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: Any) -> Decorator:
     """An option with a text, such as the name of a column."""
-    return click.option(name, *([to] if to else []), metavar=metavar, multiple=multiple, help=what)
+    return option(name, what, *more, metavar=metavar, **settings)
 
 
 _demo = combine(
@@ -65,8 +68,8 @@ _demo = combine(
 _label = text("--label", "Column of labels: 0/1, true/false, class numbers or text.")
 _matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
 _scores = combine(
-    text("--prob", "Column of scores; repeat it for several models.", to="probs", multiple=True),
-    text("--prob-columns", _matrices, metavar="NAMES", to="matrices", multiple=True),
+    text("--prob", "Column of scores; repeat it for several models.", "probs", multiple=True),
+    text("--prob-columns", _matrices, "matrices", metavar="NAMES", multiple=True),
 )
 _weight = text("--weight", "Column of weights: a weight of 2 counts the row twice.")
 _by = text("--by", "Column of groups, each analysed separately. Repeatable, except for a tally.", multiple=True)
@@ -131,7 +134,7 @@ def bins(default: str | None, what: str, *, blind: bool = False) -> Decorator:
     """``--bins``, read by :func:`bin_rule`; `blind` ones must not depend on the labels."""
     rules = "or distinct" if blind else "isotonic, block-isotonic or distinct"
     what = f"{what}: 10 (equal width), mass:10, edges 0,0.1,1, {rules}."
-    return click.option("--bins", default=default, show_default=default is not None, metavar="BINS", help=what)
+    return text("--bins", what, metavar="BINS", default=default)
 
 
 def bin_rule(typed: str | None) -> Any:
@@ -183,7 +186,7 @@ def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator
 # Who reads --debug is the group of commands, which turns errors into messages.
 _debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 file_output = combine(
-    text("--output", "Write to this file; if writing fails, the old file stays.", metavar="FILE", to="-o"), _debug
+    text("--output", "Write to this file; if writing fails, the old file stays.", "-o", metavar="FILE"), _debug
 )
 
 

@@ -1,6 +1,5 @@
 """``trueness plan``."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -52,8 +51,7 @@ def command(**how: Any) -> None:
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    planners: dict[str, Callable[..., float]]
-    planners = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
+    planners: dict[str, Any] = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
     numbers = {name: how.pop(name) for name in planners}
     known = {name: value for name, value in numbers.items() if value is not None}
     if len(known) != 2:

@@ -86,21 +86,19 @@ class Rows:
         warning(*dropped_message(self.dropped, len(self) + self.dropped))
 
     def validate(self, *, alike: bool = True) -> Rows:
-        """The rows, which must exist; without incomplete ones if ``--missing drop`` says so."""
+        """The complete rows, which must exist."""
         require_rows(self.source, len(self))
         if alike:
             self.check_shapes()
-        if self.request.missing == "drop":
-            complete = self.complete()
-            require_rows(self.source, len(self), len(complete))
-            return complete
-        self.check_groups()
-        return self
+        complete = self.complete()
+        require_rows(self.source, len(self), len(complete))
+        complete.check_groups()
+        return complete
 
     def check_groups(self) -> None:
         """Refuse rows whose group is missing."""
         for name, column in self.columns.groups.items():
-            gone = int(_missing(column).sum())
+            gone = int(missing_rows(column).sum())
             if gone:
                 demand, got = f"column {name!r} must not have missing values", f"{gone:,} of {len(column):,} are"
                 remedy = "`--missing drop` leaves such rows out."
@@ -115,11 +113,12 @@ class Rows:
             raise InputError("", both)
 
     def complete(self) -> Rows:
-        """The rows that miss nothing that any model needs, so that all models are measured on the same rows."""
+        """All rows, or with ``--missing drop`` those that miss nothing that any model needs: all have the same rows."""
         every = self.columns.arrays()
-        if len({len(column) for column in every}) > 1:
-            return self  # an error, which the first measure reports
-        kept = ~reduce(or_, map(_missing, every))
+        unequal = len({len(column) for column in every}) > 1  # an error, which the first measure reports
+        if self.request.missing != "drop" or unequal:
+            return self
+        kept = ~reduce(or_, map(missing_rows, every))
         return replace(self.select(kept), dropped=int((~kept).sum()))
 
     def select(self, chosen: NDArray[np.bool_]) -> Rows:
@@ -309,7 +308,8 @@ def _separator(text: str | None) -> str | None:
     return character
 
 
-def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each row misses a value."""
     gaps: Any = column == None if column.dtype.kind == "O" else column != column  # noqa: E711  # by entry
     return gaps.any(axis=1) if gaps.ndim == 2 else gaps  # type: ignore[no-any-return]
 

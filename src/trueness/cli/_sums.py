@@ -43,9 +43,7 @@ class ModelSums:
     @property
     def binned(self) -> bool:
         """Whether only the sums of bins are left."""
-        from trueness._tally.tally import Binned
-
-        return any(isinstance(t, Binned) for t in self.parts.values())
+        return not all(isinstance(t, tn.Tally) for t in self.parts.values())
 
 
 def stream_sums(
@@ -75,9 +73,8 @@ class _Total:
     def add(self, rows: Rows) -> None:
         rows.check_shapes()
         self._rows += len(rows)
-        if rows.request.missing == "drop":
-            rows = rows.complete()
-            self._dropped += rows.dropped
+        rows = rows.complete()
+        self._dropped += rows.dropped
         if len(rows) == 0:
             return
         for model in self._choice.models:
@@ -97,16 +94,14 @@ class _Total:
         self._seen |= set(rows.label.tolist())
         if len(self._seen) > 2 or (len(self._seen) == 2 and event not in self._seen):
             shown = ", ".join(repr(v) for v in sorted(self._seen, key=str)[:6])
-            raise InputError(
-                "y_true", f"must have two labels, of which `pos_label={event!r}` is one", f"it has {shown}"
-            )
+            demand = f"must have two labels, of which `pos_label={event!r}` is one"
+            raise InputError("y_true", demand, f"it has {shown}")
         labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
-        return replace(
-            rows, columns=replace(rows.columns, labels=labels), request=replace(rows.request, pos_label=None)
-        )
+        request = replace(rows.request, pos_label=None)
+        return replace(rows, columns=replace(rows.columns, labels=labels), request=request)
 
     def _put(self, model: Model, piece: ModelSums) -> None:
-        parts = {kind: self._coarsen(t) if self._binned else t for kind, t in piece.parts.items()}
+        parts = self._coarsen(piece.parts) if self._binned else piece.parts
         if model.name in self._sums:
             before: Mapping[str, Any] = self._sums[model.name].parts
             parts = {kind: before[kind] + t for kind, t in parts.items()}
@@ -115,23 +110,16 @@ class _Total:
     def _cut(self) -> None:
         """Fall back to bins when there are too many distinct scores."""
         every = [t for sums in self._sums.values() for t in sums.parts.values()]
-        if self._binned or sum(part.size for t in every for part in t.parts) <= MOST_CELLS:
-            return
-        self._binned = True
-        self._sums = {
-            name: replace(sums, parts={kind: self._coarsen(t) for kind, t in sums.parts.items()})
-            for name, sums in self._sums.items()
-        }
+        if not self._binned and sum(part.size for t in every for part in t.parts) > MOST_CELLS:
+            self._binned = True
+            self._sums = {name: replace(sums, parts=self._coarsen(sums.parts)) for name, sums in self._sums.items()}
 
-    def _coarsen(self, t: "tn.Tally | Binned") -> "Binned":
+    def _coarsen(self, parts: "Mapping[str, tn.Tally | Binned]") -> "Mapping[str, Binned]":
         if self._lattice.fixed_edges is None:
-            raise InputError(
-                "",
-                f"{self._name} has more than {MOST_CELLS:,} distinct scores, too many to keep apart by stream",
-                "`--bins` must then be a number of bins of equal width, or edges",
-                remedy="`--no-stream` reads the file whole.",
-            )
-        return t.coarsen(self._lattice)
+            demand = f"{self._name} has more than {MOST_CELLS:,} distinct scores, too many to keep apart by stream"
+            got = "`--bins` must then be a number of bins of equal width, or edges"
+            raise InputError("", demand, got, remedy="`--no-stream` reads the file whole.")
+        return {kind: t.coarsen(self._lattice) for kind, t in parts.items()}
 
     def finish(self) -> dict[str, ModelSums]:
         """The sums, if there were rows."""

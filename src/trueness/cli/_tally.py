@@ -18,24 +18,18 @@ from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
+_KEPT = "What to store: sketch (any measure, within limits), distinct (exact), 10 (equal width) or edges 0,0.1,1."
 _OFTEN = "How often to save the state from which --resume continues."
 
 
 @click.command("tally", no_args_is_help=True)
 @opt.data(shown="FILE...", demo=False)
 @opt.choice("--kind", opt.KINDS, "classwise", "What to compare for several classes.")
-@click.option(
-    "--bins",
-    default="sketch",
-    show_default=True,
-    metavar="BINS",
-    help="What to store: sketch (any measure, within limits), distinct (exact), 10 (equal width) or edges 0,0.1,1.",
-)
+@opt.text("--bins", _KEPT, metavar="BINS", default="sketch")
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
-@click.pass_context
-def command(context: click.Context, /, files: tuple[str, ...], output: str | None, **options: Any) -> None:
+def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Sum up the rows of files, in one pass and bounded memory; `measure` and `report` take the sums.
 
     Sums of days, shops or machines add: name several .tally files, and all their rows are measured together. A sketch
@@ -56,7 +50,7 @@ def command(context: click.Context, /, files: tuple[str, ...], output: str | Non
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
     if sums:
-        _refuse_row_options(context)
+        _refuse_row_options()
     if output is None or output == "-":
         raise InputError("--output", "must name the file to write, such as day.tally")
     if not output.endswith(".tally"):
@@ -69,7 +63,8 @@ def command(context: click.Context, /, files: tuple[str, ...], output: str | Non
         _tally(files, output, **options)
 
 
-def _refuse_row_options(context: click.Context) -> None:
+def _refuse_row_options() -> None:
+    context = click.get_current_context()
     for name in context.params.keys() - {"files", "output", "debug"}:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in context.command.params if p.name == name)
@@ -168,9 +163,8 @@ class _Run:
 
         (model,) = rows.choice.models
         self.rows = end
-        if rows.request.missing == "drop":
-            rows = rows.complete()
-            self.dropped += rows.dropped
+        rows = rows.complete()
+        self.dropped += rows.dropped
         rows.check_groups()
         if len(rows) == 0:  # nothing that shows what the labels are
             return
@@ -201,13 +195,8 @@ class _Run:
         self.saved = time.monotonic()
 
     def _position(self) -> dict[str, Any]:
-        return {
-            "inputs": self.inputs,
-            "options": self.options,
-            "file": self.file,
-            "rows": self.rows,
-            "dropped": self.dropped,
-        }
+        names = ("inputs", "options", "file", "rows", "dropped")
+        return {name: getattr(self, name) for name in names}
 
     def finish(self) -> None:
         """Write the sums of all rows, then remove the saved state."""

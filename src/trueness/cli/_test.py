@@ -84,7 +84,7 @@ def _results(rows: Rows, settings: dict[str, dict[str, Any]]) -> Iterator[dict[s
                 with part.about(model, group=group) as warned:
                     one = part.arguments(model)
                     result = test(one.y_true, one.y_prob, method=method, cluster=part.cluster, **own, **one.rows)
-                warning(*warned, about=", ".join(filter(None, [model.name, str(group)])))
+                warning(*warned, about=group.name(model.name))
                 yield {**group.entry(), "model": model.name, **result.to_dict()}
 
 
