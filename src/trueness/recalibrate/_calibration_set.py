@@ -12,7 +12,7 @@ from trueness._input.scores import explain_scores, explain_sums, numeric, refuse
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, warn
-from trueness.typing import ArrayLike, Floats, Ints
+from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 Scale: TypeAlias = Literal["probabilities", "logits"]
 """What the scores are; never guessed from their values."""
@@ -54,7 +54,7 @@ class CalibrationSet(NamedTuple):
         """One cell per distinct score, ascending, so that ties cannot be split."""
         return cells_of_rows(Sample(self.y, self.p, self.w))
 
-    def take(self, rows: Ints) -> "CalibrationSet":
+    def take(self, rows: Ints | Bools) -> "CalibrationSet":
         """Some of the rows."""
         return CalibrationSet(self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes)
 

@@ -53,16 +53,12 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
 
     _shape: ClassVar[Shape] = "vector"
 
+    # `_fitted_state.COMMON` says what these are.
     n_rows_: int
-    """Rows of positive weight that it was fitted on."""
     n_classes_: int | None
-    """Number of columns of the scores; None for a vector."""
     classes_: tuple[Any, ...] | None
-    """Names of the columns; None for a vector."""
     columns_: tuple[str | int, ...] | None
-    """Column names of the frame that it was fitted on; None for a vector or an array."""
     seen_: int
-    """Checksum of some of the scores it was fitted on."""
     about_: dict[str, Any]
     """Notes that are saved with the map, such as the column that the scores came from; empty after `fit`."""
 

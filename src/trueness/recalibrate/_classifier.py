@@ -25,6 +25,7 @@ from trueness.recalibrate._base_classifier import (
     router,
     rows_and_classes,
 )
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator
 from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.recalibrate._platt import PlattScaling
@@ -130,14 +131,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         estimator = self._estimator()
         X, y = self._check(X, y, estimator)
         arguments = fit_arguments(self, estimator, self.cv, _weights(sample_weight, y.size), params)
-        w, codes = arguments.weights, self._codes(y)
+        codes = self._codes(y)
         folds = self._folds(X, codes, arguments.splitter)
         scores = self._fold_scores(estimator, X, y, arguments.estimator, folds)
-        self._fit_calibrators(scores, codes, w, folds)
+        rows = CalibrationSet(scores, codes, arguments.weights, None)
+        self._fit_calibrators(rows, folds)
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
         self.oof_uncalibrated_ = as_probabilities(scores, self._new_calibrator()._scale)
-        self.oof_proba_ = self._cross_fit(scores, codes, w, folds)
+        self.oof_proba_ = self._cross_fit(rows, folds)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
@@ -262,33 +264,31 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         scores = np.concatenate([score for _, score in pairs])
         return np.asarray(scores[np.argsort(np.concatenate(folds), kind="stable")])
 
-    def _fit_calibrators(self, scores: Floats, codes: Ints, w: Floats | None, folds: list[Ints]) -> None:
+    def _fit_calibrators(self, rows: CalibrationSet, folds: list[Ints]) -> None:
         if not self.ensemble:
-            self.calibrators_ = [self._fit_calibrator(scores, codes, w)]
+            self.calibrators_ = [self._fit_calibrator(rows)]
             return
         collected = WarningsByName("Fold", "Folds")
         self.calibrators_ = []
         for number, test in enumerate(folds):
             with collected.of(number):
-                some = None if w is None else w[test]
-                self.calibrators_.append(self._fit_calibrator(scores[test], codes[test], some))
+                self.calibrators_.append(self._fit_calibrator(rows.take(test)))
         collected.give()
 
-    def _fit_calibrator(self, scores: Floats, codes: Ints, w: Floats | None) -> Calibrator:
+    def _fit_calibrator(self, rows: CalibrationSet) -> Calibrator:
         calibrator = self._new_calibrator()
-        if scores.ndim == 1:
-            return calibrator.fit(scores, codes, w)
-        return calibrator.fit(scores, self.classes_[codes], w, labels=self.classes_.tolist())
+        if rows.p.ndim == 1:
+            return calibrator.fit(rows.p, rows.y, rows.w)
+        return calibrator.fit(rows.p, self.classes_[rows.y], rows.w, labels=self.classes_.tolist())
 
-    def _cross_fit(self, scores: Floats, codes: Ints, w: Floats | None, folds: list[Ints]) -> Floats:
-        p = np.empty((codes.size, self.classes_.size))
+    def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
+        p = np.empty((rows.y.size, self.classes_.size))
         with warnings.catch_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.
             warnings.simplefilter("ignore", TruenessWarning)
             for test in folds:
-                rest = np.setdiff1d(np.arange(codes.size), test)
-                calibrator = self._fit_calibrator(scores[rest], codes[rest], None if w is None else w[rest])
-                p[test] = _matrix(calibrator, scores[test])
+                rest = np.setdiff1d(np.arange(rows.y.size), test)
+                p[test] = _matrix(self._fit_calibrator(rows.take(rest)), rows.p[test])
         return p
 
 

@@ -109,16 +109,13 @@ class ScalingBinning(Calibrator):
             for_map, for_bins, for_means = rows.split(3, self.seed)
         scaler: Calibrator = clone(inner_calibrator(self.scaler, PlattScaling))
         self.scaler_ = scaler.fit(for_map.p, for_map.y, for_map.w)
-        for_bins, for_means = self._apply_scaler(for_bins), self._apply_scaler(for_means)
+        for_bins, for_means = (rows._replace(p=self.scaler_._map(rows.p)) for rows in (for_bins, for_means))
         self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
         weight, sums = _sums(for_means, self.edges_)
         own_weight, own_sums = _sums(for_bins, self.edges_)
         empty = weight == 0
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
-
-    def _apply_scaler(self, rows: CalibrationSet) -> CalibrationSet:
-        return rows._replace(p=self.scaler_._map(rows.p))
 
     def _map(self, p: NDArray[Any]) -> Floats:
         return steps(self.edges_, self.values_, self.scaler_._map(p))

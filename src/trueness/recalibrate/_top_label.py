@@ -12,7 +12,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, accept_scores
 from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, join_names, refuse_matrix
 from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fitted_calibrators
 from trueness.recalibrate._histogram import HistogramBinning
-from trueness.typing import ArrayLike, Bools, Floats, Ints
+from trueness.typing import ArrayLike, Floats, Ints
 
 
 def _check_pooled(calibrator: Any, value: Any) -> str:
@@ -121,32 +121,28 @@ class TopLabel(Calibrator):
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
         top, confidence = _top(rows.p)
-        correct, names = (rows.y == top).astype(np.int64), rows.classes
+        names, binary = rows.classes, CalibrationSet(confidence, (rows.y == top).astype(np.int64), rows.w, None)
         predicted = np.bincount(top, weights=rows.w, minlength=len(names))
-        own = predicted >= self.min_rows if self.kind == "top-label" else np.zeros(len(names), dtype=bool)
-        if self.kind == "top-label":
-            self._warn_about_pooled(own, names)
-        collected = WarningsByName("Predicted class", "Predicted classes")
-        self.calibrators_, self.pooled_ = [], None
-        for k, name in enumerate(names):
-            with collected.of(name):
-                self.calibrators_.append(self._fit_inner(rows, confidence, correct, top == k) if own[k] else None)
-        collected.give()
-        if not own.all():
-            self.pooled_ = self._fit_inner(rows, confidence, correct, np.ones(top.size, dtype=bool))
-
-    def _fit_inner(self, rows: CalibrationSet, confidence: Floats, correct: Ints, kept: Bools) -> Calibrator:
-        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, HistogramBinning))
-        return calibrator.fit(confidence[kept], correct[kept], None if rows.w is None else rows.w[kept])
-
-    def _warn_about_pooled(self, own: Bools, names: tuple[Any, ...]) -> None:
-        if not own.all():
+        own = (predicted >= self.min_rows) & (self.kind == "top-label")
+        if self.kind == "top-label" and not own.all():
             few = join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
             warn(
                 f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: these classes use the calibrator "
                 "of all classes pooled.",
                 FewRowsWarning,
             )
+        collected = WarningsByName("Predicted class", "Predicted classes")
+        self.calibrators_, self.pooled_ = [], None
+        for k, name in enumerate(names):
+            with collected.of(name):
+                self.calibrators_.append(self._fit_inner(binary.take(top == k)) if own[k] else None)
+        collected.give()
+        if not own.all():
+            self.pooled_ = self._fit_inner(binary)
+
+    def _fit_inner(self, rows: CalibrationSet) -> Calibrator:
+        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, HistogramBinning))
+        return calibrator.fit(rows.p, rows.y, rows.w)
 
     def _map(self, p: NDArray[Any]) -> Floats:
         top, confidence = _top(p)

@@ -292,16 +292,16 @@ def validity_runs(
 def _run(
     calibrator: Any, rows: CalibrationSet, fit: Any, test: Any, bins: BinsLike | None, rng: np.random.Generator
 ) -> ValidityCurve:
-    p, y, w = rows.p, rows.y, rows.w
-    predicted = p[test]
+    known, new = rows.take(fit), rows.take(test)
+    predicted = new.p
     if calibrator is not None:
         from sklearn.base import clone
 
         copy = clone(calibrator)
         if "seed" in copy.get_params(deep=False):
             copy.set_params(seed=int(rng.integers(1 << 32)))
-        predicted = copy.fit(p[fit], y[fit], None if w is None else w[fit]).predict(predicted)
-    return validity_curve(y[test], predicted, bins=bins, sample_weight=None if w is None else w[test])
+        predicted = copy.fit(known.p, known.y, known.w).predict(predicted)
+    return validity_curve(new.y, predicted, bins=bins, sample_weight=new.w)
 
 
 def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
@@ -323,7 +323,8 @@ def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
 
 def _mean(curves: list[ValidityCurve], conditional: ValidityRuns | None) -> ValidityRuns:
     jumps = np.unique(np.concatenate([curve.jumps for curve in curves]))
-    runs, free = len(curves), _error_divisor(len(curves))
+    runs = len(curves)
+    free = np.sqrt(runs - 1) if runs > 1 else np.nan  # makes standard errors of population standard deviations
     mean, square = np.zeros(jumps.size), np.zeros(jumps.size)
     for curve in curves:
         mean += _values_at(curve, jumps)
@@ -338,11 +339,6 @@ def _mean(curves: list[ValidityCurve], conditional: ValidityRuns | None) -> Vali
 def _values_at(curve: ValidityCurve, jumps: Floats) -> Floats:
     # Not `at`: its tolerance would let a run jump slightly too early.
     return np.concatenate([[0.0], curve.share])[np.searchsorted(curve.jumps, jumps, side="right")]
-
-
-def _error_divisor(runs: int) -> float:
-    """The divisor that turns the runs' population standard deviation into the standard error; nan for one run."""
-    return float(np.sqrt(runs - 1)) if runs > 1 else float("nan")
 
 
 def _check_calibrator(calibrator: Any) -> None:
