@@ -25,6 +25,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness.errors import InputError
+from trueness.infer._interval import checked_level
 from trueness.measure import ece
 from trueness.typing import ArrayLike, RowOptions
 
@@ -172,7 +173,7 @@ def report(
                 remedy="Sums stand in place of labels and scores.",
             )
         return report_sums(y_true, bins=bins, level=level, seed=seed, title=title, progress=progress)
-    options = Options(_rule(10 if bins is None else bins), _level(level), _seed(seed))
+    options = Options(_rule(10 if bins is None else bins), checked_level(level), _seed(seed))
     callback, heading = reporter(progress), _title(title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
@@ -193,7 +194,7 @@ def report_sums(
     """The report of sums; `files` are the lines of a table of the files that they were read from."""
     rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
     subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
-    options = Options(rule, _level(level), _seed(seed))
+    options = Options(rule, checked_level(level), _seed(seed))
     lines = None if files is None else tuple(files)
     return Report(compute_contents(subject, (), options, _title(title), reporter(progress), lines))
 
@@ -215,12 +216,6 @@ def _title(title: Any) -> str | None:
     if title is not None and not isinstance(title, str):
         raise InputError("title", "must be a string or None", f"got {title!r}")
     return title
-
-
-def _level(level: Any) -> float:
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
-        raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
-    return float(level)
 
 
 def _seed(seed: Seed) -> int:

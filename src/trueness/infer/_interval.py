@@ -203,6 +203,7 @@ def ece_interval(
     (False, True)
     """
     k = checked_k(k)
+    level = checked_level(level)
     alpha = _checked_alpha(level, method)
     checked_word(method, "method", tuple(_METHODS))
     checked_word(support, "support", ("published", "reachable"))
@@ -216,7 +217,7 @@ def ece_interval(
     if cluster is not None or importance:
         _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
     data = _Data(y_true, y_prob, rows, k, bins, cluster, importance)
-    options = _Options(method, float(level), alpha, support, resamples, generator(seed))
+    options = _Options(method, level, alpha, support, resamples, generator(seed))
     estimate = _METHODS[method](data, options)
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
     most = 1.0 if k == 1 else 2.0
@@ -224,7 +225,7 @@ def ece_interval(
         estimate=estimate.statistic,
         low=min(estimate.region.low, most),
         high=min(estimate.region.high, most),
-        level=float(level),
+        level=level,
         method=method,
         n=estimate.n,
         low_closed=estimate.region.low_closed,
@@ -351,10 +352,14 @@ _METHODS: Final[Mapping[str, Callable[[_Data, _Options], _Estimate]]] = {
 }
 
 
-def _checked_alpha(level: float, method: Any) -> float:
-    number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
-    if not number or not 0.5 < level < 1:
+def checked_level(level: Any) -> float:
+    """The level of a confidence set, more than 1/2."""
+    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
         raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
+    return float(level)
+
+
+def _checked_alpha(level: float, method: Any) -> float:
     # A Monte-Carlo test cannot reject at a level far below one over the number of draws.
     if method == "score" and level > _HIGHEST:
         raise InputError(
@@ -362,7 +367,7 @@ def _checked_alpha(level: float, method: Any) -> float:
             f"must be at most {_HIGHEST} for `method='score'`, which draws 20 / (1 - level) sets of labels",
             f"got {level!r}",
         )
-    return round(1 - float(level), 12)
+    return round(1 - level, 12)
 
 
 def _checked_resamples(method: str, resamples: int | None) -> int:

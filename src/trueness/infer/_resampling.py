@@ -1,10 +1,7 @@
 r"""Bootstrap and subsampling intervals for the debiased squared error.
 
-Rows drawn with replacement are a multinomial draw over the kinds of rows. With one kind per score and label
-(:class:`RowKinds`) this is the bootstrap itself. With one kind per bin and label (:class:`Bins`) the rows and events of
-a bin still have their exact distribution, and the sum of their m scores, the only other input of a binned measure, is
-drawn from the normal distribution with its mean :math:`m\mu` and variance :math:`m\sigma^2`. The cost of a resample is
-then proportional to the number of bins, for any n.
+Rows drawn with replacement are a multinomial draw over the kinds of rows: one kind per score and label
+(:class:`RowKinds`) is the bootstrap itself; one per bin and label (:func:`resampled_bins`) costs the same for any n.
 
 The debiased squared error of a resample is not centred at that of the sample, because a row drawn twice forms a pair
 with itself. Hence three bootstrap intervals; near zero the percentile interval almost never covers. Subsampling scales

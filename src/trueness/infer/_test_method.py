@@ -38,16 +38,10 @@ Test: TypeAlias = Callable[[Cells, Options], Outcome]
 
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     """The public record of an outcome."""
-    n = int(cells.weight.sum() if cells.exact else cells.count.sum())
-    return Significance(outcome.statistic, _pvalue(cells, outcome), method, n, outcome.assumptions)
-
-
-def _pvalue(cells: Cells, outcome: Outcome) -> float:
-    """The p-value of the method, except where all scores are 0 or 1 and calibration leaves nothing to chance."""
-    p = cells.score
-    if ((p > 0) & (p < 1)).any():
-        return outcome.pvalue
-    return 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
+    n, p, pvalue = int(cells.weight.sum() if cells.exact else cells.count.sum()), cells.score, outcome.pvalue
+    if not ((p > 0) & (p < 1)).any():  # calibration leaves nothing to chance
+        pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
+    return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions)
 
 
 def observed_events(cells: Cells) -> Floats:
