@@ -142,10 +142,8 @@ class Accumulator:
         """
         where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):
-            with_by = "must be passed with every piece, since the Accumulator has `by`"
-            raise InputError(
-                "group", with_by if self.by is not None else "needs an Accumulator that was made with `by`"
-            )
+            demand = "must be passed with every piece, since the Accumulator has `by`"
+            raise InputError("group", demand if self.by is not None else "needs an Accumulator that was made with `by`")
         if where is None and self.position is not None:
             demand = "must be passed with every piece once it was passed"
             remedy = "Set the attribute `position` to None to go on without."

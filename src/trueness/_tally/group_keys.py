@@ -37,7 +37,8 @@ def plain_group(key: Any) -> Group:
             back = None
         if back is not None and back == found:
             return back
-    hint = " Dates are written as text: `.astype(str)`, `.isoformat()`." if _is_date(key) else ""
+    is_date = isinstance(key, np.datetime64) or hasattr(key, "isoformat")
+    hint = " Dates are written as text: `.astype(str)`, `.isoformat()`." if is_date else ""
     demand = "must hold text, whole numbers, true/false or finite numbers, none of them missing"
     raise InputError("group", demand, f"got {_format_key(key)} ({type(key).__name__})", remedy=hint)
 
@@ -47,10 +48,6 @@ def _format_key(key: Any) -> str:
         return reprlib.repr(key)
     except ValueError:  # Python does not write whole numbers of that length
         return "thousands of digits"
-
-
-def _is_date(key: Any) -> bool:
-    return isinstance(key, np.datetime64) or hasattr(key, "isoformat")
 
 
 def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.row_sums import as_float, bins_of_rows, blocks
-from trueness._tally.rules import BinRule, EqualWidth
+from trueness._tally.row_sums import as_float, blocks
+from trueness._tally.rules import EqualWidth
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Kind
 
@@ -81,15 +81,8 @@ def _joined(pieces: list[Any]) -> Iterator[Any]:
     return (np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*pieces, strict=True))
 
 
-def class_bins(sample: Sample, rule: BinRule, *, moments: bool) -> tuple[Bins, ...]:
-    """The bins of each class against the rest, in one pass over the matrix if possible."""
-    if not isinstance(rule, EqualWidth) or sample.w is not None or moments:
-        return parts_of(
-            sample,
-            "classwise",
-            lambda part: bins_of_rows(part, rule, moments=moments),
-            lambda: Bins.empty(np.array([0.0, 1.0])),  # never called: a class against the rest has all rows
-        )
+def class_bins(sample: Sample, rule: EqualWidth) -> tuple[Bins, ...]:
+    """The bins of each class against the rest, in one pass over a matrix without weights; they have no moments."""
     k = sample.p.shape[1]
     table = np.zeros((k, rule.n, 2, 3), dtype=np.int64)
     status = 0

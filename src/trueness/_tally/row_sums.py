@@ -10,7 +10,7 @@ from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells
-from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, midpoints, refuse_uncovered
+from trueness._tally.rules import BinRule, EqualMass, EqualWidth, midpoints, refuse_uncovered
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
@@ -27,7 +27,7 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
         return _fixed(sample, edges, uniform, moments) if sample.w is None else _weighted(sample, edges, uniform)
     if isinstance(rule, EqualMass) and sample.w is None:
         return _equal_mass(sample, rule, moments)
-    cells = cells_of_rows(sample, split_ties=isinstance(rule, BlockIsotonic) and rule.ties == "split")
+    cells = cells_of_rows(sample, split_ties=rule.splits_ties)
     return Bins.from_cells(cells, rule.group(cells))
 
 
@@ -103,9 +103,10 @@ def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
     status, score, count, events = _kernels.cells(p, y)
     if status:
         _refuse(sample, status)
-    if split_ties:
-        return _one_by_one(p, y)
-    return Cells(score, count, count, events)
+    if not split_ties:
+        return Cells(score, count, count, events)
+    order, ones = np.argsort(p, kind="stable"), np.ones(p.size, dtype=np.int64)
+    return Cells(p[order].astype(np.float64) + 0.0, ones, ones, y[order].astype(np.int64))
 
 
 def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties: bool) -> Cells:
@@ -121,12 +122,6 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
     if are_whole(sample.w) and weight.sum() < MOST_WHOLE:
         return Cells(score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares)
     return Cells(score, count, weight, events, squares, event_squares)
-
-
-def _one_by_one(p: NDArray[Any], y: NDArray[Any]) -> Cells:
-    order = np.argsort(p, kind="stable")
-    ones = np.ones(p.size, dtype=np.int64)
-    return Cells(p[order].astype(np.float64) + 0.0, ones, ones, y[order].astype(np.int64))
 
 
 def are_whole(w: Floats) -> bool:

@@ -12,9 +12,9 @@ from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, BySize, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
-from trueness._tally.tally import Binned, Tally, edges_of
+from trueness._tally.tally import Binned, Tally, edges_of, needs_row_order
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -128,16 +128,13 @@ def as_tally(
     if isinstance(y_true, Binned):
         remedy = "Pass a Tally, or labels and scores."
         raise InputError("", "This measure needs every distinct score", "bins have lost them", remedy=remedy)
-    if isinstance(y_true, Sketch):
+    if isinstance(y_true, Sketch | Tally):
         _refuse_row_arguments(y_true, y_prob, options)
-        if rule is not None:
+        if rule is not None and rule.splits_ties:
+            raise needs_row_order(type(y_true).__name__.lower())
+        if rule is not None and isinstance(y_true, Sketch):
             check_sketch_rule(rule)
-        found = y_true.as_tally()
-    elif isinstance(y_true, Tally):
-        _refuse_row_arguments(y_true, y_prob, options)
-        found = y_true
-        if isinstance(rule, BlockIsotonic) and rule.ties == "split":
-            found.coarsen(rule)  # raises: a tally has no order of rows
+        found = y_true.as_tally() if isinstance(y_true, Sketch) else y_true
     else:
         found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule)
     _give_warnings(found, 0 if rule is None else rule.n_requested)
@@ -319,7 +316,7 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
 
 def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
     """Sum the rows of each distinct score; a `piece` of more rows may hold one class without a warning."""
-    split = isinstance(rule, BlockIsotonic) and rule.ties == "split"
+    split = rule is not None and rule.splits_ties
     parts = _parts(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty, piece)
     return Tally(*parts)
 
@@ -331,8 +328,8 @@ def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
 
 def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
     """Sum the rows of each bin; `piece` as for :func:`tally_of`."""
-    if sample.p.ndim == 2 and kind == "classwise":
-        return Binned(kind, class_bins(sample, rule, moments=moments), sample.classes)
+    if kind == "classwise" and sample.p.ndim == 2 and sample.w is None and isinstance(rule, EqualWidth) and not moments:
+        return Binned(kind, class_bins(sample, rule), sample.classes)
     parts = _parts(
         sample,
         kind,

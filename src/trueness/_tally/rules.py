@@ -33,6 +33,8 @@ class BinRule(ABC):
     """How scores are cut into bins. A rule is immutable and does not depend on the order of the rows."""
 
     _options: tuple[str, ...] = ()
+    splits_ties = False
+    """Whether rows of equal score enter one by one, so that their order matters."""
 
     def __init__(self, **options: Any) -> None:
         self.__dict__.update(options)
@@ -126,9 +128,8 @@ class _Fixed(BinRule):
 
 def refuse_uncovered(edges: Floats, score: float) -> None:
     """Raise for a score that lies in no bin."""
-    raise InputError(
-        "bins", "must cover every score", f"its edges run from {edges[0]:g} to {edges[-1]:g} and a score is {score!r}"
-    )
+    got = f"its edges run from {edges[0]:g} to {edges[-1]:g} and a score is {score!r}"
+    raise InputError("bins", "must cover every score", got)
 
 
 class EqualWidth(_Fixed):
@@ -377,6 +378,7 @@ class BlockIsotonic(BinRule):
             n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
             fuse=fuse,
             ties=ties,
+            splits_ties=ties == "split",
         )
 
     def limits(self, n_rows: int) -> tuple[int, int]:
@@ -384,9 +386,8 @@ class BlockIsotonic(BinRule):
         n_min = max(1, n_rows // 20) if self.n_min is None else self.n_min
         n_max = max(n_rows // 5, 2 * n_min - 1) if self.n_max is None else self.n_max
         if n_max < 2 * n_min - 1:
-            raise InputError(
-                "n_max", f"must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`", f"got {n_max:,}"
-            )
+            demand = f"must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`"
+            raise InputError("n_max", demand, f"got {n_max:,}")
         if n_min >= n_rows and n_rows > 1:
             raise InputError("n_min", f"must be below the number of rows ({n_rows:,})", f"got {n_min:,}")
         return n_min, n_max

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueness._tally.bins import Bins
 from trueness._tally.grid import GridCells
-from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Distinct, as_rule
+from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
 from trueness.errors import InputError
 
@@ -45,15 +45,12 @@ class Sketch(Parts[GridCells]):
         """The tally of rows that lie at the mean score of their cell."""
         return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
 
-    def __repr__(self) -> str:
-        return f"Sketch({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} cells)"
-
 
 def check_sketch_rule(rule: BinRule) -> BinRule:
     """The rule, unless a sketch does not keep what it needs."""
     if isinstance(rule, Distinct):
         demand = "`Distinct()` bins need every distinct score, which a sketch does not keep"
         raise InputError("", demand, remedy="Pass a Tally.")
-    if isinstance(rule, BlockIsotonic) and rule.ties == "split":
+    if rule.splits_ties:
         raise needs_row_order("sketch")
     return rule

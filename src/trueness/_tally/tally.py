@@ -10,7 +10,7 @@ import numpy as np
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, Totals
 from trueness._tally.multiclass import View
-from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
+from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness.errors import InputError
 from trueness.typing import Floats
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 class _Sums(Protocol):
     """Sums of the rows of one binary problem."""
+
+    @property
+    def size(self) -> int: ...
 
     @property
     def totals(self) -> Totals: ...
@@ -34,6 +37,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     """Sums in parts: one for a binary problem or the top label, else one per class."""
 
     __slots__ = ("classes", "kind", "parts")
+    _cells = "cells"
 
     def __init__(self, kind: View, parts: tuple[Part, ...], classes: tuple[Any, ...] | None = None) -> None:
         self.kind = kind
@@ -124,6 +128,10 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         found: Self = _store().load(path, cls.from_bytes)[0]
         return found
 
+    def __repr__(self) -> str:
+        cells = sum(part.size for part in self.parts)
+        return f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} {self._cells})"
+
     def _described(self) -> Any:
         return _store().describe(self.kind, self.parts, self.classes)
 
@@ -154,20 +162,17 @@ class Tally(Parts[Cells]):
     """
 
     __slots__ = ()
+    _cells = "distinct scores"
 
     def coarsen(self, bins: BinsLike) -> Binned:
         """Sum the cells of each bin; `bins` is an int, a sequence of edges or a bin rule."""
         rule = as_rule(bins)
-        if isinstance(rule, BlockIsotonic) and rule.ties == "split":
+        if rule.splits_ties:
             raise needs_row_order("tally")
         filled = tuple(
             Bins.from_cells(part, rule.group(part)) if part.size else Bins.empty(edges_of(rule)) for part in self.parts
         )
         return Binned(self.kind, filled, self.classes)
-
-    def __repr__(self) -> str:
-        cells = sum(part.size for part in self.parts)
-        return f"Tally({self.kind}, {self.n:,} rows, {cells:,} distinct scores)"
 
 
 class Binned(Parts[Bins]):
@@ -186,14 +191,12 @@ class Binned(Parts[Bins]):
     """
 
     __slots__ = ()
+    _cells = "bins"
 
     def coarsen(self, bins: BinsLike) -> Binned:
         """Merge neighbouring bins; the edges of `bins` must be among the edges there are."""
         rule = as_rule(bins)
         return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes)
-
-    def __repr__(self) -> str:
-        return f"Binned({self.kind}, {self.n:,} rows, {sum(part.size for part in self.parts):,} bins)"
 
 
 def needs_row_order(what: str) -> InputError:

@@ -54,15 +54,11 @@ def open_decompressed(path: Path, name: str, compression: str | None) -> Iterato
             with stream:
                 yield stream, file.tell
         except Exception as reason:
-            if not isinstance(reason, EOFError | OSError | zlib.error | lzma.LZMAError) and not _is_zstd(reason):
+            known = isinstance(reason, EOFError | OSError | zlib.error | lzma.LZMAError)
+            if not known and type(reason).__name__ != "ZstdError":
                 raise
-            raise InputError(
-                "", f"{name} cannot be unpacked: it is truncated or damaged ({compression}: {reason})"
-            ) from reason
-
-
-def _is_zstd(reason: Exception) -> bool:
-    return type(reason).__name__ == "ZstdError"
+            demand = f"{name} cannot be unpacked: it is truncated or damaged ({compression}: {reason})"
+            raise InputError("", demand) from reason
 
 
 def _import_zstd(name: str) -> Any:

@@ -79,14 +79,10 @@ def open_file(path: Path, name: str, separator: str | None = None, form: str | N
         return found(path, name)
     if form in (None, "jsonl"):
         _refuse_json_array(name, start)
-    if form == "jsonl" or (form is None and _is_json_lines(start, suffix)):
+    is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    if form == "jsonl" or (form is None and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})):
         return JsonLinesFile(path, name, compression)
     return CsvFile(path, name, separator or _SEPARATORS.get(form or suffix, ","), compression)
-
-
-def _is_json_lines(start: bytes, suffix: str) -> bool:
-    named = suffix in JsonLinesFile.suffixes and suffix != ".json"
-    return named or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def _refuse_other_bytes(name: str, start: bytes, suffix: str) -> None:
@@ -147,9 +143,8 @@ def _first_bytes_inside(path: Path, name: str, compression: str) -> bytes:
     if not start.strip():
         raise InputError("", f"{name} is empty once unpacked")
     if start.startswith(tuple(_BINARY)) or compression_of(start):
-        raise InputError(
-            "", f"{name} is {compression} of a file that is compressed by itself, or of arrays; unpack it first"
-        )
+        demand = f"{name} is {compression} of a file that is compressed by itself, or of arrays; unpack it first"
+        raise InputError("", demand)
     return start
 
 
@@ -281,9 +276,8 @@ def _check_kind(kinds: dict[str, tuple[str, str]], table: str, name: str, column
     kind = _kind(column)
     first, known = kinds.setdefault(name, (table, kind))
     if first != table and known != kind:
-        raise InputError(
-            "", f"Column {name!r} must hold one kind of values", f"{first} has {known} and {table} has {kind}"
-        )
+        demand = f"Column {name!r} must hold one kind of values"
+        raise InputError("", demand, f"{first} has {known} and {table} has {kind}")
 
 
 def _height(columns: Columns) -> int:

@@ -249,9 +249,8 @@ def _frames_of_table(table: Table, kinds: dict[str, str], schema: dict[str, Any]
             yield pl.DataFrame([pl.Series(name, values[name], schema[name]) for name in kinds])
         except (TypeError, pl.exceptions.PolarsError) as reason:
             (label,) = names_of("label")
-            raise InputError(
-                "", f"column {label!r} must hold labels of one type", str(reason).partition("\n")[0], context=table.name
-            ) from reason
+            demand = f"column {label!r} must hold labels of one type"
+            raise InputError("", demand, str(reason).partition("\n")[0], context=table.name) from reason
 
 
 def _concatenate(frames: list[tuple[str, Any]], question: Question) -> Any:
@@ -282,9 +281,8 @@ def _common_type(schemas: list[tuple[str, Any]], name: str, argument: str) -> An
     if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in kinds):
         return pl.String
     (file, dtype), (other_file, other) = found[0], next(pair for pair in found if pair[1] != found[0][1])
-    raise column_error(
-        argument, name, "must have one type in all files", f"it is {dtype} in {file!r} and {other} in {other_file!r}"
-    )
+    got = f"it is {dtype} in {file!r} and {other} in {other_file!r}"
+    raise column_error(argument, name, "must have one type in all files", got)
 
 
 def _duckdb(files: list[str]) -> tuple[Any, list[str]]:

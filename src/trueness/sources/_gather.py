@@ -137,17 +137,14 @@ def cells_of(numbers: Columns) -> Cells:
     score = score[order]
     first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
     good = {name: values[order] for name, values in good.items()}
-    pooled = [np.add.reduceat(column, first) for column in _cell_columns(good, weighted)]
+    columns = [good["n"], good["n"], good["y"]]
+    if weighted:
+        w, ww = _weighted_sum(good, "m"), _weighted_sum(good, "mm")
+        columns = [good["n"], w, w * good["y"], ww, ww * good["y"]]
+    pooled = [np.add.reduceat(column, first) for column in columns]
     if weighted and not good["broken"].any() and pooled[1].sum() < MOST_WHOLE:
         pooled[1:3] = [np.rint(column).astype(np.int64) for column in pooled[1:3]]
     return Cells(score[first], *pooled)
-
-
-def _cell_columns(good: Columns, weighted: bool) -> list[NDArray[Any]]:
-    if not weighted:
-        return [good["n"], good["n"], good["y"]]
-    w, ww = _weighted_sum(good, "m"), _weighted_sum(good, "mm")
-    return [good["n"], w, w * good["y"], ww, ww * good["y"]]
 
 
 def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
@@ -264,13 +261,9 @@ def bins_from_pieces(fine: FineCells, cells: Cells, rule: EqualMass | Edges) -> 
         start = rule.first_cells(np.cumsum(table[:, :, 0].sum(axis=1)))
         edges = np.concatenate([[0.0], midpoints(first[start[1:] - 1], first[start[1:]]), [1.0]])
         return Bins(edges, np.add.reduceat(table, start, axis=0), moments=True)
-    return _between(rule.edges, first, table)
-
-
-def _between(edges: Floats, first: Floats, table: Ints) -> Bins:
-    for score in first[:1][first[:1] < edges[0]], first[-1:][first[-1:] > edges[-1]]:
-        if score.size:
-            refuse_uncovered(edges, float(score[0]))
+    edges = rule.edges
+    if first.size and (first[0] < edges[0] or first[-1] > edges[-1]):
+        refuse_uncovered(edges, float(first[0] if first[0] < edges[0] else first[-1]))
     place = np.minimum(np.searchsorted(edges, first, side="right") - 1, edges.size - 2)
     found = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
     np.add.at(found, place, table)

@@ -9,7 +9,6 @@ from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
 from trueness.sources._rows import Rows
-from trueness.typing import Floats
 
 Ends: TypeAlias = tuple[Literal["least", "greatest"], ...]
 """The scores of a cell that are returned beside its sums."""
@@ -36,9 +35,14 @@ def bin_of_score(rule: BinRule) -> Any:
     A score of exactly 1 may be placed one past the last of bins of equal width; a score outside the edges is placed
     at −1 or one past the last.
     """
-    edges = rule.fixed_edges
+    edges, p = rule.fixed_edges, nw.col("p")
     assert edges is not None
-    return cell_of_width(rule.n) if isinstance(rule, EqualWidth) else _bin_among(edges)
+    if isinstance(rule, EqualWidth):
+        return cell_of_width(rule.n)
+    place = (p > float(edges[-1])).cast(nw.Int64) - 1
+    for edge in edges[:-1]:
+        place = place + (p >= float(edge)).cast(nw.Int64)
+    return place.cast(nw.Float64)
 
 
 def cell_of_width(n: int) -> Any:
@@ -54,14 +58,6 @@ def cell_of_width(n: int) -> Any:
     # Polars divides by a constant as it multiplies by the reciprocal, which rounds twice; p · 0 + n is no constant.
     edge = nearest / (p * 0.0 + float(n))
     return nearest - (p < edge).cast(nw.Int64).cast(nw.Float64)
-
-
-def _bin_among(edges: Floats) -> Any:
-    p = nw.col("p")
-    place = (p > float(edges[-1])).cast(nw.Int64) - 1
-    for edge in edges[:-1]:
-        place = place + (p >= float(edge)).cast(nw.Int64)
-    return place.cast(nw.Float64)
 
 
 def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> Any:

@@ -118,9 +118,8 @@ class NpyFile(Arrays):
             wider[name] = table[name]
         for name, column in new.items():
             if column.ndim != 1:
-                raise InputError(
-                    "", "a matrix of scores cannot become a field of a structured array", context=self.name
-                )
+                demand = "a matrix of scores cannot become a field of a structured array"
+                raise InputError("", demand, context=self.name)
             wider[name] = column
         np.save(file, wider)
 

@@ -51,9 +51,8 @@ class ParquetFile(PolarsTable):
             return step()
         except Exception as reason:  # damaged files raise a dozen classes
             first_line = str(reason).strip().partition("\n")[0]
-            raise InputError(
-                "", f"{self.name} cannot be read as {self.format}; it may be truncated", remedy=f"Polars: {first_line}"
-            ) from reason
+            demand = f"{self.name} cannot be read as {self.format}; it may be truncated"
+            raise InputError("", demand, remedy=f"Polars: {first_line}") from reason
 
 
 class ArrowFile(ParquetFile):

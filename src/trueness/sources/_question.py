@@ -94,9 +94,8 @@ def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:
     if not isinstance(bins, str):
         return Distinct() if bins is None else as_rule(bins)
     if bins != "sketch":
-        raise InputError(
-            "bins", "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None", f"got {bins!r}"
-        )
+        demand = "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None"
+        raise InputError("bins", demand, f"got {bins!r}")
     return "sketch"
 
 
