@@ -80,8 +80,7 @@ def cells_per_axis(bins: BinsLike) -> int:
     rule = as_rule(bins)
     if not isinstance(rule, EqualWidth):
         raise InputError("bins", "must be a whole number, the cells per axis, when k > 1", f"got {bins!r}")
-    cells: int = rule.n
-    return cells
+    return rule.n
 
 
 def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:

@@ -225,7 +225,7 @@ def grid_of_rows(sample: Sample) -> GridCells:
         return _weighted(sample, sample.w)
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
     ends, status = _no_ends(GRID_CELLS), 0
-    for p, y in ready_chunks(sample.p, sample.y):
+    for _, p, y in ready_chunks(sample):
         status |= _kernels.sketch_sums(p, y, table, ends)
     if status:
         sample.explain()
@@ -241,7 +241,7 @@ def _no_ends(size: int) -> Floats:
 
 def _weighted(sample: Sample, w: Floats) -> GridCells:
     status = weight_faults(w)
-    for p, y in ready_chunks(sample.p, sample.y):
+    for _, p, y in ready_chunks(sample):
         status |= faults(p, y)
     if status:
         sample.explain()

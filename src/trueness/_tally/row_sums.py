@@ -34,7 +34,7 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
     table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
     status = 0
-    for p, y in ready_chunks(sample.p, sample.y):
+    for _, p, y in ready_chunks(sample):
         status |= _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
     if status:
         _refuse(sample, status, edges)
@@ -46,11 +46,9 @@ def tables_of_groups(sample: Sample, group: NDArray[np.uint16], n_groups: int, r
     edges = rule.fixed_edges
     assert edges is not None
     table = np.zeros((n_groups, edges.size - 1, 2, 5), dtype=np.int64)
-    status, at = 0, 0
-    for p, y in ready_chunks(sample.p, sample.y):
-        some = np.ascontiguousarray(group[at : at + p.size])
-        status |= _kernels.grouped_bin_sums(p, y, some, edges, table, uniform=isinstance(rule, EqualWidth))
-        at += p.size
+    status, uniform = 0, isinstance(rule, EqualWidth)
+    for rows, p, y in ready_chunks(sample):
+        status |= _kernels.grouped_bin_sums(p, y, np.ascontiguousarray(group[rows]), edges, table, uniform=uniform)
     if status:
         _refuse(sample, status, edges)
     return table
@@ -59,11 +57,9 @@ def tables_of_groups(sample: Sample, group: NDArray[np.uint16], n_groups: int, r
 def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     assert sample.w is not None
     sums = np.zeros((edges.size - 1, 7, 2))
-    status, at = 0, 0
-    for p, y in ready_chunks(sample.p, sample.y):
-        w = sample.w[at : at + p.size]
-        status |= _kernels.weighted_bin_sums(p, y, w, edges, sums, uniform=uniform)
-        at += p.size
+    status = 0
+    for rows, p, y in ready_chunks(sample):
+        status |= _kernels.weighted_bin_sums(p, y, sample.w[rows], edges, sums, uniform=uniform)
     if status:
         _refuse(sample, status, edges)
     total = sums.sum(axis=2)
@@ -86,7 +82,7 @@ def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
 def events_of_rows(sample: Sample) -> int:
     """Count the events, whatever their weights; scores and labels are checked on the way."""
     status, found = 0, 0
-    for p, y in ready_chunks(sample.p, sample.y):
+    for _, p, y in ready_chunks(sample):
         faults, events = _kernels.events(p, y)
         status |= faults
         found += events
@@ -129,13 +125,13 @@ def are_whole(w: Floats) -> bool:
     return all(bool((c == np.floor(c)).all()) for c in (w[i : i + _CHUNK] for i in range(0, w.size, _CHUNK)))
 
 
-def ready_chunks(p: NDArray[Any], y: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def ready_chunks(sample: Sample) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
     """The rows as the kernels take them: all at once if they need no conversion, else chunk by chunk."""
-    if _is_native(p, _SCORES) and _is_native(y, _LABELS):
-        yield p, y
-        return
-    for i in range(0, p.shape[0], _CHUNK):
-        yield _native(p[i : i + _CHUNK], _SCORES), _native(y[i : i + _CHUNK], _LABELS)
+    p, y = sample.p, sample.y
+    step = max(1, p.shape[0]) if _is_native(p, _SCORES) and _is_native(y, _LABELS) else _CHUNK
+    for i in range(0, p.shape[0], step):
+        rows = slice(i, i + step)
+        yield rows, _native(p[rows], _SCORES), _native(y[rows], _LABELS)
 
 
 def _is_native(array: NDArray[Any], dtypes: tuple[np.dtype[Any], ...]) -> bool:

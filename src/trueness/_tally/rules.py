@@ -201,8 +201,7 @@ class Edges(_Fixed):
     @property
     def fixed_edges(self) -> Floats:
         """As given."""
-        edges: Floats = self.edges
-        return edges
+        return self.edges
 
     @property
     def n_requested(self) -> int:

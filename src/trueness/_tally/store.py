@@ -43,6 +43,8 @@ _VIEWS = ("binary", "classwise", "confidence", "top-label")
 
 Part: TypeAlias = Cells | Bins | GridCells
 Fields: TypeAlias = dict[str, Any]
+_Column: TypeAlias = tuple[str, tuple[int, ...]]
+"""Type and shape of a row; int64 or float64 ('?') as the flag `exact` says."""
 
 
 class _Form(NamedTuple):
@@ -51,11 +53,12 @@ class _Form(NamedTuple):
     flags: set[str]
     layouts: tuple[set[str], ...]
     """The columns that may stand together."""
-    columns: dict[str, tuple[str, tuple[int, ...]]]
-    """Type and shape of a row; int64 or float64 ('?') as the flag `exact` says."""
+    columns: dict[str, _Column]
 
 
-_INT, _FLOAT, _OWN = ("<i8", ()), ("<f8", ()), ("?", ())
+_INT: _Column = ("<i8", ())
+_FLOAT: _Column = ("<f8", ())
+_OWN: _Column = ("?", ())
 _CELL_NAMES = {"score", "count", "weight", "events"}
 _FORMS = {
     "tally": _Form(
@@ -293,7 +296,7 @@ def _check_layout(form: str, fields: Fields) -> None:
         refuse(f"a part has the columns {sorted(fields)}")
 
 
-def _types(form: str, fields: Fields) -> dict[str, tuple[str, tuple[int, ...]]]:
+def _types(form: str, fields: Fields) -> dict[str, _Column]:
     """Type and shape of each column that a part has, in the order of its fields."""
     found = {name: _FORMS[form].columns[name] for name in fields if name not in _FORMS[form].flags}
     own = "<i8" if fields.get("exact") else "<f8"

@@ -21,14 +21,10 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
     if found["outside"]:
         _refuse_range(found, question)
     if found["unsummed"]:
-        largest = max(abs(found["most"] - 1), abs(found["fewest"] - 1))
-        raise InputError(
-            "",
-            f"Rows of the `score` columns must sum to 1 within {question.tolerance:g}",
-            f"{found['unsummed']:,} of {found['rows']:,} {_do(found['unsummed'])} not, the largest difference is "
-            f"{largest:.3g}",
-            remedy="`sum_tolerance=` allows more.",
-        )
+        n, largest = found["unsummed"], max(abs(found["most"] - 1), abs(found["fewest"] - 1))
+        demand = f"Rows of the `score` columns must sum to 1 within {question.tolerance:g}"
+        got = f"{n:,} of {found['rows']:,} {_do(n)} not, the largest difference is {largest:.3g}"
+        raise InputError("", demand, got, remedy="`sum_tolerance=` allows more.")
     if found["mislabelled"]:
         _refuse_labels(found, question)
     if found["misweighed"]:

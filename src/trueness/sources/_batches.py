@@ -156,17 +156,13 @@ def _complete(batch: Any, question: Question) -> _Batch:
             arrays = {name: values[kept] for name, values in arrays.items()}
             groups = [column.filter(kept) for column in groups]
     keys, codes = _encode_groups(groups)
-    p = arrays["x0"] if question.binary else _matrix([arrays[x] for x in scores], question)
+    p = arrays["x0"]
+    if not question.binary:
+        columns = [arrays[x] for x in scores]
+        order: Any = "F" if question.view == "classwise" else "C"  # as the passes read them
+        room = np.empty((p.size, len(columns)), np.result_type(*columns), order=order)
+        p = np.stack(columns, axis=1, out=room)
     return _Batch(arrays["y"], p, arrays.get("w"), keys, codes, n - arrays["y"].size)
-
-
-def _matrix(scores: list[NDArray[Any]], question: Question) -> NDArray[Any]:
-    """Scores by row and class, in the memory order in which the passes read them."""
-    order: Any = "F" if question.view == "classwise" else "C"
-    matrix = np.empty((scores[0].size, len(scores)), np.result_type(*scores), order=order)
-    for k, score in enumerate(scores):
-        matrix[:, k] = score
-    return matrix
 
 
 def _encode_groups(columns: list[Any]) -> tuple[list[Group], NDArray[Any] | None]:
