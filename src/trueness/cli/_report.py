@@ -11,13 +11,13 @@ from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
 from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
-from trueness.cli._writing import SUFFIXES, Target
+from trueness.cli._writing import MARKDOWN, Target
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
 _USUAL = "trueness-report.html"
-_SUFFIXES = {".html": "html", ".htm": "html", **SUFFIXES, ".txt": "text"}
+_SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))

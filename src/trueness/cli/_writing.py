@@ -17,8 +17,8 @@ from trueness._text.table import Table
 from trueness._version import __version__
 from trueness.errors import InputError
 
-SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown"}
-_SUFFIXES = {**SUFFIXES, ".csv": "csv", ".txt": "table"}
+MARKDOWN = {".md": "markdown", ".markdown": "markdown"}
+_SUFFIXES = {".json": "json", **MARKDOWN, ".csv": "csv", ".txt": "table"}
 
 
 @dataclass(frozen=True)
