@@ -1,6 +1,7 @@
 """Every kind of file in, the same numbers out; and what is said of files that cannot be read."""
 
 import io
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -83,9 +84,9 @@ def test_only_the_columns_asked_for_are_read(call, tmp_path, monkeypatch):
     pl.DataFrame({"y": [0, 1], "p": [0.5, 0.6], "other": [[1], [2]]}).write_parquet(tmp_path / "x.parquet")
     asked = []
     frames = _parquet.ParquetFile.frames
-    monkeypatch.setattr(_parquet.ParquetFile, "frames", lambda t, n, k: asked.append(n) or frames(t, n, k))
+    monkeypatch.setattr(_parquet.ParquetFile, "frames", lambda t, *n: asked.append(n) or frames(t, *n))
     assert call("measure", "x.parquet").exit_code == 0
-    assert asked == [["y", "p"]]
+    assert [list(dict.fromkeys(chain(*names))) for names in asked] == [["y", "p"]]
 
 
 def test_arrays_of_objects_that_nobody_asks_for_do_no_harm(call, tmp_path):

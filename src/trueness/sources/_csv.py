@@ -48,8 +48,9 @@ class CsvFile(PolarsTable):
             return cells, line + 1, len(end)
         return [], 1, 0
 
-    def frames(self, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, int]]:  # noqa: ARG002
+    def frames(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]) -> Iterator[tuple[Any, int]]:
         """Frames of text, a block of lines each; null is a missing value."""
+        names = list(dict.fromkeys((*labels, *numbers, *groups)))
         for name in names:
             if self.names.count(name) > 1:
                 raise InputError("", f"{self.name} has {self.names.count(name)} columns named {name!r}")
@@ -153,11 +154,7 @@ class CsvFile(PolarsTable):
         return super()._labels(series)
 
     def _groups(self, series: Any) -> NDArray[Any]:
-        """Text, or integers if each is written in the only way: 0123 is not 123."""
-        cells = series.drop_nulls().unique().to_list()
-        if all((value := _parse_integer(cell)) is not None and str(value) == cell for cell in cells):
-            series = series.cast(self._polars.Int64)
-        return super()._groups(series)
+        return super()._groups(self._whole_groups(series))
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows with new columns; the other cells stay as they are."""

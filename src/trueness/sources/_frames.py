@@ -9,7 +9,7 @@ import glob
 import itertools
 import math
 import os
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,6 +21,7 @@ from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._compression import inner_suffix
 from trueness.sources._files import as_text, open_file
+from trueness.sources._json_lines import JsonLinesFile
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 from trueness.sources._table import Table
 
@@ -128,6 +129,20 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine) -> Any
 
         return pl.scan_ipc(files, glob=any(map(_is_remote, files)))
     return (_polars_text if polars else _duckdb_text)(files, _TEXT.get(suffix, ","), question, types)
+
+
+def columns_of_numbers(source: Any, names: Sequence[str]) -> list[bool]:
+    """For each column, whether files of JSON lines hold numbers in it, which are read as text."""
+    several = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(several, list | tuple) or not all(isinstance(part, str | os.PathLike) for part in several):
+        return [False] * len(names)
+    tables = [open_file(Path(file), file) for file in _local_files(map(os.fspath, several)) if _is_json_lines(file)]
+    known = [[table.holds_numbers(name) for table in tables if isinstance(table, JsonLinesFile)] for name in names]
+    return [True in column and False not in column for column in known]
+
+
+def _is_json_lines(file: str) -> bool:
+    return inner_suffix(file) in _JSON_LINES and not _is_remote(file)
 
 
 def _library(engine: PathEngine) -> str:

@@ -23,9 +23,9 @@ class ParquetFile(PolarsTable):
         import_polars(name)  # its absence is no damage of the file
         self.names = tuple(self._attempt(lambda: self._scan().collect_schema().names()))
 
-    def frames(self, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, int]]:  # noqa: ARG002
+    def frames(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]) -> Iterator[tuple[Any, int]]:
         """Batches of rows; other columns are not touched."""
-        polars = self._polars
+        polars, names = self._polars, dict.fromkeys((*labels, *numbers, *groups))
         rows = max(self._attempt(lambda: self._scan().select(polars.len()).collect().item()), 1)
         # By position: Polars takes some names for patterns.
         lazy = self._scan().select(polars.nth([self.names.index(name) for name in names]))

@@ -18,7 +18,7 @@ from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
 from trueness.sources._bad_rows import explain_bad_rows
 from trueness.sources._batches import sums_of_batches
-from trueness.sources._frames import PathEngine, open_frame
+from trueness.sources._frames import PathEngine, columns_of_numbers, open_frame
 from trueness.sources._gather import (
     FINE_GRID,
     Columns,
@@ -33,6 +33,7 @@ from trueness.sources._gather import (
     fit_in_integers,
     good_rows,
     grid_of,
+    group_order,
     have_whole_weights,
     marks,
     parts_by_group,
@@ -49,6 +50,7 @@ from trueness.sources._group_by import (
 )
 from trueness.sources._question import Question, Rule, check_bins, check_question, column_error
 from trueness.sources._rows import Rows, check_columns, rows_of
+from trueness.sources._table import is_plain_integer
 from trueness.typing import Ints, Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -199,8 +201,23 @@ def scan_groups(
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
     question = check_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
-    groups = _sums_by_group(source, question, bins, engine)
+    groups = _with_integers(_sums_by_group(source, question, bins, engine), columns_of_numbers(source, question.by))
     return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
+
+
+def _with_integers(groups: dict[Group, Any], numbers: Sequence[bool]) -> dict[Group, Any]:
+    """Groups whose keys are integers in columns of `numbers` in which all keys are, as in files with types."""
+    whole = [
+        holds and all(key[i] is None or is_plain_integer(str(key[i])) for key in groups)
+        for i, holds in enumerate(numbers)
+    ]
+    if not any(whole):
+        return groups
+    keyed = {
+        tuple(int(v) if is_whole and v is not None else v for v, is_whole in zip(key, whole, strict=True)): sums  # type: ignore[call-overload]
+        for key, sums in groups.items()
+    }
+    return {key: keyed[key] for key in sorted(keyed, key=group_order)}
 
 
 def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:

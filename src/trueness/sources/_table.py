@@ -1,5 +1,6 @@
 """Tables of named columns, read whole or batch by batch: what every file format has in common."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,13 +90,13 @@ class PolarsTable(Table):
         return import_polars(self.name)
 
     @abstractmethod
-    def frames(self, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[Any, int]]:
-        """Frames of the named columns, in order, each with the bytes read so far; `numbers` must hold numbers."""
+    def frames(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]) -> Iterator[tuple[Any, int]]:
+        """Frames of the named columns, in order, each with the bytes read so far."""
 
     def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
         """Read all rows of some columns."""
         names = list(dict.fromkeys((*labels, *numbers, *groups)))
-        frames = [frame for frame, _ in self.frames(names, numbers)]
+        frames = [frame for frame, _ in self.frames(labels, numbers, groups)]
         return self._columns(self._join(frames, names), 0, labels, numbers, groups)
 
     def batches(
@@ -103,7 +104,7 @@ class PolarsTable(Table):
     ) -> Iterator[tuple[Columns, int]]:
         """Read some columns frame by frame."""
         first = 0
-        for frame, read in self.frames(list(dict.fromkeys((*labels, *numbers, *groups))), numbers):
+        for frame, read in self.frames(labels, numbers, groups):
             yield self._columns(frame, first, labels, numbers, groups), read
             first += frame.height
 
@@ -159,8 +160,18 @@ class PolarsTable(Table):
             return np.array([None if v is None else f"{_iso_time(v)}{zone}" for v in moments], dtype=object)
         return PolarsTable._labels(self, series)  # text files read labels in their own way
 
+    def _whole_groups(self, series: Any) -> Any:
+        """Text as integers if each is written in the only way: 0123 is not 123."""
+        cells = series.drop_nulls().unique().to_list()
+        return series.cast(self._polars.Int64) if all(map(is_plain_integer, cells)) else series
+
     def _error(self, column: str, demand: str, got: str, remedy: str = "") -> InputError:
         return InputError("", f"column {column!r} {demand}", got, remedy=remedy, context=self.name)
+
+
+def is_plain_integer(cell: str) -> bool:
+    """Whether text is a 64-bit integer as Python writes it."""
+    return re.fullmatch(r"0|-?[1-9]\d{0,17}", cell, re.ASCII) is not None
 
 
 def _iso_time(nanoseconds: int) -> str:
