@@ -29,8 +29,7 @@ _GROUPS = (
 
 def check_classifier(estimator: Any) -> None:
     """Raise unless it is a classifier, as far as can be seen before it is fitted."""
-    got = ""
-    remedy = ""
+    got = remedy = ""
     if isinstance(estimator, type):
         got, remedy = f"got the class {estimator.__name__}", f"`{estimator.__name__}()` makes an instance."
     elif not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):

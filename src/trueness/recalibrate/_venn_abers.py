@@ -120,7 +120,8 @@ class VennAbers(Calibrator):
 
         With folds they are means over the folds, which show how far apart the pairs are but have no guarantee.
         """
-        at = ranks(self.edges_, self._accept(y_prob))
+        p = self._accept(y_prob)
+        at = ranks(self.edges_, p)
         return ProbabilityPair(self.p0_[at], self.p1_[at])
 
     def _check_parameters(self) -> None:
