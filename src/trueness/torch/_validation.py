@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import torch
 
-from trueness._input.arguments import checked_word
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import Edges
 from trueness.errors import InputError, Place, Remedy, remedies
@@ -100,7 +99,9 @@ def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
 
 def check_kind(kind: Any) -> str:
     """One of the three views of a matrix."""
-    return checked_word(kind, "kind", ("classwise", "confidence", "top-label"))
+    if kind not in ("classwise", "confidence", "top-label"):
+        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
+    return str(kind)
 
 
 def check_ignored(ignored: Any) -> int | None:
