@@ -175,7 +175,7 @@ case(
 case(
     "weights of 0",
     {"y": [0, 1], "p": [0.1, 0.6], "w": [0.0, 0.0]},
-    "must have a weight above 0; all 2 are 0",
+    "must have a weight above zero; all 2 are zero",
     weight="w",
 )
 
@@ -275,7 +275,7 @@ sketched(
     weight="w",
 )
 sketched("large whole weights", {**draws(), "w": np.full(400, 2.0**30)}, weight="w")
-sketched("weights of 0", {"y": [0, 1], "p": [0.3, 0.6], "w": [0.0, 0.0]}, "must have a weight above 0", weight="w")
+sketched("weights of 0", {"y": [0, 1], "p": [0.3, 0.6], "w": [0.0, 0.0]}, "must have a weight above zero", weight="w")
 sketched("groups", {**draws(), "g": groups}, by="g")
 sketched("groups of weights", {**draws(), "g": groups, "w": np.where(groups == "a", 2, 1.5)}, by="g", weight="w")
 sketched("a group of NULL", {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "g": ["a", None, "a"]}, by="g")

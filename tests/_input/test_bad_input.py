@@ -232,7 +232,7 @@ WEIGHTS = [
     refused("a negative weight", "1 of 4 weights is not, the first is -1 at row 2.", Y, P, sample_weight=[1, 1, -1, 1]),
     refused("two negative weights", "2 of 4 weights are not, the first is -0.5 at row 0.", Y, P, sample_weight=[-0.5, 1, -1, 1]),
     refused("a weight too large for a float", "the first is inf at row 0.", Y, P, sample_weight=[10**400, 1, 1, 1]),
-    refused("weights that are all zero", "`sample_weight` must have a weight above 0; all 4 are 0.", Y, P, sample_weight=[0, 0, 0, 0]),
+    refused("weights that are all zero", "`sample_weight` must have a weight above zero; all 4 are zero.", Y, P, sample_weight=[0, 0, 0, 0]),
     refused("weights whose squares overflow", "`sample_weight` must have its largest weight between 1e-100 and 1e+100; it is 1e+200 at row 3.", Y, P, sample_weight=[1, 1, 1, 1e200]),
     refused("weights whose squares vanish", "Multiply all weights by one number: calibration errors do not change.", Y, P, sample_weight=[1e-200] * 4),
     refused("strings as weights", "`sample_weight` must hold numbers; got a str, '1', at row 0.", Y, P, sample_weight=["1", "1", "1", "1"]),
@@ -310,7 +310,7 @@ MATRICES = [
     refused("one-hot labels for a matrix", "`np.argmax(y_true, axis=1)` turns one-hot rows into labels.", np.eye(3)[Y3], P3),
     refused("a negative weight in a matrix", "`sample_weight` must be finite and at least 0; 1 of 4 weights is not, the first is -1 at row 2.", Y3, P3, sample_weight=[1, 1, -1, 1]),
     refused("a nan weight in a matrix", "`sample_weight` must not have missing values; 1 of 4 is nan, the first at row 2.", Y3, P3, sample_weight=[1, 1, nan, 1]),
-    refused("weights that are all zero in a matrix", "all 4 are 0.", Y3, P3, sample_weight=[0, 0, 0, 0]),
+    refused("weights that are all zero in a matrix", "all 4 are zero.", Y3, P3, sample_weight=[0, 0, 0, 0]),
 ]  # fmt: skip
 
 TENSORS = [] if torch is None else [

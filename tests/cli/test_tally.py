@@ -543,7 +543,7 @@ def test_files_of_no_weight_add_nothing(call, fails, tmp_path):
         write_columns(tmp_path / f"{name}.csv", {"y": np.array([0, 1]), "p": np.array([0.2, 0.7]), "w": np.array(w)})
     assert call("tally", "a.csv", "b.csv", "--weight", "w", "-o", "x.tally").exit_code == 0
     assert tn.Accumulator.load(tmp_path / "x.tally").total == tn.sketch([0, 1], [0.2, 0.7], sample_weight=[1, 2])
-    said = "b.csv must have a weight above 0 in column 'w'; all are 0."
+    said = "b.csv must have a weight above zero in column 'w'; all are zero."
     assert said in fails("tally", "b.csv", "--weight", "w", "-o", "y.tally")
     write_columns(tmp_path / "c.csv", {"y": np.array([0, 1]), "p": np.array(["", ""])})
     said = "c.csv must have at least one complete row; all 2 miss a value."

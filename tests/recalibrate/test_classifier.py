@@ -308,7 +308,7 @@ def test_bad_arguments_are_refused(classifier, y, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.zeros(N), f"`sample_weight` must have a weight above 0; all {N} are 0"),
+        (np.zeros(N), f"`sample_weight` must have a weight above zero; all {N} are zero"),
         (W[:5], "`sample_weight` must have one entry per row"),
         (-W, "`sample_weight` must be finite and at least 0"),
     ],

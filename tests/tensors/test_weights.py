@@ -144,7 +144,7 @@ BAD = [
         [1.0, 1.0, -2.0],
         r"`sample_weight` must be finite and at least 0; 1 of 3 weights is not, the first is -2.* row 2",
     ),
-    ([0.0, 0.0, 0.0], "`sample_weight` must have a weight above 0; all 3 are 0"),
+    ([0.0, 0.0, 0.0], "`sample_weight` must have a weight above zero; all 3 are zero"),
     ([1.0, 2.0], r"`sample_weight` must have one entry per row \(3\); got shape \(2,\)"),
     ([[1.0], [2.0], [1.0]], r"one entry per row \(3\); got shape \(3, 1\)"),
     ([1j, 1j, 1j], "`sample_weight` must be numbers; got complex64"),

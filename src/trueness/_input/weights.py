@@ -43,7 +43,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if high == 0 and allow_zeros:
         return
     if high == 0:
-        raise InputError(NAME, "must have a weight above 0", f"all {w.size:,} are 0")
+        raise InputError(NAME, "must have a weight above zero", f"all {w.size:,} are zero")
     raise InputError(
         NAME,
         f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",

@@ -326,7 +326,7 @@ def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     unweighed = marks(numbers) == UNWEIGHED
     if unweighed.any() and not good_rows(numbers)["n"].size:
         n = int(numbers["n"][unweighed].sum())
-        raise column_error("weight", str(rows.question.weight), "must have a weight above 0", f"all {n:,} are 0")
+        raise column_error("weight", str(rows.question.weight), "must have a weight above zero", f"all {n:,} are zero")
     return numbers, groups
 
 

@@ -80,7 +80,7 @@ def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
     """Raise if the weights of `n` rows are all 0, or so small that their squares vanish."""
     total = float(weighted[..., 1].sum())
     if n and total == 0:
-        raise InputError("sample_weight", "must have a weight above 0", f"all {n:,} are 0")
+        raise InputError("sample_weight", "must have a weight above zero", f"all {n:,} are zero")
     if 0 < total < 1 / LARGEST:
         raise InputError(
             "sample_weight",
