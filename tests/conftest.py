@@ -20,7 +20,7 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=60
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
-FAST_CASES = 32
+FAST_CASES = 16
 GOLDEN = (5**0.5 - 1) / 2
 
 

@@ -546,6 +546,7 @@ def dogs():
 
 
 @pytest.mark.parametrize("model", PUBLISHED)
+@pytest.mark.slow
 def test_binned_errors_of_imagenet_are_the_published_ones(dogs, model):
     y, p = dogs["y_true"], dogs[model]
     wide, mass = oracle.equal_width_groups(p, 10), oracle.equal_mass_groups(y, p, None, 10)
@@ -553,6 +554,7 @@ def test_binned_errors_of_imagenet_are_the_published_ones(dogs, model):
     assert tuple(round(value, 4) for value in found) == PUBLISHED[model][2:]
 
 
+@pytest.mark.slow
 def test_three_blocks_of_resnet152_without_an_event_stay_three(dogs):
     y, p = dogs["y_true"], dogs["resnet152"]
     blocks = oracle.block_groups(y, p, 2500, 10_000)

@@ -73,6 +73,7 @@ def small_cases(n_random):
     return cases, np.concatenate([scipy_pvalues(*case) for case in cases])
 
 
+@pytest.mark.slow
 def test_the_pvalue_is_scipys_for_all_small_counts():
     cases, reference = small_cases(4)
     ours = np.concatenate([pvalue(k, n, scores) for k, n, scores in cases])

@@ -125,6 +125,7 @@ def test_the_confidence_of_a_matrix_is_one_problem(classes):
     assert "Mean confidence" in str(report)
 
 
+@pytest.mark.slow
 def test_of_very_many_classes_the_worst_are_shown():
     P = np.random.default_rng(0).dirichlet(np.full(30, 0.3), 400)
     y = np.arange(400) % 30
