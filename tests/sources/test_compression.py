@@ -101,7 +101,7 @@ def test_a_damaged_file_is_refused(fails, plain, tmp_path):
     data = bytearray(packed(plain["csv"], "gz").read_bytes())
     data[-6] ^= 1  # in the checksum
     (tmp_path / "x.csv.gz").write_bytes(data)
-    assert "truncated or damaged (gzip: CRC check failed" in fails("measure", "x.csv.gz", "--prob", "p")
+    assert "truncated or damaged (gzip: a checksum or a block is wrong)" in fails("measure", "x.csv.gz", "--prob", "p")
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"y,p\n0,0.5\n") + b"more")
     assert "truncated or damaged" in fails("measure", "x.csv.gz", "--prob", "p")
 
@@ -169,3 +169,41 @@ def test_a_packed_file_is_read_in_bounded_memory(peak_of, tmp_path):
 def test_a_file_that_is_there_but_packed_is_named(fails, plain, tmp_path):
     packed(plain["csv"], "gz").rename(tmp_path / "rows.csv.gz")
     assert fails("measure", "rows.csv") == "There is no file 'rows.csv'. There is 'rows.csv.gz' in that folder."
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("junk", [b"XX", b"y,p\n1,0.5\n", b"\x01" * 100_000])
+def test_bytes_after_the_last_stream_are_refused(fails, tmp_path, suffix, junk):
+    whole = PACK[suffix](b"y,p\n0,0.5\n1,0.6\n")
+    for tail in (junk, junk + whole):
+        (tmp_path / f"x.csv.{suffix}").write_bytes(whole + tail)
+        assert "it is truncated or damaged (" in fails("measure", f"x.csv.{suffix}")
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_streams_in_a_row_are_one_text(call, tmp_path, suffix):
+    parts = [b"y,p\n0,0.2\n", b"1,0.", b"7\n" + b"1,0.9\n" * 50_000]
+    (tmp_path / f"x.csv.{suffix}").write_bytes(b"".join(map(PACK[suffix], parts)))
+    found = call("measure", f"x.csv.{suffix}", "--format", "json")
+    assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 50_002
+
+
+@pytest.mark.parametrize(
+    ("suffix", "change", "words"),
+    [
+        ("gz", lambda data: data[:-3], "(gzip: the end is missing)."),
+        ("bz2", lambda data: data[:-3], "(bzip2: the end is missing)."),
+        ("xz", lambda data: data[:-3], "(xz: the end is missing)."),
+        ("zst", lambda data: data[:-3], "(zstd: the end is missing)."),
+        ("gz", lambda data: data + b"more", "(a part of it is not gzip)."),
+        ("gz", lambda data: data[:-8] + b"1234" + data[-4:], "(gzip: a checksum or a block is wrong)."),
+        ("bz2", lambda data: data[:12] + b"1234" + data[16:], "(bzip2: a checksum or a block is wrong)."),
+        ("xz", lambda data: data[:30] + b"1234" + data[34:], "(xz: a checksum or a block is wrong)."),
+    ],
+)
+def test_damage_is_named_in_our_words(fails, tmp_path, suffix, change, words):
+    data = PACK[suffix](b"y,p\n" + b"0,0.5\n1,0.6\n" * 50)
+    (tmp_path / f"x.csv.{suffix}").write_bytes(change(data))
+    assert (
+        fails("measure", f"x.csv.{suffix}") == f"x.csv.{suffix} cannot be unpacked: it is truncated or damaged {words}"
+    )

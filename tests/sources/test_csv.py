@@ -1,8 +1,12 @@
 """CSV: Polars and the strict parser agree, and what neither can read is located."""
 
+import json
+
 import numpy as np
 import pytest
 
+from trueness.errors import InputError
+from trueness.sources import _compression
 from trueness.sources._csv import CsvFile
 
 
@@ -140,3 +144,65 @@ def test_tab_can_be_written_as_a_word(call):
 
 def test_a_file_without_a_header_is_noticed(fails):
     assert "first line must name the columns" in fails("measure", "-", stdin="0,0.1\n1,0.4\n")
+
+
+@pytest.mark.parametrize("name", ["", "^p$", "^p.*$", "*"])
+def test_names_are_taken_literally(call, tmp_path, name):
+    rows = "".join(f"{i % 2},{i / 100},{'ab'[i % 2]}\n" for i in range(100))
+    (tmp_path / "x.csv").write_text(f"y,{name},g\n{rows}")
+    (tmp_path / "plain.csv").write_text(f"y,p,g\n{rows}")
+    found = call("measure", "x.csv", "--label", "y", "--prob", name, "--format", "json")
+    assert found.exit_code == 0, found.stderr
+    expected = json.loads(call("measure", "plain.csv", "--prob", "p", "--format", "json").stdout)
+    assert json.loads(found.stdout)["models"][0]["measures"] == expected["models"][0]["measures"]
+    assert call("tally", "x.csv", "--label", "y", "--prob", name, "-o", "x.tally").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["", "^g$", "^p.*$"])
+@pytest.mark.parametrize("verb", [["measure"], ["tally", "-o", "x.tally"]])
+def test_names_of_groups_are_taken_literally(call, tmp_path, name, verb):
+    rows = "".join(f"{i % 2},{i / 100},{'ab'[i // 2 % 2]}\n" for i in range(100))
+    (tmp_path / "x.csv").write_text(f"y,p,{name}\n{rows}")
+    found = call(verb[0], "x.csv", "--label", "y", "--prob", "p", "--by", name, *verb[1:])
+    assert found.exit_code == 0, found.stderr
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("block", [1 << 23, 64])
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_quote_left_open_is_refused_where_it_opens(tmp_path, monkeypatch, end, block, column):
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", block)
+    rows = [["0.5", "a"] for _ in range(60)]
+    rows[0][1] = '"two\nlines"'
+    rows[3][column] = '"' + rows[3][column]
+    (tmp_path / "x.csv").write_text("y,p,g\n" + "\n".join(f"1,{p},{g}" for p, g in rows) + end)
+    with pytest.raises(InputError, match=r"^x\.csv, line 6, opens a quote that is not closed"):
+        CsvFile(tmp_path / "x.csv", "x.csv", ",").read(["y"], ["p"])
+
+
+def test_a_quote_left_open_in_the_header_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text('y,"p\n1,0.5\n0,0.5\n')
+    with pytest.raises(InputError, match="line 1, opens a quote that is not closed"):
+        CsvFile(tmp_path / "x.csv", "x.csv", ",")
+
+
+@pytest.mark.parametrize("inches", [1, 2])
+@pytest.mark.parametrize("block", [1 << 23, 64])
+def test_inches_inside_a_cell_are_no_quotes(read, monkeypatch, inches, block):
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", block)
+    lines = ["1,0.5,a\n"] * 40
+    for at in (10, 20)[:inches]:
+        lines[at] = '0,0.25,5" pipe\n'
+    found = read("y,p,g\n" + "".join(lines)).numbers["p"]
+    assert len(found) == 40
+    assert (found == 0.25).sum() == inches
+
+
+def test_a_quote_left_open_late_in_a_large_file_is_found_in_bounded_time(fails, tmp_path):
+    with (tmp_path / "x.csv").open("w") as file:
+        file.write("y,p,g\n")
+        file.write("1,0.25,abcdefgh\n" * 2_500_000)
+        file.write('1,0.25,"abcdefgh\n')
+        file.write("0,0.25,abcdefgh\n" * 500_000)
+    message = fails("tally", "x.csv", "--prob", "p", "-o", "x.tally")
+    assert message.startswith("x.csv, line 2500002, opens a quote that is not closed.")

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from trueness.errors import InputError, MissingLibraryError
 
 BLOCK_BYTES = 1 << 23
+_LONGEST = 1 << 25  # bytes of a block that is extended until its quotes are closed
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 
@@ -48,8 +50,10 @@ def open_decompressed(path: Path, name: str, compression: str | None) -> Iterato
         if compression is None:
             yield file, file.tell
             return
-        modules: dict[str, Any] = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
-        stream = (_import_zstd(name) if compression == "zstd" else modules[compression]).open(file)
+        if compression in _DECOMPRESSORS:
+            stream: Any = io.BufferedReader(_Streams(file, _DECOMPRESSORS[compression]))
+        else:
+            stream = (_import_zstd(name) if compression == "zstd" else gzip).open(file)
         try:
             with stream:
                 yield stream, file.tell
@@ -57,8 +61,56 @@ def open_decompressed(path: Path, name: str, compression: str | None) -> Iterato
             known = isinstance(reason, EOFError | OSError | zlib.error | lzma.LZMAError)
             if not known and type(reason).__name__ != "ZstdError":
                 raise
-            demand = f"{name} cannot be unpacked: it is truncated or damaged ({compression}: {reason})"
+            demand = f"{name} cannot be unpacked: it is truncated or damaged ({_damage(reason, compression)})"
             raise InputError("", demand) from reason
+
+
+class _Streams(io.RawIOBase):
+    """The bytes of one bz2 or xz stream after the other.
+
+    Python's own readers take anything after the first stream for the end of the file.
+    """
+
+    def __init__(self, file: BinaryIO, decompressor: Callable[[], Any]) -> None:
+        self._file, self._make, self._stream = file, decompressor, decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            data = b""
+            if self._stream.eof:
+                data = self._stream.unused_data.lstrip(b"\0")
+                while not data and (piece := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                    data = piece.lstrip(b"\0")  # padding
+                if not data:
+                    return 0
+                self._stream = self._make()
+            elif self._stream.needs_input:
+                data = self._file.read(io.DEFAULT_BUFFER_SIZE)
+                if not data:
+                    raise EOFError
+            text = self._stream.decompress(data, len(buffer))
+            if text:
+                buffer[: len(text)] = text
+                return len(text)
+
+
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
+}
+
+
+def _damage(reason: Exception, compression: str) -> str:
+    if isinstance(reason, EOFError):
+        return f"{compression}: the end is missing"
+    if isinstance(reason, gzip.BadGzipFile) and "CRC" not in str(reason) and "length" not in str(reason):
+        return f"a part of it is not {compression}"
+    if isinstance(reason, OSError) and reason.errno is not None:
+        return f"{compression}: {reason.strerror}"
+    return f"{compression}: a checksum or a block is wrong"
 
 
 def _import_zstd(name: str) -> Any:
@@ -90,21 +142,32 @@ def text_blocks(path: Path, name: str, compression: str | None, *, quoted: bool)
     """The lines of a text file in blocks of bounded size, without a byte-order mark.
 
     With `quoted`, a line break between double quotes does not end a line. Counting quotes is all that is done here:
-    parsers want whole lines, and a file may not fit into memory.
+    parsers want whole lines, and a file may not fit into memory. Where a quote is never closed, or is an inch, blocks
+    end with any line; whether the quote opens a cell is for the parser to say.
     """
     line, rest = 1, b""
     with open_decompressed(path, name, compression) as (file, position):
         while piece := file.read(BLOCK_BYTES):
             rest = rest + piece if rest else piece.removeprefix(b"\xef\xbb\xbf") if line == 1 else piece
             cut = rest.rfind(b"\n") + 1
-            while quoted and cut and rest.count(b'"', 0, cut) % 2:
-                cut = rest.rfind(b"\n", 0, cut - 1) + 1
+            if quoted and len(rest) < _LONGEST:
+                cut = _outside_quotes(rest, cut)
             if cut and not rest[:cut].isspace():  # blank lines above a header go with it
                 yield Block(rest[:cut], line, position())
                 line += rest.count(b"\n", 0, cut)
                 rest = rest[cut:]
         if rest:
             yield Block(rest, line, position())
+
+
+def _outside_quotes(data: bytes, end: int) -> int:
+    """The last end of a line, at most at `end`, before which the number of quotes is even."""
+    quotes = data.count(b'"', 0, end)
+    while end and quotes % 2:
+        before = data.rfind(b"\n", 0, data.rfind(b'"', 0, end)) + 1
+        quotes -= data.count(b'"', before, end)
+        end = before
+    return end
 
 
 def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[BinaryIO], None]:

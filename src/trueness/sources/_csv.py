@@ -10,6 +10,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +22,9 @@ from trueness.sources._table import PolarsTable
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Cells that mean a missing value."""
+
+_END = "\0end"
+"""A line after the last one: it becomes part of a cell whose quote is left open."""
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -55,8 +59,11 @@ class CsvFile(PolarsTable):
             if self.names.count(name) > 1:
                 raise InputError("", f"{self.name} has {self.names.count(name)} columns named {name!r}")
         for block in self._body():
-            cells = (series.str.strip_chars() for series in self._parse(block, names).get_columns())
-            yield self._polars.DataFrame([series.set(series.is_in(MISSING), None) for series in cells]), block.read
+            # Without their names, which Polars may take for patterns.
+            parsed = (series.alias("cells") for series in self._parse(block, names).get_columns())
+            cells = {name: series.str.strip_chars() for name, series in zip(names, parsed, strict=True)}
+            columns = {name: series.set(series.is_in(MISSING), None) for name, series in cells.items()}
+            yield self._polars.DataFrame(columns), block.read
 
     def _parse(self, block: Block, names: Sequence[str]) -> Any:
         polars, places = self._polars, [self.names.index(name) for name in names]
@@ -70,7 +77,9 @@ class CsvFile(PolarsTable):
             return self._parse_strictly(block, names, places)
         if frame[:, -1].null_count():  # an empty cell, a short line or a blank one
             return self._parse_strictly(block, names, places)
-        return frame.select(polars.nth(i).alias(name) for i, name in zip(places, names, strict=True))
+        if b'"' in block.data and frame.height != block.data.count(b"\n") + (not block.data.endswith(b"\n")):
+            return self._parse_strictly(block, names, places)  # a cell of several lines, or a quote left open
+        return polars.DataFrame({name: frame.to_series(i) for i, name in zip(places, names, strict=True)})
 
     def _parse_strictly(self, block: Block, names: Sequence[str], places: Sequence[int]) -> Any:
         columns: dict[str, list[str]] = {name: [] for name in names}
@@ -103,14 +112,29 @@ class CsvFile(PolarsTable):
             yield line, cells[:width]
 
     def _records(self, text: io.StringIO, first: int) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(text, delimiter=self.separator)
+        reader = csv.reader(chain(text, [_END]), delimiter=self.separator)
+        start, line = first, first - 1
         try:
             for cells in reader:
+                line = reader.line_num + first - 1
+                if cells and cells[-1].endswith(_END):
+                    if cells != [_END]:
+                        raise self._open_quote(line - 1, cells[-1].removesuffix(_END))
+                    return
                 if cells:
-                    yield reader.line_num + first - 1, cells
+                    yield line, cells
+                start = line + 1
         except csv.Error as reason:
-            line = reader.line_num + first - 1
-            raise InputError("", f"{self.name}, line {line}, cannot be read: {reason}") from reason
+            if reader.line_num + first - 1 > start:  # a cell that is too long, over several lines
+                raise self._open_quote(start) from reason
+            raise InputError("", f"{self.name}, line {start}, cannot be read: {reason}") from reason
+
+    def _open_quote(self, line: int, cell: str = "") -> InputError:
+        """An error about a quote that is left open, in a cell that ends at a line."""
+        breaks = len(re.findall("\r\n|\r|\n", cell))
+        opened = line - breaks + cell.endswith(("\r", "\n"))
+        demand = f"{self.name}, line {opened}, opens a quote that is not closed"
+        return InputError("", demand, remedy="A quote inside a cell is written twice, and the cell is quoted.")
 
     def place(self, row: int) -> str:
         """The line of a row."""
@@ -144,6 +168,7 @@ class CsvFile(PolarsTable):
             (_parse_number, polars.Float64),
             (_parse_truth, polars.Boolean),
         )
+        series = series.alias("labels")  # Polars may take its name for a pattern
         cells = series.drop_nulls().unique().to_list()
         if not cells:
             return super()._labels(series.cast(polars.Float64))

@@ -88,7 +88,9 @@ class JsonLinesFile(PolarsTable):
             return None
         if _may_differ(block.data, frame):
             return None
-        texts = (series.unique().to_list() for series in frame.get_columns() if series.dtype == polars.String)
+        texts = (
+            series.alias("cells").unique().to_list() for series in frame.get_columns() if series.dtype == polars.String
+        )
         if any(_is_ambiguous(text) for cells in texts for text in cells if text is not None):
             return None
         columns = {name: frame[name] for name in names}
@@ -292,6 +294,7 @@ def _digits(data: bytes, series: Any) -> Any:
     There are as many keys of that name as values, so that all keys are those of the column.
     """
     cells = re.findall(re.escape(_key(series.name)) + rb"\s*:\s*(-?\d[-+.\deE]*)", data)
+    series = series.alias("cells")  # Polars may take its name for a pattern
     rows = series.is_not_null().arg_true()
     if len(cells) != len(rows):
         return None

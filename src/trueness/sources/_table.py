@@ -162,7 +162,8 @@ class PolarsTable(Table):
 
     def _whole_groups(self, series: Any) -> Any:
         """Text as integers if each is written in the only way: 0123 is not 123."""
-        cells = series.drop_nulls().unique().to_list()
+        # Without its name, which Polars may take for a pattern.
+        cells = series.alias("cells").drop_nulls().unique().to_list()
         return series.cast(self._polars.Int64) if all(map(is_plain_integer, cells)) else series
 
     def _error(self, column: str, demand: str, got: str, remedy: str = "") -> InputError:
