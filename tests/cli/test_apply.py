@@ -219,3 +219,25 @@ def test_a_map_remembers_the_columns_of_a_matrix(call, multiclass, tmp_path):
     assert call("fit", "x.csv", *given).exit_code == 0
     assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "out.csv").exit_code == 0
     assert list(read(tmp_path / "out.csv"))[-3:] == ["p_0_calibrated", "p_1_calibrated", "p_2_calibrated"]
+
+
+def test_the_rows_are_not_written_over(fails, grouped, fitted, tmp_path):
+    path = write_columns(tmp_path / "x.csv", grouped)
+    before = path.read_bytes()
+    message = fails("apply", path, "--prob", "p", "--calibrator", fitted[0], "-o", path)
+    assert message.endswith("is the file that is read, and would be lost; name another.")
+    assert path.read_bytes() == before
+
+
+def test_columns_in_another_order_than_in_fit_are_refused(call, fails, tmp_path):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([1, 1, 1], 300)
+    y = [int(rng.choice(3, p=row)) for row in P]
+    write_columns(tmp_path / "x.csv", {"y": np.array(y), "a": P[:, 0], "b": P[:, 1], "c": P[:, 2]})
+    done = call(
+        "fit", "x.csv", "--label", "y", "--prob-columns", "a,b,c", "--calibrator", "vector-scaling", "-o", "map.json"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert call("apply", "x.csv", "--prob-columns", "a,b,c", "--calibrator", "map.json").exit_code == 0
+    message = fails("apply", "x.csv", "--prob-columns", "c,b,a", "--calibrator", "map.json")
+    assert message == "`--prob-columns` must name the columns in the order of `fit`: a, b, c; got c, b, a."

@@ -365,3 +365,13 @@ def test_decimals_of_arrow_are_the_nearest_floats():
     expected = tn.binned([1] * 10_001, [i / 10_000 for i in range(10_001)], bins=100)
     assert tn.scan(table, label="y", score="p", bins=100) == expected
     assert tn.scan_groups(table, label="y", score="p", bins=100, by="g")[0] == expected
+
+
+def test_groups_have_a_function_of_their_own_which_is_named():
+    with pytest.raises(TypeError, match=r"takes no `by`; use `trueness.scan_groups`"):
+        tn.scan(ROWS, label="y", score="p", by="g")
+
+
+def test_a_source_that_is_none_is_told_every_format():
+    with pytest.raises(tn.InputError, match="a path of Parquet, Arrow IPC, CSV, TSV or JSON lines; got NoneType"):
+        tn.scan(None, label="y", score="p")

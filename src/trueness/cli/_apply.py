@@ -50,7 +50,7 @@ def command(
         raise click.UsageError(
             f"apply takes one FILE, whose rows it writes again; got {len(files)}. Run it once for each."
         )
-    check_writable(output, path)  # not the rows: they are all written again
+    check_writable(output, path, *files)
     calibrator = _load(path)
     request = Request.pop_from({**options, "files": files})
     with open_source(request) as source:
@@ -99,6 +99,9 @@ def _model(source: "Table", request: Request, fitted_on: Any) -> Model:
     print_guesses(guesses)
     if len(models) > 1:
         raise InputError("--prob", "must name one model", f"got {', '.join(model.name for model in models)}")
+    if known is not None and models[0].columns != known and sorted(models[0].columns) == sorted(known):
+        demand = f"must name the columns in the order of `fit`: {', '.join(known)}"
+        raise InputError("--prob-columns", demand, f"got {', '.join(models[0].columns)}")
     if known is not None and models[0].columns != known:
         warning(f"the map was fitted on {_list_names(known)}, and is applied to {_list_names(models[0].columns)}.")
     return models[0]

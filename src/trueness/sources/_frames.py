@@ -48,7 +48,7 @@ def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
         raise InputError(
             "source",
             "must be a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, "
-            "pandas, PyArrow, …), or a path of Parquet or CSV",
+            "pandas, PyArrow, …), or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines",
             f"got {type(source).__name__}",
         ) from None
     except nw.exceptions.DuplicateError:

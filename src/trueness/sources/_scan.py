@@ -81,6 +81,7 @@ def scan(
     missing: Missing = "raise",
     sum_tolerance: float | None = None,
     engine: PathEngine = "auto",
+    by: None = None,
 ) -> Sums:
     """Sum rows where they lie: in a frame, a file, a database or on a cluster.
 
@@ -117,6 +118,8 @@ def scan(
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
         The library that reads a path; by default Polars if it is installed, else DuckDB, which reads
         Parquet and CSV.
+    by : None
+        Groups have a function of their own: :func:`scan_groups`.
 
     Returns
     -------
@@ -151,6 +154,8 @@ def scan(
     >>> tn.scan(rows, label="y", score="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
     True
     """
+    if by is not None:
+        raise TypeError("`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group.")
     question = check_question(label, score, weight, None, kind, labels, pos_label, missing, sum_tolerance)
     sums: Sums = _sums_by_group(source, question, bins, engine)[()]
     return sums
