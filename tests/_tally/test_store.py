@@ -222,7 +222,10 @@ OTHERS = {
     "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
     "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
     "newer": (lambda whole: sealed(body_of(whole), number=4), "4, of a newer trueness; this version reads number 3"),
-    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 3"),
+    "older": (
+        lambda whole: sealed(body_of(whole), number=2),
+        "2, of an older trueness; this version reads number 3: tally the rows again with it",
+    ),
     "a bomb": (lambda whole: sealed(body_of(whole), length=2**40), "it claims to hold 1,099,511,627,776 bytes"),
     "too long": (lambda whole: sealed(body_of(whole), length=10**6), "its length is not what it says"),
     "too short": (lambda whole: sealed(body_of(whole), length=10), "its length is not what it says"),

@@ -242,3 +242,9 @@ def test_a_matrix_of_one_column_is_that_column(call, binary, expected, tmp_path)
 def test_labels_of_bytes_are_text(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=np.array([b"no", b"yes"]), p=[0.3, 0.8])
     assert call("measure", "x.npz", "--pos-label", "yes").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["x.arrow", "x.arrows", "x"])
+def test_an_arrow_stream_is_called_that(fails, tmp_path, name):
+    pl.DataFrame({"y": [0, 1], "p": [0.5, 0.6]}).write_ipc_stream(tmp_path / name)
+    assert fails("measure", name).startswith(f"{name} is an Arrow IPC stream; only Arrow IPC files")

@@ -218,7 +218,8 @@ def _read_body(data: Any) -> memoryview:
     _, number, length = _START.unpack_from(view)
     if number != FORMAT:
         which = "a newer" if number > FORMAT else "an older"
-        refuse(f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}")
+        way_out = "tally the rows again with it"
+        refuse(f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}: {way_out}")
     if zlib.crc32(view[:-_CHECKSUM]) != int.from_bytes(view[-_CHECKSUM:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
     packed = view[_START.size : -_CHECKSUM]

@@ -94,6 +94,9 @@ def _refuse_other_bytes(name: str, start: bytes, suffix: str) -> None:
             remedy="`trueness measure`, `report` and `tally` take sums, from files that `trueness tally` or "
             "`Accumulator.save` wrote and whose names end in .tally.",
         )
+    if start.startswith(b"\xff\xff\xff\xff"):
+        demand = f"{name} is an Arrow IPC stream; only Arrow IPC files, which begin with ARROW1, are read"
+        raise InputError("", demand, remedy="`polars.read_ipc_stream(…).write_ipc(…)` makes such a file.")
     for kind in _BINARY.values():
         if suffix in kind.suffixes:
             raise InputError(
