@@ -69,7 +69,7 @@ class JsonLinesFile(PolarsTable):
 
     def frames(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]) -> Iterator[tuple[Any, int]]:
         """A frame for each block of lines, in which groups are text or true/false."""
-        self._group_kinds = {name: set() for name in groups}
+        self._group_kinds: dict[str, set[str]] = {name: set() for name in groups}
         names = list(dict.fromkeys((*labels, *numbers)))
         for block in self._blocks():
             frame = self._parse(block, names, numbers, groups)
@@ -242,7 +242,7 @@ class JsonLinesFile(PolarsTable):
             raise InputError("", f"{where} must be UTF-8 text", remedy="Save the file in that encoding.") from None
         except ValueError as reason:  # such as a line that was cut off
             raise InputError("", f"{where} is not JSON: {reason}") from None
-        if not isinstance(row, dict):
+        if not isinstance(row, _Object):
             raise InputError("", f"{where} must be an object", f"it is {_description(row)}")
         return row
 
