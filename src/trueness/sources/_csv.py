@@ -126,7 +126,9 @@ class CsvFile(PolarsTable):
                 start = line + 1
         except csv.Error as reason:
             if reader.line_num + first - 1 > start:  # a cell that is too long, over several lines
-                raise self._open_quote(start) from reason
+                error = self._open_quote(start)
+                limit = f"Or the cell is longer than {csv.field_size_limit():,} characters, which are the most."
+                raise error.but(remedy=f"{error.remedy} {limit}") from reason
             raise InputError("", f"{self.name}, line {start}, cannot be read: {reason}") from reason
 
     def _open_quote(self, line: int, cell: str = "") -> InputError:
