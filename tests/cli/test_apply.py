@@ -221,14 +221,6 @@ def test_a_map_remembers_the_columns_of_a_matrix(call, multiclass, tmp_path):
     assert list(read(tmp_path / "out.csv"))[-3:] == ["p_0_calibrated", "p_1_calibrated", "p_2_calibrated"]
 
 
-def test_the_rows_are_not_written_over(fails, grouped, fitted, tmp_path):
-    path = write_columns(tmp_path / "x.csv", grouped)
-    before = path.read_bytes()
-    message = fails("apply", path, "--prob", "p", "--calibrator", fitted[0], "-o", path)
-    assert message.endswith("is the file that is read, and would be lost; name another.")
-    assert path.read_bytes() == before
-
-
 def test_columns_in_another_order_than_in_fit_are_refused(call, fails, tmp_path):
     rng = np.random.default_rng(0)
     P = rng.dirichlet([1, 1, 1], 300)
