@@ -117,6 +117,14 @@ def test_it_names_the_statistic_with_the_strongest_evidence():
     assert set(alone) == set(NAMES)
 
 
+def test_it_says_when_near_ties_are_drawn_together():
+    rng = np.random.default_rng(0)
+    for n, level in ((4_000, "exact at any n"), (5_000, "exact within 0.001, near ties being drawn together")):
+        p = rng.random(n)
+        found = tn.calibration_test((rng.random(n) < p).astype(int), p, method="omnibus", resamples=19, seed=0)
+        assert f"the level is {level}: 19 sets" in found.assumptions
+
+
 def test_weights_that_do_not_count_rows_are_refused():
     with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers"):
         tn.calibration_test([0, 1, 1], [0.2, 0.5, 0.7], sample_weight=[0.5, 1, 1], method="omnibus")

@@ -62,8 +62,9 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
         return Outcome(0.0, 0.0, f"{contradicted:,} {rows} a label that a score of exactly 0 or 1 rules out.")
     found = omnibus_test(cells, draws, options.rng)
     strongest = found.strongest
+    exactly = "exact at any n" if cells.size <= _MANY else "exact within 0.001, near ties being drawn together"
     assumptions = (
-        f"Rows are independent; the level is exact at any n: {draws:,} sets of labels were drawn from the scores. "
+        f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores. "
         f"Strongest evidence: {_WORDS[strongest]} (p = {found.alone[strongest]:.3g} alone)."
     )
     return Outcome(found.alone[strongest], found.pvalue, assumptions, 1 / (draws + 1))
