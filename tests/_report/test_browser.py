@@ -64,7 +64,7 @@ def test_a_report_opens_with_the_number_of_the_library(opened, binary, edges):
     page = opened(binary)
     assert shown_ece(page) == tn.ece(*edges)
     assert one(page, "h1").text == "Calibration report"
-    assert "are miscalibrated" in one(page, ".verdict .sentence").text
+    assert "Not calibrated" in one(page, ".verdict .sentence").text
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -22,7 +22,7 @@ def scores():
 def test_scores_that_are_true_are_not_refuted(scores):
     found = report_of(scores, scores)
     assert found.verdicts == {"scores": "no-evidence"}
-    assert found.verdict.startswith("There is no evidence that the scores are miscalibrated: the l2 calibration error")
+    assert found.verdict.startswith("No sign of miscalibration. The l2 calibration error")
 
 
 def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
@@ -41,7 +41,7 @@ def test_scores_that_are_off_on_average_are_said_to_be_so(scores, factor, words)
 def test_few_rows_cannot_tell():
     found = tn.report([0, 1, 0, 1, 1, 0], [0.1, 0.9, 0.4, 0.6, 0.7, 0.2])
     assert found.verdicts == {"scores": "too-few-rows"}
-    assert found.verdict.startswith("These 6 rows are too few to tell whether the scores are calibrated")
+    assert found.verdict.startswith("These 6 rows are too few to tell whether the predictions are calibrated.")
 
 
 @pytest.mark.parametrize("weight", [None, 0.7])
@@ -68,7 +68,7 @@ def test_a_small_error_that_excludes_zero_is_called_slight():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = report_of(p + 0.01, p)
     assert found.verdicts == {"scores": "slightly-miscalibrated"}
-    assert "but only slightly" in found.verdict
+    assert found.verdict.startswith("Slightly miscalibrated")
 
 
 def test_what_is_slight_depends_on_how_rare_events_are():
@@ -91,4 +91,14 @@ def test_several_models_get_one_sentence_and_one_each():
     assert found.verdict == "“model” is miscalibrated; “better” shows no miscalibration."
     first = found.to_dict()["models"][0]["verdict"]
     assert first["code"] == "miscalibrated"
-    assert first["sentence"].startswith("The scores “model” are miscalibrated")
+    assert first["headline"].startswith("“model”: not calibrated: the predictions are too")
+    assert first["sentence"] == f"{first['headline']} {first['certainty']}"
+
+
+def test_the_verdict_of_several_models_has_the_worst_code():
+    d = tn.simulate.demo(3_000)
+    for names in (("bad", "good"), ("good", "bad")):
+        models = {"bad": d.y_prob, "good": d.columns["recalibrated"]}
+        found = tn.report(d.y_true, {name: models[name] for name in names})
+        assert found.to_dict()["verdict"]["code"] == "miscalibrated"
+        assert found.verdicts == {"bad": "miscalibrated", "good": "no-evidence"}

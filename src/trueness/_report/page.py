@@ -29,6 +29,7 @@ _VERDICT_WORDS = {
     "slightly-miscalibrated": "Slightly miscalibrated",
     "no-evidence": "No evidence of miscalibration",
     "too-few-rows": "Too few rows to tell",
+    "too-good": "Too good to be true",
     "undetermined": "Not tested",
 }
 

@@ -14,7 +14,9 @@ from trueness.results import Bands, Comparison, Interval, NoiseFloor, Significan
 SCHEMA = 1
 """Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
 
-Code: TypeAlias = Literal["miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "undetermined"]
+Code: TypeAlias = Literal[
+    "miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "too-good", "undetermined"
+]
 Source: TypeAlias = Literal["rows", "tally", "sketch", "bins"]
 
 
@@ -53,10 +55,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The conclusion as a code and as a sentence."""
+    """The conclusion."""
 
     code: Code
+    headline: str
+    """The conclusion in one sentence."""
+    certainty: str
+    """How certain it is: the p-value, and the limits of the error."""
     sentence: str
+    """Both."""
 
 
 @dataclass(frozen=True)

@@ -18,30 +18,38 @@ _CLAUSES: dict[Code, tuple[str, str]] = {
     "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
     "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
+    "too-good": ("is too good to be true", "are too good to be true"),
     "undetermined": ("could not be tested", "could not be tested"),
 }
 _PRECEDENCE: tuple[Code, ...] = (
-    *("no-evidence", "slightly-miscalibrated", "miscalibrated", "too-few-rows", "undetermined"),
+    *("miscalibrated", "too-good", "undetermined", "too-few-rows", "slightly-miscalibrated", "no-evidence"),
 )
+"""The worst first."""
 
 
 def verdict(name: str, summary: Summary, level: float, *, several: bool, clustered: bool = False) -> Verdict:
     """Judge one model. With clusters, set and test take them into account, the noise floor does not."""
-    who = f"The scores {quoted(name)}" if several else "The scores"
     code = _code(summary, level)
     rows = "One row is" if summary.n == 1 else f"These {summary.n:,} rows are"
-    openings = {
-        "miscalibrated": f"{who} are miscalibrated{_direction(summary)}",
-        "slightly-miscalibrated": f"{who} are miscalibrated, but only slightly{_direction(summary)}",
-        "no-evidence": f"There is no evidence that {_lower(who)} are miscalibrated",
-        "too-few-rows": f"{rows} too few to tell whether {_lower(who)} are calibrated",
-        "undetermined": f"Whether {_lower(who)} are calibrated could not be tested",
-    }
-    return Verdict(code, f"{openings[code]}: {_evidence(summary, clustered)}.")
+    direction = _direction(summary)
+    headline = {
+        "miscalibrated": f"Not calibrated{direction or ': predicted and observed rates differ'}",
+        "slightly-miscalibrated": f"Slightly miscalibrated{direction}",
+        "no-evidence": "No sign of miscalibration",
+        "too-few-rows": f"{rows} too few to tell whether the predictions are calibrated",
+        "too-good": "Too good to be true for new rows: the labels agree with the predictions better than chance allows",
+        "undetermined": "Calibration could not be tested",
+    }[code]
+    evidence = _evidence(summary, clustered)
+    return compose(
+        code, f"{quoted(name)}: {headline[0].lower()}{headline[1:]}." if several else f"{headline}.", evidence
+    )
 
 
-def _lower(who: str) -> str:
-    return who[0].lower() + who[1:]
+def compose(code: Code, headline: str, certainty: str) -> Verdict:
+    """The verdict with its whole sentence; `certainty` has no capital and no full stop."""
+    certainty = f"{certainty[0].upper()}{certainty[1:]}." if certainty else ""
+    return Verdict(code, headline, certainty, f"{headline} {certainty}".rstrip())
 
 
 def _code(summary: Summary, level: float) -> Code:
@@ -63,12 +71,12 @@ def _direction(summary: Summary) -> str:
     ratio, slope = summary.observed_expected, summary.slope
     words = []
     if math.isfinite(slope) and abs(slope - 1) > 0.1:
-        how = "unrelated to the labels" if slope <= 0.02 else "too extreme" if slope < 1 else "not extreme enough"
+        how = "unrelated to the labels" if slope <= 0.02 else "too extreme" if slope < 1 else "too timid"
         words.append(f"{how} (slope {slope:.2f})")
     if math.isfinite(ratio) and abs(ratio - 1) > 0.05:
         side = "too high" if ratio < 1 else "too low"
         words.append(f"{side} on average (observed/expected {ratio:.2f})")
-    return f", {' and '.join(words)}" if words else ""
+    return f": the predictions are {' and '.join(words)}" if words else ""
 
 
 def _evidence(summary: Summary, clustered: bool) -> str:
@@ -107,7 +115,7 @@ def overall_verdict(models: Sequence[Model]) -> Verdict:
     clauses = [
         f"{_joined(by_code[code])} {_CLAUSES[code][len(by_code[code]) > 1]}" for code in _CLAUSES if code in by_code
     ]
-    return Verdict(next(code for code in _PRECEDENCE if code in by_code), f"{'; '.join(clauses)}.")
+    return compose(next(code for code in _PRECEDENCE if code in by_code), f"{'; '.join(clauses)}.", "")
 
 
 def _joined(names: list[str]) -> str:
