@@ -90,7 +90,7 @@ def coverages(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[s
         found = []
         for _ in range(runs):
             data = draw(scenario, shift, rng)
-            found.append(ece_interval(data.y, data.p, cluster=data.cluster, squared=True, seed=rng))
+            found.append(ece_interval(data.y, data.p, cluster=data.cluster, level=0.9, squared=True, seed=rng))
         held = np.mean([target in one for one in found])
         cells += [f"{math.sqrt(target):.4f}", f"{held:.3f}", f"{np.median([one.high for one in found]):.4f}"]
     return cells

@@ -123,7 +123,7 @@ def analytic_interval(n: int, pace: Pace) -> list[Line]:
     rows = y.tolist(), z.tolist()
     found = race_or_fail(
         {
-            "trueness": lambda: ece_interval(y, z, method="analytic", squared=True),
+            "trueness": lambda: ece_interval(y, z, method="analytic", level=LEVEL, squared=True),
             "rows": lambda: algorithm_1(bins_by_rows(*rows, m), m),
             "masks": lambda: algorithm_1(bins_by_masks(y, z, m), m),
         },

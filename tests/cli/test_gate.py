@@ -64,11 +64,11 @@ def test_all_models_and_groups_must_pass_at_a_level_that_holds_for_all(call, gro
     north, south = found(call(*given, "--format", "csv"), 1)
     assert (north["passed"], south["passed"]) == ("true", "false")
     rows = grouped["region"] == "south"
-    together = tn.ece_interval(grouped["y"][rows], grouped["p"][rows], level=0.95, seed=0)
+    together = tn.ece_interval(grouped["y"][rows], grouped["p"][rows], level=0.975, seed=0)
     assert float(south["low"]) == together.low
     result = json.loads(call(*given, "--format", "json").stdout)
     assert result["gate"] == {"max_ece": 0.05, "require": False, "passed": False}
-    assert [entry["level"] for entry in result["findings"]] == [0.95, 0.95]
+    assert [entry["level"] for entry in result["findings"]] == [0.975, 0.975]
 
 
 def test_clusters_widen_the_limits(call, grouped, tmp_path):

@@ -112,7 +112,7 @@ def test_several_classes_against_the_transcription(seed, k, support):
         cell = [tuple(min(int(v * m), m - 1) for v in row) for row in z]
         volume = m**-k
     expected = transcription(u, cell, math.sqrt(null_variance(3, k, support)), volume, 0.1)
-    found = ece_interval(y, P, k=k, method="analytic", bins=m, squared=True, support=support)
+    found = ece_interval(y, P, k=k, method="analytic", bins=m, level=0.9, squared=True, support=support)
     same_set(found, expected)
 
 

@@ -361,7 +361,7 @@ def coverage(runs, *, law="uniform", slope=1.0, shift=0.0, clusters=100, cluster
     for _ in range(runs):
         y, p, c = draw(rng, clusters, law=law, slope=slope, shift=shift, **how)
         given = {"cluster": c} if cluster else {}
-        held += target in ece_interval(y, p, squared=True, seed=rng, **given)
+        held += target in ece_interval(y, p, level=0.9, squared=True, seed=rng, **given)
     return held / runs
 
 

@@ -90,14 +90,14 @@ def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(options):
     at = np.repeat(np.arange(N), w)
     told = {} if cluster is None else {"cluster": cluster}
     again = {} if cluster is None else {"cluster": cluster[at]}
-    weighted = compare(Y, THREE, sample_weight=w, seed=3, resamples=99, **options, **told)
-    repeated = compare(Y[at], {k: p[at] for k, p in THREE.items()}, seed=3, resamples=99, **options, **again)
+    weighted = compare(Y, THREE, sample_weight=w, seed=3, level=0.9, resamples=99, **options, **told)
+    repeated = compare(Y[at], {k: p[at] for k, p in THREE.items()}, seed=3, level=0.9, resamples=99, **options, **again)
     assert weighted == repeated
 
 
 @pytest.mark.parametrize("measure", ["squared_ece", tn.ece])
 def test_the_number_of_workers_does_not_matter(measure):
-    ask = partial(compare, Y, THREE, measure=measure, method="bootstrap", seed=5, resamples=99)
+    ask = partial(compare, Y, THREE, measure=measure, method="bootstrap", seed=5, level=0.9, resamples=99)
     assert ask(workers=1) == ask(workers=3)
     assert ask(seed=6) != ask()
 
@@ -109,16 +109,16 @@ def test_a_function_of_the_tally_sees_the_tally():
         (CLASSES, MATRICES, {"kind": "confidence"}),
         (CLASSES, MATRICES, {"kind": "top-label"}),
     ):
-        found = compare(y, models, measure=tn.ece, method="bootstrap", seed=1, resamples=19, **options)
+        found = compare(y, models, measure=tn.ece, method="bootstrap", seed=1, level=0.9, resamples=19, **options)
         assert found.estimates == {name: tn.ece(tn.tally(y, p, **options)) for name, p in models.items()}
         assert found.measure == "ece"
 
 
 def test_resamples_of_a_function_are_those_of_the_rows():
-    by_name = compare(Y, THREE, measure="brier", method="bootstrap", seed=1, resamples=99)
-    by_function = compare(Y, THREE, measure=tn.brier, method="bootstrap", seed=1, resamples=99)
-    clustered = compare(Y, THREE, measure="brier", method="bootstrap", seed=1, resamples=99, cluster=CLUSTER)
-    of_tally = compare(Y, THREE, measure=tn.brier, method="bootstrap", seed=1, resamples=99, cluster=CLUSTER)
+    by_name = compare(Y, THREE, measure="brier", method="bootstrap", seed=1, level=0.9, resamples=99)
+    by_function = compare(Y, THREE, measure=tn.brier, method="bootstrap", seed=1, level=0.9, resamples=99)
+    clustered = compare(Y, THREE, measure="brier", method="bootstrap", seed=1, level=0.9, resamples=99, cluster=CLUSTER)
+    of_tally = compare(Y, THREE, measure=tn.brier, method="bootstrap", seed=1, level=0.9, resamples=99, cluster=CLUSTER)
     for one, other in ((by_name, by_function), (clustered, of_tally)):
         for a, b in zip(one.pairs, other.pairs, strict=True):
             assert (a.difference, a.low, a.high) == pytest.approx((b.difference, b.low, b.high), abs=1e-12)
@@ -153,7 +153,7 @@ def test_matrices_are_compared_by_the_top_label_or_over_all_classes():
 
 def test_the_difference_of_brier_scores_is_the_mean_of_row_differences():
     # Losses 0, 1/4, 1/4 and 1/4, 1/4, 1: differences −1/4, 0, −3/4 with mean −1/3 and variance 7/48.
-    pair = compare([0, 1, 1], {"a": [0, 0.5, 0.5], "b": [0.5, 0.5, 0]}, measure="brier").pairs[0]
+    pair = compare([0, 1, 1], {"a": [0, 0.5, 0.5], "b": [0.5, 0.5, 0]}, measure="brier", level=0.9).pairs[0]
     error = np.sqrt(7 / 48 / 3)
     assert pair.difference == pytest.approx(-1 / 3)
     assert pair.standard_error == pytest.approx(error)
@@ -356,8 +356,8 @@ def test_a_difference_is_found_that_separate_intervals_hide(runs):
     for _ in range(runs):
         q, y, _ = independent(rng, 1000)
         near, far = shifted(0.5, 0.2)(q, rng), shifted(0.7, 0.2)(q, rng)
-        paired += compare(y, {"near": near, "far": far})["near", "far"].high < 0
-        one, other = (ece_interval(y, p, method="analytic", squared=True) for p in (near, far))
+        paired += compare(y, {"near": near, "far": far}, level=0.9)["near", "far"].high < 0
+        one, other = (ece_interval(y, p, method="analytic", level=0.9, squared=True) for p in (near, far))
         disjoint += one.hull[1] < other.hull[0]
     assert paired > 0.85 * runs
     assert disjoint < 0.05 * runs
@@ -400,7 +400,7 @@ def test_all_simultaneous_intervals_hold_together():
     for _ in range(runs):
         q, y, _ = independent(rng, 500)
         models = {str(i): shifted(0.5 if i % 2 else -0.5, 0.5)(q, rng) for i in range(4)}
-        found = compare(y, models, measure="brier")
+        found = compare(y, models, measure="brier", level=0.9)
         missed += any(not p.simultaneous_low <= 0 <= p.simultaneous_high for p in found.pairs)
         assert (min(p.adjusted_pvalue for p in found.pairs) <= 0.1) == any(
             not p.simultaneous_low <= 0 <= p.simultaneous_high for p in found.pairs

@@ -193,7 +193,7 @@ def test_a_level_that_no_number_of_draws_can_keep_is_refused():
 
 def test_small_numbers_are_printed_with_their_digits():
     y = [1] * 40 + [0] * 19_960
-    printed = str(ece_interval(y, [0.004] * 20_000, squared=True, seed=0))
+    printed = str(ece_interval(y, [0.004] * 20_000, level=0.9, squared=True, seed=0))
     assert "[2.27e-06, 6.61e-06]" in printed
     assert "0.0000" not in printed
 
@@ -204,7 +204,7 @@ def coverage(make, runs, *, k=1, **options):
     held = refuted = 0
     for seed in range(runs):
         d = make(seed)
-        found = ece_interval(d.y_true, d.y_prob, k=k, squared=True, seed=seed + 10**6, **options)
+        found = ece_interval(d.y_true, d.y_prob, k=k, level=0.9, squared=True, seed=seed + 10**6, **options)
         held += truth in found
         refuted += not found.includes_zero
     return held / runs, refuted / runs

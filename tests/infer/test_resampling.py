@@ -457,7 +457,7 @@ def test_the_percentile_bootstrap_misses_zero_and_the_score_interval_does_not():
         for method in methods:
             bins = 50 if method != "score" else None
             # Another seed than that of the data, whose draws would otherwise be those of the split.
-            found = tn.ece_interval(data.y_true, data.y_prob, method=method, bins=bins, seed=1_000 + seed)
+            found = tn.ece_interval(data.y_true, data.y_prob, method=method, bins=bins, level=0.9, seed=1_000 + seed)
             covered[method] += found.includes_zero
     share = {method: count / runs for method, count in covered.items()}
     assert share["bootstrap"] < 0.25

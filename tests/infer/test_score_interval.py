@@ -153,7 +153,7 @@ def test_the_set_covers_the_error_of_the_population(how, slope):
         }[how]
         kept = rng.random(4 * n) < chance
         w = rng.lognormal(0, 0.7, kept.sum()) if how == "chance" else 1 / chance[kept]
-        found = ask(d.y_true[kept], d.y_prob[kept], w, seed=rng, bins=None)
+        found = ask(d.y_true[kept], d.y_prob[kept], w, level=0.9, seed=rng, bins=None)
         hits += d.true_squared_ece() in found
     # A method that covered 0.87 would fail in one of some thousand such tests.
     assert hits >= binom.ppf(2e-4, runs, 0.87)

@@ -17,7 +17,7 @@ def test_every_model_has_a_line():
     for segment, interval in zip(drawn.line_.get_segments(), found, strict=True):
         assert segment[:, 0].tolist() == [interval.low, interval.high]
     assert [label.get_text() for label in drawn.ax_.get_yticklabels()] == ["a", "b"]
-    assert drawn.ax_.get_xlabel() == "l2 calibration error, 90 % confidence set"
+    assert drawn.ax_.get_xlabel() == "l2 calibration error, 95 % confidence set"
 
 
 def test_zero_has_a_mark_of_its_own():

@@ -16,7 +16,7 @@ def coverage(make, runs, *, k=1, **options):
     held = refuted = 0
     for seed in range(runs):
         d = make(seed)
-        found = ece_interval(d.y_true, d.y_prob, k=k, squared=True, seed=seed + 10**6, **options)
+        found = ece_interval(d.y_true, d.y_prob, k=k, level=0.9, squared=True, seed=seed + 10**6, **options)
         held += truth in found
         refuted += not found.includes_zero
     return held / runs, refuted / runs

@@ -31,7 +31,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
     "[default: influence; for ece, ace, smooth-ece and tce bootstrap, the only one]",
 )
 @opt.bins(None, "Bins of squared-ece, ece and ace", blind=True)
-@opt.level(0.9, "Confidence level of the intervals.")
+@opt.level(0.95, "Confidence level of the intervals.")
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
 @opt.seed()
 @opt.output()

@@ -32,7 +32,7 @@ _LATTICE = 4096
     "Without it, the gate fails only if the error is shown to be too large: if the lower limit exceeds ERROR.",
 )
 @opt.bins(None, "Bins of the error", blind=True)
-@opt.level(0.9, "Confidence level of the limits, jointly over all models and groups.", least=0.5)
+@opt.level(0.95, "Confidence level of the limits, jointly over all models and groups.", least=0.5)
 @opt.seed()
 @opt.stream
 @opt.output()

@@ -49,7 +49,7 @@ def compare(
     measure: Named | TallyMeasure = "squared_ece",
     method: Method = "influence",
     bins: BinsLike | None = None,
-    level: float = 0.9,
+    level: float = 0.95,
     cluster: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int = 999,
@@ -79,7 +79,7 @@ def compare(
     bins : int, sequence of edges or bin rule, optional
         For 'squared_ece', applied to the scores of each model; ``EqualMass(max(5, round(n**0.4)))`` by default. Rules
         that depend on the labels are refused. Resamples keep the bins of the whole sample.
-    level : float, default 0.9
+    level : float, default 0.95
         Level of the intervals.
     cluster : array-like of shape (n,), optional
         A cluster name for each row, as for :func:`ece_interval`.

@@ -80,7 +80,7 @@ def ece_interval(
     *,
     k: int | None = None,
     bins: BinsLike | None = None,
-    level: float = 0.9,
+    level: float = 0.95,
     method: Method = "score",
     squared: bool = False,
     cluster: ArrayLike | None = None,
@@ -106,7 +106,7 @@ def ece_interval(
         :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses
         ``EqualMass(max(5, round(n**0.4)))``, and everything else max(2, round(n^{2/(4 + d)})) cells with
         d = min(k, K − 1), or 1 for a vector. The result names the bins.
-    level : float, default 0.9
+    level : float, default 0.95
         Nominal coverage, more than 1/2.
     method : str, default 'score'
         'score': the set contains zero if an exact test of calibration, with labels drawn from the scores, does not

@@ -71,7 +71,7 @@ class IntervalDisplay(FromEstimator):
         y_prob: ArrayLike | None = None,
         *,
         by: ArrayLike | None = None,
-        level: float = 0.9,
+        level: float = 0.95,
         seed: int | np.random.Generator | None = 0,
         classes: Any = None,
         name: str | None = None,

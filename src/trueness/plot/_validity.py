@@ -89,7 +89,7 @@ class ValidityDisplay(FromEstimator):
         *,
         bins: BinsLike | None = None,
         level: float = 0.9,
-        band: float | None = 0.9,
+        band: float | None = 0.95,
         promise: tuple[int, int] | None = None,
         name: str | None = None,
         **rows: Unpack[RowOptions],
@@ -102,7 +102,7 @@ class ValidityDisplay(FromEstimator):
             As for :func:`trueness.validity_curve`; a mapping of names to predictions draws several methods.
         level : float, default 0.9
             The share at which ε is marked.
-        band : float or None, default 0.9
+        band : float or None, default 0.95
             Level of the band for the true curve, drawn for one method.
         promise : tuple of int, optional
             The rows and bins that histogram binning was fitted with, to draw its guarantee.

@@ -105,7 +105,7 @@ def validity_band(
     y_prob: ArrayLike | None = None,
     *,
     bins: BinsLike | None = None,
-    level: float = 0.9,
+    level: float = 0.95,
     **rows: Unpack[RowOptions],
 ) -> ValidityBand:
     """Simultaneous confidence band for the validity curve.
@@ -114,7 +114,7 @@ def validity_band(
     ----------
     y_true, y_prob, bins
         As for :func:`validity_curve`; bins must not depend on the labels, and weights must be whole numbers.
-    level : float, default 0.9
+    level : float, default 0.95
         Confidence level, for all ε simultaneously.
     **rows
         As for :func:`trueness.ece`.
@@ -136,7 +136,7 @@ def validity_band(
     >>> from trueness.recalibrate import validity_band
     >>> band = validity_band([0] * 90 + [1] * 10, [0.1] * 100)
     >>> band.low(0.03), band.high(0.03), round(band.low.largest, 3)
-    (0.0, 1.0, 0.064)
+    (0.0, 1.0, 0.076)
     """
     level = checked_fraction(level, "level")
     rule = blind_to_labels(Distinct() if bins is None else as_rule(bins))
