@@ -136,7 +136,8 @@ def test_the_exact_statistic_is_the_squared_ece(bins, rule):
     rng = np.random.default_rng(0)
     p = rng.integers(0, 40, 200) / 40
     y = (rng.random(200) < p).astype(int)
-    assert calibration_test(y, p, bins=bins, resamples=9).statistic == pytest.approx(tn.squared_ece(y, p, bins=rule))
+    found = calibration_test(y, p, method="exact", bins=bins, resamples=9)
+    assert found.statistic == pytest.approx(tn.squared_ece(y, p, bins=rule))
 
 
 def test_analytic_is_the_squared_ece_over_its_null_deviation():
@@ -157,7 +158,7 @@ def test_the_exact_test_is_that_of_the_score_interval():
     for p in (rng.random(300), rng.integers(1, 20, 300) / 20, rng.random(6_000)):
         y = (rng.random(p.size) < p).astype(int)
         scores = of_cells(tn.tally(y, p).parts[0], tn.EqualMass(9), None)
-        found = calibration_test(y, p, bins=tn.EqualMass(9), resamples=199, seed=5)
+        found = calibration_test(y, p, method="exact", bins=tn.EqualMass(9), resamples=199, seed=5)
         assert found.pvalue == exact_pvalue(scores, found.statistic, 199, np.random.default_rng(5))
 
 
@@ -269,6 +270,7 @@ def test_other_kinds_are_refused(kind):
         ({"method": None}, "`method` must be"),
         ({"method": "ks", "bins": 5}, "`bins` is not used by `method='ks'`.* exact, analytic, t-cal, hosmer-lemeshow"),
         ({"method": "adaptive-t-cal", "bins": 5}, "`bins` is not used"),
+        ({"bins": 5}, "`bins` is not used by `method='omnibus'`"),
         ({"method": "analytic", "resamples": 99}, "`resamples` is not used by `method='analytic'`"),
         ({"method": "exact", "fitted": True}, "`fitted` is not used .* used by hosmer-lemeshow"),
         ({"method": "analytic", "seed": 1}, "`seed` is not used by `method='analytic'`, which draws nothing"),
@@ -278,7 +280,7 @@ def test_other_kinds_are_refused(kind):
         ({"method": "hosmer-lemeshow", "fitted": True, "bins": 2}, "needs g ≥ 3 groups; there are 2"),
         ({"resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
         ({"seed": -1}, "`seed` must be"),
-        ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"method": "exact", "bins": tn.Isotonic()}, "`bins` must not look at the labels"),
         ({"method": "hosmer-lemeshow", "bins": tn.BlockIsotonic()}, "`bins` must not look at the labels"),
         ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .*'exact'` takes any"),
     ],
@@ -305,7 +307,8 @@ def test_the_same_seed_gives_the_same_record_and_a_generator_moves_on():
 def test_a_record_becomes_json_and_text(method, how):
     found = calibration_test(*ENUMERATED[0], method=method, **how)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
-    assert list(found.to_dict()) == ["statistic", "pvalue", "method", "n", "assumptions"]
+    names = ["statistic", "pvalue", "method", "n", "assumptions", "alone", "strongest", "too_good", "contradicted"]
+    assert list(found.to_dict()) == names
     text = str(found)
     assert text.startswith(f"{method} test of calibration: statistic ")
     assert "(n = 7)" in text
@@ -323,8 +326,9 @@ def test_the_record_names_the_bins_and_draws_that_were_chosen():
     rng = np.random.default_rng(0)
     p = rng.random(1_000)
     y = (rng.random(1_000) < p).astype(int)
-    assert "EqualMass(n=16)" in calibration_test(y, p, seed=0).assumptions
-    assert "999 sets of labels" in calibration_test(y, p, seed=0).assumptions
+    assert "EqualMass(n=16)" in calibration_test(y, p, method="exact", seed=0).assumptions
+    for method in ("omnibus", "exact"):
+        assert "999 sets of labels" in calibration_test(y, p, method=method, seed=0).assumptions
     assert "EqualWidth(n=16)" in calibration_test(y, p, method="analytic").assumptions
     assert "EqualMass(n=10), 10 of them" in calibration_test(y, p, method="hosmer-lemeshow").assumptions
 

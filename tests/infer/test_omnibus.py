@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer._omnibus import NAMES, _ranks, _Statistics, omnibus_test
+from trueness.infer._omnibus import NAMES, Statistics, _ranks, omnibus_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -67,7 +67,7 @@ def test_the_statistics_are_those_of_the_transcription(n, digits):
     rng = np.random.default_rng(n + digits)
     p = rng.beta(0.7, 1.2, n).round(digits)
     y = (rng.random(n) < p).astype(int)
-    statistics = _Statistics(tn.tally(y, p).parts[0])
+    statistics = Statistics(tn.tally(y, p).parts[0])
     np.testing.assert_allclose(statistics(statistics.scores.hits)[:, 0], transcription(y, p), rtol=1e-9, atol=1e-9)
 
 
@@ -176,3 +176,51 @@ def share_rejected(truth, scores, n, method, runs=200):
 def test_its_power_is_near_that_of_the_best_single_test(truth, scores):
     single = [share_rejected(truth, scores, 1000, m) for m in ("exact", "cox", "kuiper", "ks", "spiegelhalter")]
     assert share_rejected(truth, scores, 1000, "omnibus") >= 0.75 * max(single) - 0.05
+
+
+def isotonic_fit(x, y):
+    """Pool adjacent violators, row by row."""
+    blocks = []
+    for label in y[np.argsort(x)]:
+        blocks.append([float(label), 1])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
+            events, size = blocks.pop()
+            blocks[-1][0] += events
+            blocks[-1][1] += size
+    fit = np.empty(x.size)
+    fit[np.argsort(x)] = np.concatenate([np.full(size, events / size) for events, size in blocks])
+    return fit
+
+
+@pytest.mark.parametrize("n", [300, 2000])
+def test_a_map_judged_on_the_rows_that_fitted_it_is_too_good(n):
+    rng = np.random.default_rng(n)
+    x = rng.random(n)
+    y = (rng.random(n) < x**1.5).astype(int)
+    p = isotonic_fit(x, y)
+    found = tn.calibration_test(y, p, seed=0)
+    assert found.too_good < 0.001
+    assert found.pvalue > 0.5
+
+
+def test_the_lower_tail_keeps_its_level():
+    """300 calibrated data sets; at 0.05 the standard error is 0.013."""
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(300):
+        p = rng.beta(0.5, 0.8, 80).round(2)
+        y = (rng.random(80) < p).astype(int)
+        found.append(tn.calibration_test(y, p, resamples=99, seed=rng).too_good)
+    assert np.mean(np.array(found) <= 0.05) <= 0.05 + 4.5 * 0.013
+    assert 0.3 < np.mean(np.array(found) > 0.5) < 0.75
+
+
+def test_the_default_is_the_omnibus_test():
+    y, p = [0, 1, 1, 0, 1, 1], [0.2, 0.7, 0.6, 0.4, 0.5, 0.25]
+    found = tn.calibration_test(y, p, seed=1)
+    assert found == tn.calibration_test(y, p, method="omnibus", seed=1)
+    assert found.method == "omnibus"
+    assert set(found.alone) == set(NAMES)
+    assert found.strongest in found.assumptions
+    other = tn.calibration_test(y, p, method="cox")
+    assert (other.alone, other.strongest, other.too_good, other.contradicted) == ({}, "", None, 0)

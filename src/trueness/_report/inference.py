@@ -97,9 +97,9 @@ def draws_for_tests(tallies: Sequence[Tally], alpha: float) -> int | None:
 
 
 def significance(tally: Tally, draws: int | None, seed: int, rows: Clustered | None) -> Significance:
-    """The exact test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
+    """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
 
-    With clusters it is always the exact test: all methods then draw, and it is the fastest.
+    With clusters it is always the omnibus test: all methods then draw.
     """
     if rows is not None:
         view, cluster = rows

@@ -29,7 +29,7 @@ _DRAW = {"omnibus", "exact", "t-cal", "adaptive-t-cal"}
 @click.command("test", no_args_is_help=True)
 @opt.data()
 @opt.cluster
-@opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: exact]", "methods", multiple=True)
+@opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: omnibus]", "methods", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
@@ -56,7 +56,7 @@ def command(**options: Any) -> None:
         "resamples": options["resamples"],
         "fitted": options["fitted"] or None,
     }
-    methods = tuple(dict.fromkeys(options["methods"])) or ("exact",)
+    methods = tuple(dict.fromkeys(options["methods"])) or ("omnibus",)
     settings = {method: _settings(method, methods, typed) for method in methods}
     for method, own in settings.items():
         if method in _DRAW or "resamples" in own or options["cluster"] is not None:

@@ -68,7 +68,7 @@ def calibration_test(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
     *,
-    method: TestMethod = "exact",
+    method: TestMethod = "omnibus",
     bins: BinsLike | None = None,
     cluster: ArrayLike | None = None,
     resamples: int | None = None,
@@ -86,7 +86,7 @@ def calibration_test(
     y_true, y_prob
         As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. The labels must not have been
         used to fit the scores (except with `fitted`).
-    method : str, default 'exact'
+    method : str, default 'omnibus'
         'omnibus'
             Five statistics at once, for errors of unknown kind: :math:`T` of 'exact'; the standardised squared
             residuals :math:`\sum_b S_b^2 / V_b`, :math:`S_b = \sum (y - p)`, :math:`V_b = \sum p (1 - p)`, in cells cut
@@ -125,7 +125,7 @@ def calibration_test(
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are refused.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as for :func:`trueness.ece_interval`. For 'exact', 'ks', 'kuiper' and
+        A cluster name for each row, as for :func:`trueness.ece_interval`. For 'omnibus', 'exact', 'ks', 'kuiper' and
         'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999 for 'omnibus', 'exact', 't-cal' and all
@@ -145,7 +145,9 @@ def calibration_test(
     -------
     Significance
         `statistic`, `pvalue`, `method`, `n` and, in words, `assumptions`: those of the p-value, and the defaults used.
-        An option that the method does not use is an error.
+        For 'omnibus' also `alone`, the p-value of each statistic, `strongest`, the one with the smallest, in words;
+        `contradicted`, the number of rows whose label a score of exactly 0 or 1 rules out; and `too_good`, the p-value
+        of the lower tail. An option that the method does not use is an error.
 
     Notes
     -----
@@ -176,6 +178,10 @@ def calibration_test(
     rejects three times too often for uniform scores, at any n, and never for rare events, because its null deviation
     assumes that scores fill [0, 1]; 'ks' and 'kuiper' are conservative. `resamples` corrects all but 'analytic'.
 
+    **Too good to be true.** `too_good` is small if the labels agree with the scores better than independent labels
+    would: the same statistics, each ranked from below, combined in the same way, with an exact level of its own.
+    Usually the scores were fitted on these rows; duplicated rows and quotas are other causes.
+
     **Clusters.** Dependent rows make every plain test reject too often. With `cluster` the same statistic (for
     'exact', :math:`T` without pairs of rows of one cluster, as for :func:`trueness.ece_interval`) is compared with its
     values for random signs of the residuals y − p of each cluster, and for redrawn labels, which matter if few events
@@ -188,6 +194,7 @@ def calibration_test(
     ---------------  -------------  -------------
     cluster          given   not    given   not
     ===============  ======  =====  ======  =====
+    'omnibus'        .042    .201   .014    .107
     'exact'          .042    .104   .037    .096
     'ks'             .050    .212   .033    .113
     'kuiper'         .041    .204   .026    .108

@@ -21,6 +21,14 @@ from trueness._numerics.runs import NestedRuns
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._cumulative import ks_statistic, kuiper_statistic
 from trueness.infer._exact import score_test_bins
+from trueness.infer._omnibus import (
+    OmnibusTest,
+    Statistics,
+    combined_pvalues,
+    log_odds,
+    omnibus_outcome,
+    omnibus_test,
+)
 from trueness.infer._redrawn_labels import draw_hits, monte_carlo_pvalue
 from trueness.infer._residuals import BinnedResiduals
 from trueness.infer._test_method import Options, Outcome
@@ -140,16 +148,52 @@ def _cumulative(of_extremes: Callable[[Floats, Floats], Floats]) -> ClusteredTes
 def _outcome(
     rows: ClusteredRows, statistic: ClusterStatistic, options: Options, draws: int, value: float, more: str = ""
 ) -> Outcome:
-    assumptions = (
+    pvalue = wild_pvalue(statistic, rows.clusters, draws, options.rng)
+    return Outcome(value, pvalue, f"{_assumptions(rows, draws)} {more}".rstrip(), 1 / (draws + 1))
+
+
+def _assumptions(rows: ClusteredRows, draws: int) -> str:
+    return (
         "Clusters are independent, rows of one cluster need not be; the level holds for many clusters and is not "
         f"exact for few ({rows.clusters:,} here): {draws:,} times the residuals of each cluster were given a random "
-        f"sign, and {draws:,} times labels were drawn from the scores; the larger p-value is reported. {more}"
+        f"sign, and {draws:,} times labels were drawn from the scores; the larger p-value is reported."
     )
-    pvalue = wild_pvalue(statistic, rows.clusters, draws, options.rng)
-    return Outcome(value, pvalue, assumptions.rstrip(), 1 / (draws + 1))
+
+
+def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Generator) -> OmnibusTest:
+    """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
+
+    Each p-value is the larger of the two.
+    """
+    cells = rows.cells
+    by_labels = omnibus_test(cells, draws, rng)
+    if by_labels.contradicted:
+        return by_labels
+    statistics = Statistics(cells)
+    cell = np.searchsorted(statistics.low, rows.p, side="right") - 1
+    sums = sparse.csr_array((rows.u, (cell, rows.cluster)), shape=(statistics.low.size, rows.clusters))
+    line = np.bincount(rows.cluster, rows.u * log_odds(rows.p, statistics.centre), rows.clusters)
+    ones, size = np.ones((rows.clusters, 1)), max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
+    batches = (_signs(rows.clusters, min(size, draws - i), rng) for i in range(0, draws, size))
+    # A sign does not change the squares of a cluster.
+    values = np.concatenate([statistics.of_sums(sums @ s, line @ s, 0.0) for s in (ones, *batches)], axis=1)
+    alone, combined = combined_pvalues(values)
+    _, too_good = combined_pvalues(-values)
+    return OmnibusTest(
+        max(by_labels.pvalue, float(combined[0])),
+        {name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},
+        max(by_labels.too_good or 0.0, float(too_good[0])),
+        draws,
+    )
+
+
+def _omnibus(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    result = clustered_omnibus_test(rows, draws, options.rng)
+    return omnibus_outcome(result, _assumptions(rows, draws))
 
 
 CLUSTERED_TESTS: Mapping[str, ClusteredTest] = {
+    "omnibus": _omnibus,
     "exact": _exact,
     "ks": _cumulative(ks_statistic),
     "kuiper": _cumulative(kuiper_statistic),

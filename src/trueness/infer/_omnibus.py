@@ -32,6 +32,8 @@ _MANY, _ANGLE = 4096, 1 / 1024
 _EQUAL = 1e-9
 # The least variance: scores down to 5e-324 must not overflow its inverse.
 _LEAST = 1e-290
+# Labels that are drawn at most for the lower tail.
+_MOST_LABELS = 5 * 10**7
 
 
 def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
@@ -41,11 +43,13 @@ def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> B
 
 
 class OmnibusTest(NamedTuple):
-    """The outcome: the p-value, and the p-value of each statistic alone."""
+    """The outcome: the p-value, that of each statistic alone, and that of the lower tail."""
 
     pvalue: float
     alone: dict[str, float]
+    too_good: float | None
     draws: int
+    contradicted: int = 0
 
     @property
     def strongest(self) -> str:
@@ -56,21 +60,25 @@ class OmnibusTest(NamedTuple):
 def omnibus(cells: Cells, options: Options) -> Outcome:
     """The omnibus test as a method of :func:`trueness.calibration_test`."""
     draws = options.resamples or 999
-    contradicted = contradictions(require_counts(cells, "`method='omnibus'`"))
-    if contradicted:
-        rows = "row has" if contradicted == 1 else "rows have"
-        return Outcome(0.0, 0.0, f"{contradicted:,} {rows} a label that a score of exactly 0 or 1 rules out.")
-    found = omnibus_test(cells, draws, options.rng)
-    strongest = found.strongest
+    result = omnibus_test(require_counts(cells, "`method='omnibus'`"), draws, options.rng)
     exactly = "exact at any n" if cells.size <= _MANY else "exact within 0.001, near ties being drawn together"
-    assumptions = (
-        f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores. "
-        f"Strongest evidence: {_WORDS[strongest]} (p = {found.alone[strongest]:.3g} alone)."
-    )
-    return Outcome(found.alone[strongest], found.pvalue, assumptions, 1 / (draws + 1))
+    drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
+    return omnibus_outcome(result, drawn)
 
 
-_WORDS = {
+def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
+    """The outcome with its details in words."""
+    if result.contradicted:
+        rows = "row has" if result.contradicted == 1 else "rows have"
+        words = f"{result.contradicted:,} {rows} a label that a score of exactly 0 or 1 rules out."
+        return Outcome(0.0, 0.0, words, details={"contradicted": result.contradicted})
+    strongest, smallest = WORDS[result.strongest], min(result.alone.values())
+    words = f"Strongest evidence: {strongest} (p = {smallest:.3g} alone)."
+    details = {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
+    return Outcome(smallest, result.pvalue, f"{assumptions} {words}", 1 / (result.draws + 1), details)
+
+
+WORDS = {
     "error": "squared error in cells of equal mass",
     "cells": "standardised residuals in fine cells",
     "trend": "standardised residuals in coarse cells",
@@ -86,13 +94,30 @@ def contradictions(cells: Cells) -> int:
 
 def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator) -> OmnibusTest:
     """The omnibus test of whole-number weights."""
-    statistics = _Statistics(cells)
-    values = [statistics(statistics.scores.hits)]
-    values += [statistics(hits) for (hits,) in label_batches(statistics.scores.z, statistics.scores.count, draws, rng)]
-    alone = np.array([_ranks(row) for row in np.concatenate(values, axis=1)])
+    contradicted = contradictions(cells)
+    if contradicted:
+        return OmnibusTest(0.0, {}, None, draws, contradicted)
+    statistics = Statistics(cells)
+    values = statistics.observed_and_drawn(draws, rng)
+    alone, combined = combined_pvalues(values)
+    too_good = float(combined_pvalues(-values)[1][0])
+    # At its floor the lower tail is ranked among more, fresh draws. Valid: below the floor, the p-value is small only
+    # if that of the fresh draws is.
+    more = 10 * (draws + 1) - 1
+    if too_good * (draws + 1) < 1.5 and statistics.scores.count.size * more <= _MOST_LABELS:
+        too_good = min(too_good, float(combined_pvalues(-statistics.observed_and_drawn(more, rng))[1][0]))
+    return OmnibusTest(float(combined[0]), dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
+
+
+def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
+    """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
+
+    The p-value of a statistic is its rank. The combination is the minimum or the product of these p-values, whichever
+    has the smaller rank, ranked once more.
+    """
+    alone = np.array([_ranks(row) for row in values])
     combined = np.minimum(_ranks(-alone.min(axis=0)), _ranks(-np.log(alone).sum(axis=0)))
-    pvalue = float(_ranks(-combined)[0])
-    return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), draws)
+    return alone, _ranks(-combined)
 
 
 def _ranks(values: Floats) -> Floats:
@@ -103,7 +128,7 @@ def _ranks(values: Floats) -> Floats:
     return np.asarray((values.size - np.searchsorted(ordered, values - slack, side="left")) / values.size)
 
 
-class _Statistics:
+class Statistics:
     """The five statistics of many sets of labels at once. All are functions of sums over the finest cells."""
 
     def __init__(self, cells: Cells) -> None:
@@ -112,6 +137,7 @@ class _Statistics:
         mass = fine if isinstance(fine, Distinct) else EqualMass(max(5, round(n**0.4)))
         starts = [bin_starts(cells, rule) for rule in (fine, mass, EqualMass(max(3, round(n**0.25))))]
         every = np.unique(np.concatenate(starts))
+        self.low: Floats = cells.score[every]
         self.scores = _with_few_entries(cells, every)
         z, count, first = self.scores.z[:, 0], self.scores.count, self.scores.first
         fine_at, mass_at, coarse_at = (np.searchsorted(every, start) for start in starts)
@@ -125,27 +151,39 @@ class _Statistics:
         entries = np.diff(np.append(first[mass_at], z.size))
         share = np.repeat(self.share, entries)
         self.square, self.square_slope = float(share @ (count * z * z)), share * (1 - 2 * z)
-        inside = (z > 0) & (z < 1)
-        with np.errstate(divide="ignore"):
-            x = np.where(inside, np.log(np.where(inside, z, 0.5)) - np.log1p(-np.where(inside, z, 0.5)), 0.0)
         self.information = float(v.sum())
-        centre = float(v @ x) / self.information if self.information > 0 else 0.0
-        self.away = np.where(inside, x - centre, 0.0)
+        self.centre = float(v @ log_odds(z, 0.0)) / self.information if self.information > 0 else 0.0
+        self.away = log_odds(z, self.centre)
         self.second = float(v @ self.away**2)
         self.expected_away = float((count * z) @ self.away)
+
+    def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
+        """The statistics of the observed labels, in the first column, and of labels drawn from the scores."""
+        batches = label_batches(self.scores.z, self.scores.count, draws, rng)
+        return np.concatenate([self(self.scores.hits), *(self(hits) for (hits,) in batches)], axis=1)
 
     def __call__(self, hits: Ints) -> Floats:
         """The statistics of each column of `hits`, of shape (5, draws)."""
         events = hits.astype(np.float64)
         excess = np.add.reduceat(events, self.first, axis=0) - self.expected[:, np.newaxis]
-        whole = np.add.reduceat(excess, self.mass_at, axis=0)
-        error = self.share @ whole**2 - self.square - self.square_slope @ events
+        return self.of_sums(excess, self.away @ events - self.expected_away, self.square + self.square_slope @ events)
+
+    def of_sums(self, excess: Floats, line: Floats, squares: Floats | float) -> Floats:
+        """The statistics, from the sums of u = y − p in the finest cells, of u (x − x̄), and of u² / (N − 1)."""
+        error = self.share @ np.add.reduceat(excess, self.mass_at, axis=0) ** 2 - squares
         path = np.cumsum(excess, axis=0)
         kuiper = np.maximum(path.max(axis=0), 0) - np.minimum(path.min(axis=0), 0)
         cox = path[-1] ** 2 / max(self.information, _LEAST)
         if self.second > 1e-12 * self.information:
-            cox = cox + (self.away @ events - self.expected_away) ** 2 / max(self.second, _LEAST)
+            cox = cox + line**2 / max(self.second, _LEAST)
         return np.array([error, self.fine(excess), self.coarse(excess), cox, kuiper])
+
+
+def log_odds(z: Floats, centre: float) -> Floats:
+    """The log-odds minus `centre`; zero where they are infinite."""
+    inside = (z > 0) & (z < 1)
+    z = np.where(inside, z, 0.5)
+    return np.where(inside, np.log(z) - np.log1p(-z) - centre, 0.0)
 
 
 class _Standardised:

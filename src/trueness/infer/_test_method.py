@@ -1,7 +1,7 @@
 """The common form of all tests of calibration: from cells and options to an outcome."""
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Outcome(NamedTuple):
     assumptions: str
     smallest: float = 0.0
     """The smallest p-value that the method can give."""
+    details: Mapping[str, Any] = {}
+    """Further fields of :class:`trueness.results.Significance`, by name."""
 
 
 Test: TypeAlias = Callable[[Cells, Options], Outcome]
@@ -41,7 +43,7 @@ def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     n, p, pvalue = int(cells.weight.sum() if cells.exact else cells.count.sum()), cells.score, outcome.pvalue
     if not ((p > 0) & (p < 1)).any():  # calibration leaves nothing to chance
         pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
-    return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions)
+    return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions, **outcome.details)
 
 
 def observed_events(cells: Cells) -> Floats:

@@ -1,5 +1,6 @@
 """Intervals, limits, noise floors and tests: how certain a number is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -166,6 +167,14 @@ class Significance(Record):
     """Rows of positive weight; a row of weight 2 counts as two if all weights are whole numbers."""
     assumptions: str
     """The assumptions behind the p-value, and the defaults that were used."""
+    alone: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """For 'omnibus': the p-value of each statistic by itself."""
+    strongest: str = ""
+    """For 'omnibus': the statistic with the smallest p-value of its own, in words."""
+    too_good: float | None = None
+    """For 'omnibus': the p-value of the lower tail. Small if labels agree with the scores better than chance allows."""
+    contradicted: int = 0
+    """Rows whose label is impossible under their score: events at score 0, non-events at score 1."""
 
     def __str__(self) -> str:
         outcome = f"statistic {self.statistic:.4g}, {p_value(self.pvalue)} (n = {self.n:,})"
