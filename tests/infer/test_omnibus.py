@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer._omnibus import NAMES, Statistics, _ranks, omnibus_test
+from trueness.infer._omnibus import NAMES, Statistics, _ranks, omnibus_power, omnibus_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -224,3 +224,27 @@ def test_the_default_is_the_omnibus_test():
     assert found.strongest in found.assumptions
     other = tn.calibration_test(y, p, method="cox")
     assert (other.alone, other.strongest, other.too_good, other.contradicted) == ({}, "", None, 0)
+
+
+def test_the_power_is_the_share_of_alternative_labels_that_are_rejected():
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    truth = expit(0.6 * logit(p))
+    cells = tn.tally((rng.random(300) < p).astype(int), p).parts[0]
+    at = np.searchsorted(cells.score, p)
+    alternative = np.empty(300)
+    alternative[at] = truth
+    power = omnibus_power(cells, alternative, 0.05, draws=399, rng=rng)
+    labels = (rng.random((150, 300)) < truth).astype(int)
+    share = np.mean([tn.calibration_test(y, p, resamples=199, seed=rng).pvalue <= 0.05 for y in labels])
+    assert power == pytest.approx(share, abs=0.15)
+    assert omnibus_power(cells, cells.score, 0.05, draws=399, rng=rng) < 0.05 + 4.5 * math.sqrt(0.05 * 0.95 / 399)
+
+
+def test_the_power_of_very_many_scores_uses_pooled_entries():
+    p = np.linspace(0.001, 0.999, 9_999)
+    cells = tn.tally((np.arange(p.size) % 2).astype(int), p).parts[0]
+    statistics = Statistics(cells)
+    assert statistics.scores.count.size < 9_999
+    np.testing.assert_allclose(statistics.mean_of_entries(cells, p), statistics.scores.z[:, 0], rtol=1e-12)
+    assert omnibus_power(cells, expit(logit(p) + 0.5), 0.05, draws=19, null_draws=99, rng=np.random.default_rng(0)) == 1

@@ -109,6 +109,31 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator) -> OmnibusT
     return OmnibusTest(float(combined[0]), dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
 
 
+def omnibus_power(
+    cells: Cells,
+    alternative: Floats,
+    alpha: float,
+    *,
+    draws: int = 199,
+    null_draws: int = 999,
+    rng: np.random.Generator,
+) -> float:
+    """Power of the test at level `alpha` for the scores of these cells if `alternative` were the true probabilities.
+
+    Labels are drawn from the alternative `draws` times; all of them are ranked among the same `null_draws` sets of
+    labels drawn from the scores.
+    """
+    statistics = Statistics(cells)
+    null = statistics.drawn(null_draws, rng)
+    drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
+    alone, alone_null = ([_ranks(row, among) for row, among in zip(v, null, strict=True)] for v in (drawn, null))
+    two, two_null = _combinations(np.array(alone)), _combinations(np.array(alone_null))
+    better, better_null = (
+        np.min([_ranks(row, among) for row, among in zip(v, two_null, strict=True)], axis=0) for v in (two, two_null)
+    )
+    return float(np.mean(_ranks(-better, -better_null) <= alpha))
+
+
 def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
     """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
 
@@ -116,16 +141,26 @@ def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
     has the smaller rank, ranked once more.
     """
     alone = np.array([_ranks(row) for row in values])
-    combined = np.minimum(_ranks(-alone.min(axis=0)), _ranks(-np.log(alone).sum(axis=0)))
-    return alone, _ranks(-combined)
+    better = np.min([_ranks(row) for row in _combinations(alone)], axis=0)
+    return alone, _ranks(-better)
 
 
-def _ranks(values: Floats) -> Floats:
-    """The share of all values that are at least as large as each: a p-value for each, large values being evidence."""
-    ordered = np.sort(values)
+def _combinations(alone: Floats) -> Floats:
+    """Minimum and product of the p-values of each vector; large values are evidence."""
+    return np.array([-alone.min(axis=0), -np.log(alone).sum(axis=0)])
+
+
+def _ranks(values: Floats, among: Floats | None = None) -> Floats:
+    """The p-value of each value: the share of all values that are at least as large.
+
+    With `among`, the values are ranked one at a time among these, each counting itself.
+    """
+    ordered = np.sort(values if among is None else among)
     finite = ordered[np.isfinite(ordered)]
     slack = _EQUAL * max(abs(finite[0]), abs(finite[-1])) if finite.size else 0.0
-    return np.asarray((values.size - np.searchsorted(ordered, values - slack, side="left")) / values.size)
+    itself = 0 if among is None else 1
+    above = ordered.size - np.searchsorted(ordered, values - slack, side="left")
+    return np.asarray((above + itself) / (ordered.size + itself))
 
 
 class Statistics:
@@ -159,8 +194,20 @@ class Statistics:
 
     def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
         """The statistics of the observed labels, in the first column, and of labels drawn from the scores."""
-        batches = label_batches(self.scores.z, self.scores.count, draws, rng)
-        return np.concatenate([self(self.scores.hits), *(self(hits) for (hits,) in batches)], axis=1)
+        return np.concatenate([self(self.scores.hits), self.drawn(draws, rng)], axis=1)
+
+    def drawn(self, draws: int, rng: np.random.Generator, z: Floats | None = None) -> Floats:
+        """The statistics of labels drawn from the scores, or from other probabilities of the entries."""
+        z = self.scores.z if z is None else z[:, np.newaxis]
+        return np.concatenate([self(hits) for (hits,) in label_batches(z, self.scores.count, draws, rng)], axis=1)
+
+    def mean_of_entries(self, cells: Cells, values: Floats) -> Floats:
+        """The means of one value per cell over the entries, which are cells or runs of them."""
+        if cells.size == self.scores.count.size:
+            return values
+        ends = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.scores.count), side="left") + 1
+        start = np.concatenate([[0], ends[:-1]])
+        return np.asarray(np.add.reduceat(cells.weight * values, start) / self.scores.count)
 
     def __call__(self, hits: Ints) -> Floats:
         """The statistics of each column of `hits`, of shape (5, draws)."""
