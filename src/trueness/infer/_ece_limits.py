@@ -1,0 +1,227 @@
+r"""One-sided confidence limits for the expected calibration error in given bins.
+
+Let :math:`d_b` be the sum of y − p over the rows of bin b divided by the number of all rows, so that the ECE is
+:math:`\sum_b |d_b|`, and :math:`\delta_b` its mean, so that the true ECE is :math:`\theta = \sum_b |\delta_b|`.
+
+**Upper limit.** With the true signs :math:`s_b`, :math:`\sum |d_b| \ge \sum s_b d_b`, whose mean is θ and whose
+variance is at most :math:`V(\theta)/n` with :math:`V = \overline{p(1 - p)} + \theta \max |1 - 2p| - \theta^2`. So the
+limit is that of a single mean, however many bins there are. Absolute values also raise the mean of the ECE, by at least
+as much as for one gap of size θ with the summed spread of all bins (Jensen); the limit allows for that. If either label
+is expected in fewer than ten rows, the limit is the largest exact (Clopper–Pearson) one over all signs, which holds for
+independent rows of unequal probability (Hoeffding, 1956).
+
+**Lower limit.** The larger of two, each at half the error rate: the ECE less a quantile of its own noise
+:math:`\sum |d_b - \delta_b|`; and the largest :math:`|\sum s_b d_b|` over signs that change at most once, such as those
+of a shift or a wrong slope, less the quantile of the same for the noise. Events are redrawn at the score or the rate of
+each bin, whichever varies more.
+"""
+
+import math
+from functools import partial
+from itertools import product
+from typing import Any, Literal, NamedTuple, Unpack
+
+import numpy as np
+from scipy.special import betainccinv, ndtr, ndtri, stdtrit
+
+from trueness._input.arguments import generator
+from trueness._tally.bins import Bins
+from trueness._tally.rows_or_sums import as_binned, takes_rows
+from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.infer._clustered_rows import ClusteredRows, clustered_rows, effective_number
+from trueness.infer._paired_rows import bin_numbers, require_confidence
+from trueness.measure import bounded, ece
+from trueness.typing import ArrayLike, Floats, RowOptions
+
+_FEW_EVENTS = 10
+_DRAWS = 4_000
+_DRAWN = 4e7
+_MOST_SIGNS = 12
+_STEPS = 60
+
+
+class ECELimits(NamedTuple):
+    """The ECE in some bins, with a lower and an upper limit, each of which holds with probability `level`."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    n: int
+
+
+@partial(takes_rows, kind="confidence")
+def ece_limits(
+    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: BinsLike = 10,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    seed: int | np.random.Generator | None = None,
+    **rows: Unpack[RowOptions],
+) -> ECELimits:
+    """One-sided confidence limits for the ECE in given bins, which must not depend on the labels.
+
+    Arguments are those of :func:`trueness.ece_interval`; a matrix is judged by its largest scores. The limits of a
+    sketch are widened by what it does not know about the ECE.
+    """
+    rule, alpha, rng = blind_to_labels(as_rule(bins)), round(1 - level, 12), generator(seed)
+    if cluster is not None or weight_type == "importance":
+        clustered = clustered_rows(y_true, y_prob, cluster, rows, importance=weight_type == "importance")
+        return _of_clusters(clustered, rule, alpha, rng)
+    unknown = (0.0, 0.0)
+    if isinstance(y_true, Sketch):
+        limits = bounded(ece, y_true, bins=rule)
+        y_true, unknown = y_true.as_tally(), (limits.value - limits.low, limits.high - limits.value)
+    binned = as_binned(y_true, y_prob, rule, rows, moments=not isinstance(y_true, Binned), kind="confidence")
+    require_confidence(binned.kind, "the limits of a matrix")
+    gaps = _Gaps.of_bins(binned.parts[0])
+    n = int(binned.weight) if binned.parts[0].whole else binned.n
+    if n < 2:
+        raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
+    low = gaps.lower(alpha, rng) - _finite(unknown[0])
+    high = gaps.upper(alpha) + _finite(unknown[1])
+    return ECELimits(gaps.ece, max(low, 0.0), min(max(high, gaps.ece), 1.0), level, n)
+
+
+def _finite(value: float) -> float:
+    """Without a known bound, an error of up to 1 is possible."""
+    return value if math.isfinite(value) else 1.0
+
+
+class _Gaps(NamedTuple):
+    """The filled bins: rows in all, and of each bin its share, mean score, rate and mean of p(1 − p)."""
+
+    n: float
+    share: Floats
+    score: Floats
+    rate: Floats
+    variance: Floats
+
+    @classmethod
+    def of_bins(cls, bins: Bins) -> "_Gaps":
+        """From sums; with weights that are not whole numbers, as many rows as the weights are worth."""
+        filled = bins.weight > 0
+        weight = bins.weight[filled].astype(np.float64)
+        score, rate = bins.score[filled], bins.rate[filled]
+        square = bins.sum_square[filled] / weight if bins.moments else score**2
+        n = float(weight.sum() ** 2 / bins.squares.sum())
+        return cls(n, weight / weight.sum(), score, rate, np.clip(score - square, 0, None))
+
+    @property
+    def ece(self) -> float:
+        return float(self.share @ np.abs(self.rate - self.score))
+
+    def upper(self, alpha: float) -> float:
+        """The upper limit for independent rows."""
+        expected = self.n * min(float(self.share @ self.score), float(self.share @ (1 - self.score)))
+        if expected < _FEW_EVENTS:
+            return self._exact_upper(alpha)
+        most = float(np.abs(1 - 2 * self.score).max())
+        mean, n = float(self.share @ self.variance), self.n
+
+        def spread(theta: float) -> float:
+            return math.sqrt(max(mean + theta * most - theta * theta, 0) / n)
+
+        # Bins with few events have a skewed gap, of which absolute values add less.
+        size = self.share * n
+        v = np.minimum(self.variance, self.rate * (1 - self.rate))
+        noise = float(self.share @ np.where(size * v >= 5, np.sqrt(v / np.maximum(size, 1)), 0))
+        return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
+
+    def _exact_upper(self, alpha: float) -> float:
+        """The largest limit for the mean of s·(y − p) over all signs s, by the exact limit of a binomial count."""
+        n, hits, mean = self.n, self.n * self.share * self.rate, self.share * self.score
+        if hits.size <= _MOST_SIGNS:
+            plus = np.array(list(product((True, False), repeat=hits.size)))
+            count = plus @ hits + ~plus @ (n * self.share - hits)
+            expected = plus @ mean + ~plus @ (self.share - mean)
+            return float((_clopper_upper(count, n, alpha) - expected).max())
+        count = np.linspace(0, n, 2001)
+        return self.ece + float((_clopper_upper(count, n, alpha) - count / n).max())
+
+    def lower(self, alpha: float, rng: np.random.Generator) -> float:
+        """The lower limit for independent rows."""
+        rate = np.where(self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score)
+        size = np.rint(self.n * self.share).astype(np.int64)
+        draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
+        noise = rng.binomial(size, rate, (draws, size.size)) - size * rate
+        spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.n
+        return _lower_limit(self.share * (self.rate - self.score), noise / self.n, spread, alpha)
+
+
+def _of_clusters(rows: ClusteredRows, rule: BinRule, alpha: float, rng: np.random.Generator) -> ECELimits:
+    """Limits from the covariance of the gaps over clusters, and at least as wide as for independent rows."""
+    bin_of = bin_numbers(rows.top, rule)
+    weight = np.ones(rows.n) if rows.weight is None else rows.weight
+    total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
+    gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
+    sums = np.bincount(bin_of * clusters + rows.cluster, weight * rows.u, n_bins * clusters).reshape(n_bins, clusters)
+    influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
+    covariance = influence @ influence.T * (clusters / max(clusters - 1, 1))
+    own = np.sqrt(np.diag(covariance))
+    scale = np.where(own > 0, own, 1)
+    worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
+    spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
+    effective = effective_number(rows.cluster, rows.weight)
+    share = np.bincount(bin_of, weight, n_bins) / total
+    score = np.bincount(bin_of, weight * rows.p, n_bins) / total / share
+    variance = np.bincount(bin_of, weight * rows.p * (1 - rows.p), n_bins) / total / share
+    rate = np.clip(score + gap / share, 0, 1)
+    alone = _Gaps(float(total**2 / (weight @ weight)), share, score, rate, variance)
+    z = -float(stdtrit(max(effective - 1, 1), alpha))
+    high = max(_largest_mean(alone.ece, float(own.sum()), lambda _: spread, z), alone.upper(alpha))
+    root = np.linalg.cholesky(covariance + 1e-12 * np.diag(own**2 + 1e-300))
+    noise = rng.standard_normal((_DRAWS, n_bins)) @ root.T * (z / -float(ndtri(alpha)))
+    low = min(_lower_limit(gap, noise, spread, alpha), alone.lower(alpha, rng))
+    return ECELimits(alone.ece, max(low, 0), min(max(high, alone.ece), 1), 1 - alpha, rows.n)
+
+
+def _clopper_upper(count: Floats, n: float, alpha: float) -> Floats:
+    """The exact one-sided upper limit of a rate."""
+    return np.where(count >= n, 1.0, betainccinv(count + 1, np.maximum(n - count, 1e-300), alpha))
+
+
+def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
+    """The largest θ that is no more than z spreads above the observed ECE, once its mean is set against it.
+
+    The mean is at least that of |θ + noise·Z|, Z standard normal. An ECE below its noise floor counts as that floor.
+    """
+
+    def mean(theta: float) -> float:
+        if noise == 0:
+            return theta
+        t = theta / noise
+        return noise * (math.sqrt(2 / math.pi) * math.exp(-t * t / 2) + t * (1 - 2 * float(ndtr(-t))))
+
+    value = max(value, mean(0.0))
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean(middle) <= value + z * spread(middle) else (low, middle)
+    return high
+
+
+def _lower_limit(gap: Floats, noise: Floats, spread: float, alpha: float) -> float:
+    """The larger of the two lower limits, from draws of the noise of the gaps."""
+    sums = float(np.abs(gap).sum()), float(_one_change(gap[np.newaxis])[0])
+    drawn = np.abs(noise).sum(axis=1), _one_change(noise)
+    return max(value - _quantile(one, spread, alpha / 2) for value, one in zip(sums, drawn, strict=True))
+
+
+def _one_change(gap: Floats) -> Floats:
+    """The largest absolute sum of gaps over signs that change at most once."""
+    path = np.cumsum(gap, axis=1)
+    return np.asarray(np.abs(path[:, -1:] - 2 * path).max(axis=1))
+
+
+def _quantile(drawn: Floats, spread: float, alpha: float) -> float:
+    """The upper quantile of draws; far out, the bound for a function of normal variables that varies by `spread`."""
+    if alpha * drawn.size < 20:
+        return float(drawn.mean()) - float(ndtri(alpha)) * spread
+    return float(np.quantile(drawn, 1 - alpha, method="higher"))
