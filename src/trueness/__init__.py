@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from trueness.errors import TiedScoresWarning as TiedScoresWarning
     from trueness.errors import TruenessError as TruenessError
     from trueness.errors import TruenessWarning as TruenessWarning
+    from trueness.infer import calibration_series as calibration_series
     from trueness.infer import calibration_test as calibration_test
     from trueness.infer import compare as compare
     from trueness.infer import cumulative_walk as cumulative_walk
@@ -131,7 +132,7 @@ _HOMES = {
         "NoEstimateWarning NotConvergedWarning OneClassWarning OwnRowsWarning SeparableWarning TiedScoresWarning "
         "TruenessError TruenessWarning"
     ),
-    "infer": "calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands",
+    "infer": "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands",
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
     "measure._bounded": "bounded",

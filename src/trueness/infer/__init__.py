@@ -6,5 +6,14 @@ from trueness.infer._compare import compare
 from trueness.infer._cumulative import cumulative_walk
 from trueness.infer._interval import ece_interval
 from trueness.infer._noise_floor import noise_floor
+from trueness.infer._series import calibration_series
 
-__all__ = ["calibration_test", "compare", "cumulative_walk", "ece_interval", "noise_floor", "reliability_bands"]
+__all__ = [
+    "calibration_series",
+    "calibration_test",
+    "compare",
+    "cumulative_walk",
+    "ece_interval",
+    "noise_floor",
+    "reliability_bands",
+]

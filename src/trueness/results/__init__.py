@@ -5,12 +5,14 @@ from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, Reliability, Walk
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
 from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
+from trueness.results._series import Change, Series
 
 __all__ = [
     "Bands",
     "Bin",
     "BinTable",
     "Bounded",
+    "Change",
     "Comparison",
     "Curve",
     "CurveBand",
@@ -23,6 +25,7 @@ __all__ = [
     "Interval",
     "NoiseFloor",
     "Reliability",
+    "Series",
     "Significance",
     "TestedBins",
     "ValidityBand",

@@ -1,0 +1,178 @@
+"""Calibration over time: one line per day, and the day on which calibration changed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueness._text.numbers import level_percent, p_value
+from trueness._text.strings import align
+from trueness.results._record import Record
+from trueness.typing import Bools, Floats, Ints
+
+_COLUMNS = (
+    *("name", "n", "score", "rate", "ece", "floor", "floor_high", "error", "low", "high", "includes_zero"),
+    *("pvalue", "adjusted_pvalue", "flagged"),
+)
+_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Change(Record):
+    """The days that differ from the others, and the calibration of both."""
+
+    first: str
+    """The first day that differs."""
+    last: str
+    """The last day that differs."""
+    start: int
+    """The place of the first day in the series, counted from 0."""
+    lasting: bool
+    """Whether the days that differ go on to the end of the series."""
+    days: int
+    """The number of days that differ."""
+    pvalue: float
+    """Of the hypothesis that the event rate given the score is the same on all days; doubled, since days are tested,
+    too."""
+    ece: float
+    """ECE of the days that differ, together."""
+    ece_others: float
+    """ECE of the other days, together."""
+    slope: float
+    """Calibration slope of the days that differ; nan for sums per class and sums of bins."""
+    slope_others: float
+    """Calibration slope of the other days."""
+    observed_expected: float
+    """Observed divided by expected events of the days that differ; nan for sums per class."""
+    observed_expected_others: float
+    """Observed divided by expected events of the other days."""
+    label: str = ""
+    """The class that changed most, for sums per class."""
+
+    def __str__(self) -> str:
+        inside, others = ("since then", "before") if self.lasting else ("then", "otherwise")
+        when = f"on {self.first}" if self.lasting or self.days == 1 else f"from {self.first} to {self.last}"
+        verb = "changed" if self.lasting else "differed"
+        pairs = {
+            "ECE": (self.ece_others, self.ece, 4),
+            "slope": (self.slope_others, self.slope, 2),
+            "observed/expected": (self.observed_expected_others, self.observed_expected, 2),
+        }
+        numbers = [
+            f"{name} {a:.{digits}f} {others}, {b:.{digits}f} {inside}"
+            for name, (a, b, digits) in pairs.items()
+            if np.isfinite(a) and np.isfinite(b)
+        ]
+        who = f" of class {self.label}" if self.label else ""
+        return f"Calibration{who} {verb} {when} ({p_value(self.pvalue)}): {'; '.join(numbers)}."
+
+
+@dataclass(frozen=True)
+class Series(Record):
+    """One line per day, or per other sample of a series, in the order passed.
+
+    The columns are arrays of equal length; a number that the sums of a day do not give is nan.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> found = tn.calibration_series({"mon": tn.tally([0, 1] * 20, [0.5] * 40)}, seed=0)
+    >>> found.name, found.flagged.tolist(), found.change
+    (('mon',), [False], None)
+    """
+
+    name: tuple[str, ...]
+    """The names of the days."""
+    n: Ints
+    """Rows of positive weight."""
+    score: Floats
+    """Mean score."""
+    rate: Floats
+    """Event rate."""
+    ece: Floats
+    """ECE in the same bins on all days."""
+    floor: Floats
+    """Noise floor: the mean ECE of a calibrated model with the same scores."""
+    floor_high: Floats
+    """The ECE that a calibrated model exceeds with probability 1 − level, on one day."""
+    error: Floats
+    """The l2 calibration error, debiased."""
+    low: Floats
+    """Lower end of its confidence set, without the point zero."""
+    high: Floats
+    """Upper end of its confidence set."""
+    includes_zero: Bools
+    """Whether zero belongs to the confidence set."""
+    pvalue: Floats
+    """p-value of the omnibus test of calibration of the day alone."""
+    adjusted_pvalue: Floats
+    """The same, adjusted for the number of days by Holm's method, and doubled if a change is looked for, too."""
+    flagged: Bools
+    """Whether the adjusted p-value is at most 1 − level."""
+    change: Change | None
+    """The change, if the test of a change is significant."""
+    change_pvalue: float | None
+    """The p-value of that test, doubled; None with fewer than two days that have rows."""
+    level: float
+    """Confidence level of sets, flags and the change: the chance of any false flag or change is at most 1 − level."""
+    notes: tuple[str, ...] = ()
+    """What could not be computed, and why."""
+
+    @property
+    def headline(self) -> str:
+        """The conclusion in one or two sentences."""
+        flagged = np.flatnonzero(self.flagged)
+        if flagged.size:
+            verb = "is" if flagged.size == 1 else "are"
+            marks = f"{flagged.size:,} of {len(self):,} {verb} miscalibrated: {self._runs(flagged)}."
+        else:
+            marks = f"None of {len(self):,} shows miscalibration."
+        if self.change is not None:
+            return f"{self.change} {marks}"
+        if self.change_pvalue is None:
+            return marks
+        return f"{marks} No change of calibration was found ({p_value(self.change_pvalue)})."
+
+    def _runs(self, places: Ints) -> str:
+        """Names, with "a to b" for more than two in a row."""
+        runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+        texts: list[str] = []
+        for run in runs:
+            names = [self.name[i] for i in run]
+            texts += [f"{names[0]} to {names[-1]}"] if len(names) > 2 else names
+        return ", ".join(texts[:_NAMED]) + (f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else "")
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def columns(self) -> dict[str, Any]:
+        """The columns by name."""
+        return {name: getattr(self, name) for name in _COLUMNS}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per day."""
+        columns = {name: np.asarray(values).tolist() for name, values in self.columns().items()}
+        return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+    def __str__(self) -> str:
+        head = ["name", "rows", "ECE", "noise floor", "l2 error", f"{level_percent(self.level)} set", "adjusted p", ""]
+        lines = [
+            [
+                *(row["name"], f"{row['n']:,}", _decimal(row["ece"]), _decimal(row["floor"]), _decimal(row["error"])),
+                _span(row),
+                p_value(row["adjusted_pvalue"], named=False),
+                "miscalibrated" if row["flagged"] else "",
+            ]
+            for row in self.rows()
+        ]
+        return f"{self.headline}\n{align([head, *lines], [False, *[True] * 6, False])}"
+
+
+def _decimal(value: float) -> str:
+    return f"{value:.4f}" if np.isfinite(value) else "-"
+
+
+def _span(row: dict[str, Any]) -> str:
+    """The smallest interval that contains the confidence set."""
+    low = 0.0 if row["includes_zero"] else row["low"]
+    return f"{low:.4f} to {row['high']:.4f}" if np.isfinite(row["high"]) else "-"

@@ -1,0 +1,148 @@
+"""A series of days: each has its floor, its set and its flag, and the day of a change is named."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import trueness as tn
+
+FORMS = {"tally": tn.tally, "sketch": tn.sketch, "binned": partial(tn.binned, bins=10)}
+
+
+def rows(rng, n=400, *, slope=1.0):
+    p = rng.beta(1, 3, n)
+    return rng.random(n) < expit(slope * logit(p)), p
+
+
+def series(form, slope, days=30, seed=4, n=400, **options):
+    rng = np.random.default_rng(seed)
+    sums = {f"day-{d + 1:02}": FORMS[form](*rows(rng, n, slope=slope(d))) for d in range(days)}
+    return tn.calibration_series(sums, seed=0, progress=False, **options)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_thirty_days_that_collapse_on_the_tenth_name_it(form):
+    found = series(form, lambda d: 0.3 if d >= 9 else 1.0)
+    assert (found.change.first, found.change.lasting, found.change.days) == ("day-10", True, 21)
+    assert found.headline.startswith("Calibration changed on day-10 (p = 0.002): ECE ")
+    assert found.flagged.tolist() == [False] * 9 + [True] * 21
+    assert (found.ece[9:] > found.floor_high[9:]).all()
+    assert "21 of 30 are miscalibrated: day-10 to day-30." in found.headline
+    assert found.change.ece > 0.1
+    assert found.change.ece_others < 0.05
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_bad_day_is_named(form):
+    found = series(form, lambda d: 0.1 if d == 9 else 1.0)
+    assert (found.change.first, found.change.last, found.change.lasting) == ("day-10", "day-10", False)
+    assert found.flagged.tolist() == [d == 9 for d in range(30)]
+
+
+def test_days_that_are_miscalibrated_alike_are_flagged_without_a_change():
+    found = series("tally", lambda d: 0.4)
+    assert found.flagged.all()
+    assert found.change is None
+    assert "No change of calibration was found" in found.headline
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_calibrated_days_have_neither_flag_nor_change(form):
+    found = series(form, lambda d: 1.0)
+    assert not found.flagged.any()
+    assert found.change is None
+    assert found.headline.startswith("None of 30 shows miscalibration. No change of calibration was found (p = ")
+
+
+def test_the_numbers_of_a_day_are_those_of_the_public_functions():
+    rng = np.random.default_rng(1)
+    y, p = rows(rng, slope=0.5)
+    t = tn.tally(y, p)
+    found = tn.calibration_series({"a": t}, seed=7)
+    interval = tn.ece_interval(t, level=0.95, seed=7)
+    assert (found.error[0], found.low[0], found.high[0]) == (interval.estimate, interval.low, interval.high)
+    assert found.includes_zero[0] == interval.includes_zero
+    assert found.ece[0] == tn.ece(y, p)
+    assert found.pvalue[0] == tn.calibration_test(t, method="omnibus", seed=7).pvalue
+    assert (found.adjusted_pvalue[0], found.change_pvalue) == (found.pvalue[0], None)
+    floor = tn.noise_floor(tn.ece, t, seed=8)
+    assert abs(found.floor[0] - floor.mean) < 4 * floor.std * np.sqrt(2 / 999)
+    assert found.floor_high[0] == pytest.approx(np.quantile(floor.draws, 0.95), rel=0.05)
+    assert found.score[0] == pytest.approx(p.mean())
+    assert found.rate[0] == y.mean()
+    assert found.rows()[0]["name"] == "a"
+    assert "omnibus" not in str(found.to_dict()["change"])
+
+
+def test_adjusted_p_values_are_twice_those_of_holm():
+    found = series("tally", lambda d: 0.3 if d == 2 else 1.0, days=4)
+    order = np.argsort(found.pvalue)
+    assert found.adjusted_pvalue[order[0]] == pytest.approx(min(1, 2 * 4 * found.pvalue[order[0]]))
+
+
+def test_a_long_series_draws_more_for_small_p_values():
+    found = series("tally", lambda d: 0.0 if d == 9 else 1.0, days=120, n=60)
+    assert found.adjusted_pvalue[9] <= 0.05
+    assert found.flagged.tolist() == [d == 9 for d in range(120)]
+
+
+def test_a_day_without_rows_is_a_line_without_numbers():
+    rng = np.random.default_rng(1)
+    empty = tn.tally([], [])
+    found = tn.calibration_series({"a": tn.tally(*rows(rng)), "b": empty, "c": tn.tally(*rows(rng))}, seed=0)
+    assert found.n.tolist() == [400, 0, 400]
+    assert np.isnan([found.ece[1], found.pvalue[1]]).all()
+    assert not found.flagged[1]
+    assert "b" in str(found)
+
+
+@pytest.mark.parametrize("kind", ["classwise", "top-label", "confidence"])
+def test_sums_per_class_are_tested_class_by_class(kind):
+    rng = np.random.default_rng(1)
+
+    def day(hot):
+        z = rng.normal(size=(300, 3)) * 2
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        true = np.exp(z * (0.2 if hot else 1)) / np.exp(z * (0.2 if hot else 1)).sum(axis=1, keepdims=True)
+        y = (true.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+        return tn.tally(y, p, kind=kind)
+
+    found = tn.calibration_series({str(d): day(d >= 5) for d in range(10)}, seed=0)
+    assert found.flagged.tolist() == [d >= 5 for d in range(10)]
+    assert found.change.first == "5"
+    assert (found.change.label == "") == (kind == "confidence")
+
+
+def test_fractional_weights_have_flags_and_a_change():
+    rng = np.random.default_rng(1)
+    days = {}
+    for d in range(10):
+        y, p = rows(rng, slope=0.2 if d >= 4 else 1.0)
+        days[str(d)] = tn.tally(y, p, sample_weight=rng.choice([0.5, 1.5], y.size))
+    found = tn.calibration_series(days, seed=0)
+    assert found.flagged.tolist() == [d >= 4 for d in range(10)]
+    assert found.change.first == "4"
+
+
+def test_messages():
+    t = tn.tally([0, 1], [0.2, 0.7])
+    with pytest.raises(tn.InputError, match="`sums` must be a dict of names and sums; got Tally"):
+        tn.calibration_series(t)
+    with pytest.raises(tn.InputError, match=r"`sums` must hold a Tally, .* 'a' is of type list. `tn.tally"):
+        tn.calibration_series({"a": [0.5]})
+    with pytest.raises(tn.InputError, match="'a' is a Tally and 'b' a Sketch"):
+        tn.calibration_series({"a": t, "b": tn.sketch([0, 1], [0.2, 0.7])})
+    with pytest.raises(tn.InputError, match="must have rows on some day; all days are empty"):
+        tn.calibration_series({"a": tn.tally([], [])})
+    with pytest.raises(tn.InputError, match="the dict is empty"):
+        tn.calibration_series({})
+
+
+@pytest.mark.slow
+def test_thirty_calibrated_days_rarely_have_a_flag_or_a_change():
+    runs = 100
+    found = [series("sketch", lambda d: 1.0, seed=seed, n=150) for seed in range(runs)]
+    false = np.mean([one.flagged.any() or one.change is not None for one in found])
+    assert false <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
