@@ -111,7 +111,7 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
     ):
         assert sentence in text, sentence
     page = clustered.page()
-    assert page.count("Computed as if rows were independent") == 4  # two figures of two models
+    assert page.count("Computed as if rows were independent") == 6  # three figures of two models
     assert entry(clustered)["remedies"]["guarantee"] is None
 
 

@@ -48,7 +48,10 @@ def test_nothing_is_fetched(request, which):
     report = request.getfixturevalue(which)
     tags = {tag for tag, _ in read(report).elements}
     assert not tags & {"link", "img", "iframe", "object", "embed", "audio", "video"}
-    assert not any(name in attrs for _, attrs in read(report).elements for name in ("src", "href", "action"))
+    assert not any(name in attrs for _, attrs in read(report).elements for name in ("src", "action"))
+    targets = [attrs["href"] for _, attrs in read(report).elements if "href" in attrs]
+    assert targets
+    assert {target.removeprefix("#") for target in targets} <= set(read(report).ids)
     assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org/2000/svg)", report.page())
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from trueness._input.sample import Sample
+from trueness._report.answers import Facts, answer_questions
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
 from trueness._report.evidence import Evidence, Subject, Sums
 from trueness._report.inference import Notes, Options, collect_warnings, comparison
 from trueness._report.pictures import explorer, isotonic_blocks, offered
-from trueness._report.records import Contents, Explorer, Model, Picture, Settings
+from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
 from trueness._report.segments import SegmentColumn, segments
 from trueness._report.summary import ALPHA, summarize
@@ -44,13 +45,16 @@ def compute_contents(
     options: Options,
     title: str | None,
     progress: Callable[[int, int], None],
+    provenance: Provenance,
     files: tuple[Mapping[str, Any], ...] | None = None,
 ) -> Contents:
     """Compute everything, model by model; `progress` receives the steps done and their total."""
     done, total = itertools.count(1), _STEPS * len(subject.models) + 1
     rule, level, seed, _ = options = options._replace(cluster=subject.cluster)
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule))
-    models = tuple(_model(name, subject, by, options, lambda: progress(next(done), total)) for name in subject.models)
+    models = tuple(
+        _model(name, subject, by, options, provenance, lambda: progress(next(done), total)) for name in subject.models
+    )
     notes = Notes()
     differences = _comparison(subject, options, notes)
     progress(next(done), total)
@@ -58,6 +62,7 @@ def compute_contents(
         title=title or "Calibration report",
         version=__version__,
         task="binary" if subject.counts.classes is None else "multiclass",
+        provenance=provenance,
         source=subject.source,
         view=subject.view,
         omitted=_omitted(subject, models),
@@ -74,7 +79,12 @@ def compute_contents(
 
 
 def _model(
-    name: str, subject: Subject, by: tuple[SegmentColumn, ...], options: Options, step: Callable[[], None]
+    name: str,
+    subject: Subject,
+    by: tuple[SegmentColumn, ...],
+    options: Options,
+    provenance: Provenance,
+    step: Callable[[], None],
 ) -> Model:
     notes, (rule, level, _, cluster) = Notes(), options
     data = subject.evidence(name)
@@ -99,10 +109,14 @@ def _model(
         classes = class_rows(data.classwise, sample, options)
         largest = top_k(sample, options, notes)
     step()
-    several = len(subject.models) > 1
+    judged = verdict(name, summary, level, several=len(subject.models) > 1, clustered=cluster is not None)
+    picture = asked if first is rule else _picture(data.sums, first, level, notes)
+    top_label = subject.view in ("confidence", "top-label")
+    facts = Facts(name, judged, summary, picture, groups, classes, fixes, provenance, top_label)
     return Model(
         name=name,
-        verdict=verdict(name, summary, level, several=several, clustered=cluster is not None),
+        verdict=judged,
+        answers=answer_questions(facts),
         summary=summary,
         bins=asked.bins,
         interval_low=asked.interval_low,
@@ -113,7 +127,7 @@ def _model(
         remedies=fixes,
         classes=classes,
         top_k=largest,
-        picture=asked if first is rule else _picture(data.sums, first, level, notes),
+        picture=picture,
         explorers=_explorers(data, classes, first, level, len(subject.models)),
         notes=tuple(notes.sentences),
     )

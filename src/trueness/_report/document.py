@@ -1,5 +1,6 @@
 """A report as a sequence of headings, paragraphs and tables, and that sequence as Markdown and as text."""
 
+import datetime
 import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
@@ -7,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from trueness._report.clusters import INDEPENDENT, clusters_in_words
 from trueness._report.records import Contents, Model, Remedies
 from trueness._report.tables import model_tables, report_tables
-from trueness._text.numbers import count, level_percent, number
+from trueness._text.numbers import count, level_percent, number, percent
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
 
@@ -43,7 +44,13 @@ class Items(NamedTuple):
     pairs: tuple[tuple[str, str], ...]
 
 
-Piece: TypeAlias = Heading | Items | Table | str
+class Code(NamedTuple):
+    """Lines to copy."""
+
+    text: str
+
+
+Piece: TypeAlias = Heading | Items | Code | Table | str
 
 
 def markdown(contents: Contents) -> str:
@@ -56,6 +63,9 @@ def _markdown_piece(piece: Piece) -> str:
         return f"{'#' * piece.depth} {markdown_text(piece.text)}"
     if isinstance(piece, Table):
         return piece.to_markdown().rstrip("\n")
+    if isinstance(piece, Code):
+        fence = "~~~~" if "```" in piece.text else "```"
+        return "\n".join([fence, *map(visible, piece.text.split("\n")), fence])
     if isinstance(piece, Items):
         return "\n".join(f"- **{markdown_text(term)}**: {markdown_text(meaning)}" for term, meaning in piece.pairs)
     return markdown_text(piece)
@@ -72,6 +82,8 @@ def _text_piece(piece: Piece) -> str:
         return f"{title}\n{('=' if piece.depth == 1 else '-') * display_width(title)}"
     if isinstance(piece, Table):
         return piece.to_text(_WIDTH).rstrip("\n")
+    if isinstance(piece, Code):
+        return "\n".join(f"    {visible(line)}" for line in piece.text.split("\n"))
     if isinstance(piece, Items):
         return "\n".join(wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.pairs)
     return wrap(piece, _WIDTH)
@@ -81,7 +93,10 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     """All pieces in order; strings are paragraphs."""
     tables = report_tables(contents)
     yield Heading(1, contents.title)
+    yield " · ".join(what_was_judged(contents))
     yield contents.verdict.sentence
+    if len(contents.models) == 1:
+        yield from _answers(contents.models[0])
     yield contents.omitted
     if "files" in tables:
         yield Heading(2, "Files")
@@ -95,10 +110,40 @@ def _outline(contents: Contents) -> Iterator[Piece]:
             class_name = f"{model.name[:1].upper()}{model.name[1:]}"
             yield Heading(2, class_name if contents.view in _PER_CLASS else f"Model {model.name}")
             yield model.verdict.sentence
+            yield from _answers(model)
         yield from _model_pieces(model, contents, 3 if len(contents.models) > 1 else 2)
     yield Heading(2, "How it was computed")
     yield Items(tuple(circumstances(contents)))
     yield Items(tuple(contents.definitions.items()))
+
+
+def _answers(model: Model) -> Iterator[Piece]:
+    answers = tuple(vars(model.answers).values())
+    yield Items(tuple((one.question.removesuffix("?"), f"{one.phrase}. {one.detail}".strip()) for one in answers))
+    yield from (Code(one.command) for one in answers if one.command)
+
+
+def what_was_judged(contents: Contents) -> Iterator[str]:
+    """The data, the event, the date and the version, in a few words each."""
+    origin, summary = contents.provenance, contents.models[0].summary
+    if origin.file is not None:
+        yield origin.file
+    if len(contents.models) == 1 and contents.models[0].name != "scores":
+        yield f"scores {contents.models[0].name}"
+    yield count(contents.rows.used, "row") + (
+        "" if contents.clusters is None else f" in {count(contents.clusters.number, 'cluster')}"
+    )
+    if contents.rows.classes is not None:
+        label = "" if origin.label is None else f" of {origin.label}"
+        yield f"{len(contents.rows.classes)} classes{label}"
+    else:
+        equals = (
+            "" if origin.event is None else origin.event if origin.label is None else f"{origin.label} = {origin.event}"
+        )
+        yield f"event{equals and ': '}{equals} ({percent(summary.rate)})"
+    day = datetime.date.fromisoformat(origin.date)
+    yield f"{day.day} {day:%B %Y}"
+    yield f"trueness {contents.version}"
 
 
 def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:

@@ -3,11 +3,15 @@
 import base64
 import hashlib
 import json
+import math
+import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
 from typing import Any
 
+from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, reliability_chart
 from trueness._report.clusters import INDEPENDENT
 from trueness._report.document import (
@@ -15,23 +19,17 @@ from trueness._report.document import (
     guarantee_sentence,
     plural,
     remedies_sentence,
-    rows_sentence,
+    what_was_judged,
     worst_sentence,
 )
-from trueness._report.records import Contents, Explorer, Model
+from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import model_tables, report_tables
-from trueness._text.numbers import level_percent, number, percentage
+from trueness._text.numbers import level_percent, number, p_value, percentage, points
 from trueness._text.strings import json_ready, visible
 
 _FRAME_HEIGHT = 860
-_VERDICT_WORDS = {
-    "miscalibrated": "Miscalibrated",
-    "slightly-miscalibrated": "Slightly miscalibrated",
-    "no-evidence": "No evidence of miscalibration",
-    "too-few-rows": "Too few rows to tell",
-    "too-good": "Too good to be true",
-    "undetermined": "Not tested",
-}
+_NUMBER = r"−?\d[\d,]*(?:\.\d+)?"
+_RANGE = rf"{_NUMBER} to {_NUMBER}"
 
 
 def page(contents: Contents) -> str:
@@ -40,16 +38,18 @@ def page(contents: Contents) -> str:
 
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    several = len(contents.models) > 1
+    codes = [model.verdict.code for model in contents.models]
     text: str = _template().render(
         contents=contents,
-        several=len(contents.models) > 1,
+        several=several,
+        chosen=codes.index(contents.verdict.code),  # the page opens with the model that the verdict is about
+        judged=list(what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
         tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
         plural=plural(contents),
-        rows_sentence=rows_sentence(contents),
         independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
         circumstances=list(circumstances(contents)),
-        verdict_word=_VERDICT_WORDS[contents.verdict.code],
         style=Markup(_part("report.css")),
         script=Markup(script),
         script_digest=digest,
@@ -84,6 +84,7 @@ def _template() -> Any:
     )
     environment.filters["percent"] = level_percent
     environment.filters["visible"] = visible
+    environment.filters["visible_lines"] = lambda text: "\n".join(map(visible, text.split("\n")))
     return environment.get_template("report.html")
 
 
@@ -92,20 +93,95 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     from markupsafe import Markup
 
     first, fixes = model.explorers[0], model.remedies
-    tables = model_tables(model, contents)
+    tables, explained = model_tables(model, contents), set[str]()
+    floor = model.summary.tce_floor
     return {
         "id": f"m{i}",
         "model": model,
-        "verdict_word": _VERDICT_WORDS[model.verdict.code],
+        "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
+        "answers": [_answer(one, explained) for one in vars(model.answers).values()],
+        "links": _links(f"m{i}", tables, contents),
+        "overview": Markup(reliability_chart(model.picture, first, f"m{i}-o")),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "chart": Markup(reliability_chart(model.picture, first, f"m{i}-r")),
         "ece": number(model.picture.ece),
         "tce": percentage(model.summary.tce),
+        "tce_floor": "" if floor is None else f"; of a calibrated model, about {percentage(floor.mean)}",
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first.zoom, f"m{i}-b")),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
+
+
+def _links(name: str, tables: Mapping[str, Any], contents: Contents) -> list[tuple[str, str]]:
+    """The sections below the first screen: their id and what they hold."""
+    parts = [
+        (f"{name}-summary", "All measures with intervals", True),
+        (f"{name}-where", "Ranges", True),
+        (f"{name}-segments", "Segments", "segments" in tables),
+        (f"{name}-classes", "Classes", "classes" in tables),
+        (f"{name}-fix", "Maps compared", "remedies" in tables),
+        (f"{name}-pictures", "Other bins", True),
+        ("side", f"{plural(contents).capitalize()} compared", len(contents.models) > 1),
+        ("files", "Files", bool(contents.files)),
+        ("how", "How it was computed", True),
+    ]
+    return [(target, words) for target, words, there in parts if there]
+
+
+def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
+    """The variables of the template for one answer; a term is explained where it first occurs."""
+    return {
+        "question": answer.question,
+        "phrase": _marked_up(answer.phrase, explained),
+        "detail": _marked_up(answer.detail, explained),
+        "command": answer.command,
+        "meter": _meter(answer.numbers) if "chance_high" in answer.numbers else None,
+    }
+
+
+def _marked_up(text: str, explained: set[str]) -> Any:
+    """Text as HTML: ranges of numbers stand out, and terms carry their explanation."""
+    from markupsafe import Markup
+
+    def explain(match: re.Match[str]) -> str:
+        term = match[0]
+        if term in explained:
+            return term
+        explained.add(term)
+        return f'<span class="term" tabindex="0" title="{escape(TERMS[term])}">{term}</span>'
+
+    html = re.sub(_RANGE, r"<strong>\g<0></strong>", escape(visible(text)))
+    html = re.sub(rf"\b(?:{'|'.join(TERMS)})\b", explain, html)
+    return Markup(html)
+
+
+def _meter(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The error with its confidence limits beside what chance alone gives, each as a part of the width."""
+    n = {key: float(value) for key, value in numbers.items()}
+    ends = [n[key] for key in ("high", "l2", "ece", "chance_high") if math.isfinite(n[key])]
+    whole = 1.12 * max([*ends, 1e-12])
+
+    def part(kind: str, words: str, left: float, right: float | None = None) -> dict[str, Any] | None:
+        if not math.isfinite(left) or (right is not None and not math.isfinite(right)):
+            return None
+        width = None if right is None else round(100 * (right - left) / whole, 2)
+        return {"kind": kind, "left": round(100 * left / whole, 2), "width": width, "words": words}
+
+    level = level_percent(n["level"]) if math.isfinite(n["level"]) else ""
+    parts = (
+        part(
+            "chance",
+            f"Chance alone gives an average gap of up to {points(n['chance_high'])[0]} points",
+            0,
+            n["chance_high"],
+        ),
+        part("limits", f"{level} confidence: {' to '.join(points(n['low'], n['high']))} points", n["low"], n["high"]),
+        part("gap", f"Average gap: {points(n['ece'])[0]} points", n["ece"]),
+        part("estimate", f"Typical error: {points(n['l2'])[0]} points", n["l2"]),
+    )
+    return [one for one in parts if one is not None]
 
 
 def _data(contents: Contents) -> str:

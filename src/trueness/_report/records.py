@@ -5,8 +5,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from trueness._text.strings import json_ready
 from trueness.results import Bands, Comparison, Interval, NoiseFloor, Significance
@@ -51,6 +53,45 @@ class Settings:
     level: float
     seed: int
     offered: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the rows came from, and when they were judged."""
+
+    file: str | None
+    """The file, or another name of the data."""
+    label: str | None
+    """The column of labels."""
+    event: str | None
+    """The label that the scores predict; None for several classes."""
+    date: str
+    """The day of the report, as year-month-day."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """By model: the command that reads its rows and fits a map, without the name of the map."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A short answer to one question of the first screen."""
+
+    question: str
+    phrase: str
+    detail: str
+    numbers: Mapping[str, Any]
+    """The numbers in the answer, by name; probabilities, not percentages."""
+    command: str = ""
+    """What to copy in order to follow the advice."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of the first screen, in its order."""
+
+    how_far: Answer
+    where: Answer
+    cost: Answer
+    action: Answer
 
 
 @dataclass(frozen=True)
@@ -217,6 +258,14 @@ class Picture:
     words: str
     """The bin rule in words."""
 
+    @property
+    def worst(self) -> int | None:
+        """The bin whose score is farthest outside the interval of its rate, among the flagged; None if none is."""
+        b, low, high = self.bins, np.array(self.interval_low), np.array(self.interval_high)
+        outside = np.nan_to_num(np.fmax(low - b.score, b.score - high))  # empty bins have neither score nor rate
+        candidates = b.outside & (b.n > 0) if b.band else outside > 0
+        return int(np.argmax(np.where(candidates, outside, -np.inf))) if candidates.any() else None
+
 
 @dataclass(frozen=True)
 class Explorer:
@@ -254,6 +303,7 @@ class Model:
 
     name: str
     verdict: Verdict
+    answers: Answers
     summary: Summary
     bins: Bands
     interval_low: tuple[float, ...]
@@ -277,6 +327,7 @@ class Contents:
     version: str
     task: Literal["binary", "multiclass"]
     verdict: Verdict
+    provenance: Provenance
     source: Source
     view: Literal["binary", "classwise", "confidence", "top-label"]
     omitted: str
@@ -293,6 +344,7 @@ class Contents:
 def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
+    del data["provenance"]["commands"]  # the answers have them, with the name of the map
     for model in data["models"]:
         model["bins"] |= {"interval_low": model.pop("interval_low"), "interval_high": model.pop("interval_high")}
         del model["picture"], model["explorers"]  # only the page needs them

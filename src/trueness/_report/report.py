@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import json
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
 from trueness._input.arguments import Seed, generator
+from trueness._input.columns import column
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.evidence import Sums, kept_bins, read_rows, read_sums
 from trueness._report.inference import Options
 from trueness._report.page import framed, page
-from trueness._report.records import Contents, as_json
+from trueness._report.records import Contents, Provenance, as_json
 from trueness._report.segments import read_by
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import replace_file
@@ -103,6 +107,8 @@ def report(
     level: float = 0.95,
     seed: Seed = 0,
     title: str | None = None,
+    source: str | None = None,
+    date: datetime.date | None = None,
     progress: Progress = True,
     **rows: Unpack[RowOptions],
 ) -> Report:
@@ -133,6 +139,11 @@ def report(
         Seed of all random draws; a generator supplies one.
     title : str, optional
         Heading of the page.
+    source : str, optional
+        What the page calls the data, such as a file name. The columns of labels and scores are named if they are
+        Series with names.
+    date : datetime.date, optional
+        The date on the page; by default the day that the environment variable ``SOURCE_DATE_EPOCH`` names, or today.
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
     **rows
@@ -172,12 +183,73 @@ def report(
                 f"got a {type(y_true).__name__}",
                 remedy="Sums stand in place of labels and scores.",
             )
-        return report_sums(y_true, bins=bins, level=level, seed=seed, title=title, progress=progress)
+        origin = Provenance(_text("source", source), None, None, _day(date))
+        return report_sums(y_true, bins=bins, level=level, seed=seed, title=title, progress=progress, origin=origin)
+    label = getattr(y_true, "name", None)
+    origin = Provenance(_text("source", source), label if isinstance(label, str) else None, None, _day(date))
+    return report_rows(
+        y_true,
+        y_prob,
+        rows,
+        by=by,
+        cluster=cluster,
+        bins=bins,
+        level=level,
+        seed=seed,
+        title=title,
+        progress=progress,
+        origin=origin,
+    )
+
+
+def report_rows(
+    y_true: ArrayLike,
+    y_prob: Any,
+    rows: RowOptions,
+    *,
+    by: Any = None,
+    cluster: ArrayLike | None = None,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    seed: Seed = 0,
+    title: str | None = None,
+    progress: Progress = True,
+    origin: Provenance,
+) -> Report:
+    """The report of rows; `origin` says where they were read."""
     options = Options(_rule(10 if bins is None else bins), checked_level(level), _seed(seed))
-    callback, heading = reporter(progress), _title(title)
+    callback, heading = reporter(progress), _text("title", title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
-    return Report(compute_contents(subject, read_by(by, y_true, subject.kept), options, heading, callback))
+    if origin.event is None and subject.counts.classes is None:
+        origin = replace(origin, event=_event(y_true, rows))
+    segments = read_by(by, y_true, subject.kept)
+    return Report(compute_contents(subject, segments, options, heading, callback, origin))
+
+
+def _event(y_true: Any, rows: RowOptions) -> str:
+    """The label that a vector of scores predicts."""
+    if rows.get("pos_label") is not None:
+        return str(rows["pos_label"])
+    labels = rows.get("labels")
+    if labels is not None:
+        return str(list(labels)[-1])
+    return "True" if column(y_true, "y_true").values.dtype.kind == "b" else "1"
+
+
+def today() -> str:
+    """The date of the report; reproducible builds set the environment variable."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.datetime.now().astimezone()
+    return f"{datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds.isdecimal() else now:%Y-%m-%d}"
+
+
+def _day(date: Any) -> str:
+    if date is None:
+        return today()
+    if not isinstance(date, datetime.date):
+        raise InputError("date", "must be a datetime.date or None", f"got {date!r}")
+    return date.strftime("%Y-%m-%d")
 
 
 def report_sums(
@@ -188,15 +260,17 @@ def report_sums(
     seed: Seed = 0,
     title: str | None = None,
     progress: Progress = True,
+    origin: Provenance | None = None,
     files: Sequence[Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
     """The report of sums; `files` are the lines of a table of the files that they were read from."""
+    origin = origin or Provenance(None, None, None, today())
     rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
     subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
     options = Options(rule, checked_level(level), _seed(seed))
     lines = None if files is None else tuple(files)
-    return Report(compute_contents(subject, (), options, _title(title), reporter(progress), lines))
+    return Report(compute_contents(subject, (), options, _text("title", title), reporter(progress), origin, lines))
 
 
 # A matrix is reported in every view: `kind` is the one option of rows that is not accepted.
@@ -212,10 +286,10 @@ def _rule(bins: BinsLike) -> BinRule:
     return rule
 
 
-def _title(title: Any) -> str | None:
-    if title is not None and not isinstance(title, str):
-        raise InputError("title", "must be a string or None", f"got {title!r}")
-    return title
+def _text(argument: str, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(argument, "must be a string or None", f"got {value!r}")
+    return value
 
 
 def _seed(seed: Seed) -> int:

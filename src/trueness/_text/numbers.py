@@ -82,6 +82,39 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{hundred:.{decimals}f} %"
 
 
+def percents(*values: float) -> tuple[str, ...]:
+    """Fractions as percentages without their sign, all with as many decimals as the spread between them needs.
+
+    Examples
+    --------
+    >>> percents(0.651, 0.41, 0.352), percents(0.0012, 0.0031), percents(0.9991, 1.0)
+    (('65', '41', '35'), ('0.12', '0.31'), ('99.91', '100.00'))
+    """
+    known = [100 * v for v in values if math.isfinite(v)]
+    scale = max((min(v, 100 - v) for v in known), default=0.0)
+    spread = max(known, default=0.0) - min(known, default=0.0)
+    size = min(v for v in (scale, spread, 10.0) if v > 0) if scale > 0 or spread > 0 else 10.0
+    decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(size))))
+    return tuple(MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values)
+
+
+def points(*values: float) -> tuple[str, ...]:
+    """Differences of probabilities in percentage points, all with the decimals that suit the largest.
+
+    Examples
+    --------
+    >>> points(0.0492), points(0.043, 0.0561), points(0.0, 0.00052)
+    (('4.9',), ('4.3', '5.6'), ('0.000', '0.052'))
+    """
+    largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
+    decimals = (
+        1
+        if largest >= 0.95 or largest <= _ROUNDING
+        else min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest)))
+    )
+    return tuple(MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values)
+
+
 def level_percent(level: float) -> str:
     """A confidence level with all its digits.
 

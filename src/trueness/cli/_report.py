@@ -1,13 +1,13 @@
 """``trueness report``."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness.cli._columns import Request
+from trueness.cli._columns import Model, Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
 from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
@@ -63,7 +63,8 @@ def command(**options: Any) -> None:
 @_page
 def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
-    from trueness._report.report import report_sums
+    from trueness._report.records import Provenance
+    from trueness._report.report import report_sums, today
     from trueness.cli._measurements import file_lines
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
@@ -71,9 +72,11 @@ def report(**options: Any) -> None:
     sums, total = read_total(options["files"], target.path)
     lines = file_lines(sums, total, rule or own_bins(total)) if options["each"] else None
     names = file_names([name for name, _ in sums])
-    source = f"{names}: labels {total.about.get('label')!r}, scores {total.about.get('score')!r}."
+    label, score = total.about.get("label"), total.about.get("score")
+    origin = Provenance(names, None if label is None else str(label), None, today())
     settings = {name: options[name] for name in ("level", "title")}
-    _write(report_sums(total, bins=rule, files=lines, notes=[source], **settings), target)
+    source = f"{names}: labels {label!r}, scores {score!r}."
+    _write(report_sums(total, bins=rule, origin=origin, files=lines, notes=[source], **settings), target)
 
 
 def _write(report: "Report", target: Target) -> None:
@@ -84,14 +87,38 @@ def _write(report: "Report", target: Target) -> None:
 
 
 def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
+    from trueness._report.records import Provenance
+    from trueness._report.report import report_rows, today
+
     require_rows(rows.source, len(rows))
-    report: Any = tn.report
     rows.check_shapes()
+    commands = {model.name: _fit_command(rows, model) for model in rows.choice.models if not rows.request.from_logits}
+    origin = Provenance(rows.source, rows.choice.label, None, today(), commands)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
         scores, one = rows.model_scores()
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
-        result: Report = report(one.y_true, scores, by=by, cluster=rows.cluster, progress=bar, **settings, **one.rows)
+        result = report_rows(
+            one.y_true, scores, one.rows, by=by, cluster=rows.cluster, progress=bar, origin=origin, **settings
+        )
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
     note(*filter(None, [one.remark]), *warned)
     return result
+
+
+def _fit_command(rows: Rows, model: Model) -> str:
+    """The command that fits a map on these rows, without the name of the map."""
+    request, choice = rows.request, rows.choice
+    demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
+    options = {
+        "--label": choice.label,
+        "--prob" if len(model.columns) == 1 else "--prob-columns": model.name,
+        "--weight": choice.weight,
+        "--pos-label": request.pos_label,
+        "--labels": None if request.labels is None else ",".join(request.labels),
+        "--input-format": request.input_format,
+        "--separator": request.separator,
+        "--missing": None if request.missing == "raise" else request.missing,
+    }
+    typed = [word for option, value in options.items() if value is not None for word in (option, value)]
+    return shlex.join(["trueness", "fit", *(request.files or demo), *typed])

@@ -167,7 +167,7 @@
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
   const explore = (article) => {
-    const model = sums.models[Number(article.dataset.model)], svg = article.querySelector("svg.reliability");
+    const model = sums.models[Number(article.dataset.model)], svg = article.querySelector(".explorer svg.reliability");
     const find = (name) => article.querySelector(name);
     const first = model.views[0];
     const radios = [...article.querySelectorAll(".rules input")], slider = find(".number");
@@ -240,9 +240,10 @@
   tabs.forEach((tab, i) => {
     const panel = document.getElementById(tab.getAttribute("aria-controls"));
     panel.setAttribute("role", "tabpanel");
-    tab.addEventListener("click", () => select(tab, false));
+    tab.addEventListener("click", (event) => { event.preventDefault(); select(tab, false); });
     tab.addEventListener("keydown", (event) => {
-      const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      const next = i + 1, last = i - 1;
+      const to = { ArrowDown: next, ArrowRight: next, ArrowUp: last, ArrowLeft: last, " ": i, Home: 0, End: tabs.length - 1 }[event.key];
       if (to === undefined) return;
       event.preventDefault();
       select(tabs[(to + tabs.length) % tabs.length], true);
@@ -257,14 +258,33 @@
   name();
 
   for (const article of document.querySelectorAll("article.model")) explore(article);
+  for (const term of document.querySelectorAll(".term")) {
+    tooltip(term, term.title);
+    term.removeAttribute("title");
+  }
+  for (const part of document.querySelectorAll(".meter i")) tooltip(part, part.dataset.tip);
+  for (const button of document.querySelectorAll(".copy")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      getSelection().selectAllChildren(button.previousElementSibling);
+      button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+    });
+  }
+  // In the frame of a notebook a fragment would lead to the notebook's own page.
+  for (const link of document.querySelectorAll("nav.sections a")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const target = document.querySelector(link.hash);
+      target.scrollIntoView();
+      target.tabIndex = -1;
+      target.focus({ preventScroll: true });
+    });
+  }
   for (const block of document.querySelectorAll("svg .block")) {
     tooltip(block, block.getAttribute("aria-label"));
     block.querySelector("title").remove();
   }
   for (const group of document.querySelectorAll("svg .boxes")) roving(group);
   for (const table of document.querySelectorAll("table[data-sortable]")) sortable(table);
-  if (tabs.length) {
-    document.querySelector(".switch").hidden = false;
-    select(tabs[0], false);
-  }
+  if (tabs.length) select(tabs.find((tab) => tab.getAttribute("aria-selected") === "true"), false);
 })();

@@ -1,0 +1,241 @@
+"""The first screen's answers: how far off, where, what it costs, what to do; words for numbers computed elsewhere."""
+
+import ast
+import math
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from trueness._report.records import (
+    Answer,
+    Answers,
+    ClassRow,
+    Picture,
+    Provenance,
+    Remedies,
+    Remedy,
+    Segment,
+    Segments,
+    Summary,
+    Verdict,
+)
+from trueness._text.numbers import level_percent, number, percent, percents, points
+from trueness._text.strings import shorten
+
+_MAP = "map.json"
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+TERMS = {
+    "Typically": "The root of the mean squared difference between prediction and true rate, corrected for chance "
+    "(the l2 calibration error).",
+    "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
+    "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
+    "(ECE). It is above zero even for a perfect model.",
+    "by chance": "The noise floor: the average gap that chance alone produces in this many rows.",
+    "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
+    "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
+    "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
+}
+"""Terms that the page explains where they occur."""
+
+
+class Facts(NamedTuple):
+    """What is known about one model."""
+
+    name: str
+    verdict: Verdict
+    summary: Summary
+    picture: Picture
+    segments: Segments | None
+    classes: tuple[ClassRow, ...] | None
+    remedies: Remedies | None
+    provenance: Provenance
+    top_label: bool
+    """Whether the scores are confidences in the top label."""
+
+
+def answer_questions(facts: Facts) -> Answers:
+    """Answer the four questions of the first screen."""
+    return Answers(_how_far(facts), _where(facts), _cost(facts), _action(facts))
+
+
+def _how_far(facts: Facts) -> Answer:
+    s = facts.summary
+    found, floor = s.ece_interval, s.noise_floor
+    numbers: dict[str, Any] = {"ece": s.ece, "chance": math.nan, "chance_high": math.nan}
+    numbers |= {"l2": math.nan, "low": math.nan, "high": math.nan, "level": math.nan}
+    (error,), gap = points(s.ece), "."
+    if floor is not None:
+        numbers |= {"chance": floor.mean, "chance_high": floor.high}
+        error, chance = points(s.ece, floor.mean)
+        gap = f"; a perfectly calibrated model would show about {chance} by chance."
+    gap = f"The average gap is {error}{gap}"
+    question = "How far off?"
+    if found is None:
+        return Answer(question, f"{error} points on average", gap if floor else "", numbers)
+    low, high = found.hull
+    numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
+    level = level_percent(found.level)
+    if found.includes_zero:
+        return Answer(question, f"At most {points(high)[0]} points", f"At {level} confidence. {gap}", numbers)
+    estimate, *limits = points(found.estimate, low, high)
+    return Answer(
+        question, f"Typically {estimate} points", f"{level} confidence: {limits[0]} to {limits[1]}. {gap}", numbers
+    )
+
+
+def _where(facts: Facts) -> Answer:
+    b, at = facts.picture.bins, facts.picture.worst
+    said, occurred = ("Confidence", "correct") if facts.top_label else ("Predicted", "happened")
+    flagged, filled = int(b.outside.sum()) if b.band else 0, int((b.n > 0).sum())
+    groups = _where_else(facts)
+    numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
+    if at is None:
+        phrase = groups[0] if groups else "Nowhere in particular"
+        ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
+        calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
+        return Answer("Where?", phrase, " ".join(filter(None, [*groups[1:], calm])), numbers)
+    score, rate = float(b.score[at]), float(b.rate[at])
+    low, high = facts.picture.interval_low[at], facts.picture.interval_high[at]
+    edges = float(b.low_edge[at]), float(b.high_edge[at])
+    numbers |= {"low_edge": edges[0], "high_edge": edges[1], "score": score, "rate": rate}
+    numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at])}
+    predicted, happened, *limits = percents(score, rate, low, high)
+    detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %)."
+    if b.band and filled > 1:
+        detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
+    ends = percents(*edges)
+    return Answer("Where?", f"Worst between {ends[0]} and {ends[1]} %", " ".join([detail, *groups]), numbers)
+
+
+def _where_else(facts: Facts) -> list[str]:
+    """The worst segment and the worst class that are flagged, each as one sentence."""
+    texts = []
+    if facts.segments is not None:
+        flagged = [one for one in facts.segments.rows if one.flagged]
+        if flagged:
+            texts.append(_segment(max(flagged, key=lambda one: one.n * one.gap**2)))
+    if facts.classes:
+        bad = [one for one in facts.classes if one.flagged]
+        if bad:
+            predicted, happened = percents(bad[0].score, bad[0].share)
+            name = shorten(bad[0].label, 30)
+            texts.append(f"Class {name}: predicted {predicted} %, happened {happened} % of the time.")
+    return texts
+
+
+def _segment(one: Segment) -> str:
+    ratio = one.score / one.rate if one.rate > 0 else math.inf
+    side = "over" if ratio > 1 else "under"
+    times = ratio if ratio > 1 else 1 / ratio if ratio > 0 else math.inf
+    name = f"{shorten(one.column, 30)} = {shorten(one.value, 30)}"
+    if times > 1.05 and math.isfinite(times):
+        return f"Segment {name} is {side}-predicted {times:.1f}-fold."
+    predicted, happened = percents(one.score, one.rate)
+    return f"Segment {name}: predicted {predicted} %, happened {happened} %."
+
+
+def _cost(facts: Facts) -> Answer:
+    question, fixes = "What does it cost?", facts.remedies
+    best = _best(fixes)
+    if fixes is None or not any(math.isfinite(one.gain) for one in fixes.after):
+        return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
+    if best is None:
+        best = max(fixes.after, key=lambda one: -math.inf if math.isnan(one.gain) else one.gain)
+        detail = f"The best map changes the Brier score of {number(fixes.before.brier)} by {_gain(best, signed=True)}."
+        return Answer(question, "Nothing that a map could recover", detail, _gain_numbers(best, fixes))
+    share = best.gain / fixes.before.brier
+    detail = f"{number(best.gain)} of {number(fixes.before.brier)} could be avoided by recalibration ({_gain(best)})."
+    return Answer(question, f"{percent(share)} of the Brier score", detail, _gain_numbers(best, fixes))
+
+
+def _gain(one: Remedy, *, signed: bool = False) -> str:
+    decimals = 4 if max(abs(one.gain_low), abs(one.gain_high)) >= 0.001 else 6
+    low, high = one.gain_low, one.gain_high
+    if signed:  # of the score, which a gain lowers
+        low, high = -high, -low
+    value = f"{number(-one.gain, decimals)} (" if signed else ""
+    return f"{value}{number(low, decimals)} to {number(high, decimals)}, on held-out rows{')' if signed else ''}"
+
+
+def _gain_numbers(one: Remedy, fixes: Remedies) -> dict[str, Any]:
+    numbers = {"gain": one.gain, "gain_low": one.gain_low, "gain_high": one.gain_high, "brier": fixes.before.brier}
+    return {"calibrator": one.name} | numbers
+
+
+def _best(fixes: Remedies | None) -> Remedy | None:
+    return None if fixes is None else next((one for one in fixes.after if one.name == fixes.best), None)
+
+
+def _action(facts: Facts) -> Answer:
+    question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
+    if code == "too-good":
+        return Answer(question, "Judge the scores on new rows", "These rows cannot tell how good the scores are.", {})
+    if code == "too-few-rows":
+        return Answer(question, "Collect more rows", "Until then, leave the scores as they are.", {})
+    if code == "no-evidence":
+        return Answer(question, "Nothing", "Leave the scores as they are.", {})
+    if facts.remedies is None:
+        detail = "Sums do not show which map would help: try maps on the rows." if code != "undetermined" else ""
+        phrase = "Report on the rows" if code == "undetermined" else "Fit a map on the rows"
+        return Answer(question, phrase, detail, {})
+    if best is None:
+        detail = "No map showed a clear improvement on held-out rows."
+        return Answer(question, "Leave the scores as they are", detail, {})
+    before, after = facts.remedies.before, best
+    if before.ece_interval is not None and after.ece_interval is not None:
+        pair = before.ece_interval.estimate, after.ece_interval.estimate
+        what, chance = "typical error", after.ece_interval.includes_zero
+    else:
+        pair, what, chance = (before.ece, after.ece), "average gap", False
+    end = ", no longer distinguishable from chance" if chance else ""
+    first, second = points(*pair)
+    detail = f"On held-out rows the {what} goes from {first} to {second} points{end}."
+    command = _command(best.calibrator, facts.provenance, facts.name)
+    numbers = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
+    return Answer(question, f"Recalibrate by {best.name}", detail, numbers, command)
+
+
+def _command(calibrator: str, origin: Provenance, model: str) -> str:
+    """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
+    call, fit = ast.parse(calibrator, mode="eval").body, origin.commands.get(model)
+    assert isinstance(call, ast.Call)
+    if fit is None:
+        return f"calibrator = {_python(call)}.fit(y_prob, y_true)\ncalibrated = calibrator.predict(new_scores)"
+    name, options = _typed(call)
+    suffix = PurePath(origin.file or "").suffix
+    suffix = suffix if suffix in _SUFFIXES else ".csv"
+    apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
+    return f"{fit} --calibrator {name}{options} -o {_MAP}\n{apply}"
+
+
+def _python(call: ast.Call) -> str:
+    """The calibrator as an expression with the usual name of the package."""
+    return ast.unparse(_Prefixed().visit(call))
+
+
+class _Prefixed(ast.NodeTransformer):
+    """Puts ``tn.`` before the names of classes."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Attribute(ast.Name("tn"), node.id) if node.id[0].isupper() else node
+
+
+def _typed(call: ast.Call, prefix: str = "") -> tuple[str, str]:
+    """A calibrator as the option ``--calibrator`` takes it, and the options for its parameters."""
+    assert isinstance(call.func, ast.Name)
+    name = "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(call.func.id))
+    options = ""
+    for keyword in [*(ast.keyword("calibrator", one) for one in call.args), *call.keywords]:
+        if isinstance(keyword.value, ast.Call):
+            inner, more = _typed(keyword.value, f"{prefix}{keyword.arg}__")
+            name, options = f"{name}:{inner}", options + more
+        elif keyword.arg == "seed":
+            seed = ast.unparse(keyword.value)
+            options += f" --seed {seed}" if seed != "0" else ""  # 0 is the default of the command
+        else:
+            options += f" --set {prefix}{keyword.arg}={ast.literal_eval(keyword.value)}"
+    return name, options
+
+
+def _word(n: int) -> str:
+    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
