@@ -118,6 +118,19 @@ def _logit(cells: Cells, eps: float) -> Floats:
     return logits(p, eps)
 
 
+def inside_cells(cells: Cells) -> tuple[Cells, float, float]:
+    """The cells with scores strictly between 0 and 1; the weight of the others, and of those whose label is wrong.
+
+    Weights without fractions give whole numbers.
+    """
+    p = cells.score
+    inside = (p > 0) & (p < 1)
+    certain = cells.weight[~inside].sum().item()
+    wrong = np.where(p == 1, cells.weight - cells.events, cells.events)[~inside].sum().item()
+    kept = Cells(**{name: column[inside] for name, column in cells.columns().items()})
+    return kept, certain, wrong
+
+
 def logits(p: Floats, eps: float) -> Floats:
     """Log-odds, with 0 and 1 moved inwards."""
     inside = np.where((p == 0) | (p == 1), eps, p)  # 1 − eps may round to 1, so the logit of 1 is minus that of 0

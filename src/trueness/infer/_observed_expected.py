@@ -1,0 +1,144 @@
+"""Confidence limits for observed divided by expected events."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
+
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.typing import Floats, Ints
+
+# As many strata of the scores as bear five expected events and non-events each, but no more than this.
+_MOST_STRATA, _EXPECTED = 10, 5
+
+
+class RatioInterval(NamedTuple):
+    """Observed divided by expected events, with confidence limits."""
+
+    value: float
+    low: float
+    high: float
+
+
+def observed_expected_interval(
+    sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None
+) -> RatioInterval:
+    r"""Confidence interval for the event probability of the rows divided by their mean score.
+
+    Parameters
+    ----------
+    sums : Cells or Bins
+        Sums of the rows per distinct score or bin.
+    level : float
+        Confidence level, two-sided.
+    cluster_rows : ClusteredRows, optional
+        The same rows in clusters.
+
+    Notes
+    -----
+    Clopper-Pearson limits of the event rate with an effective number of rows (Korn and Graubard 1998), divided by the
+    mean score. The effective number is :math:`r(1 - r)/\hat v`, where :math:`r` is the rate and :math:`\hat v` its
+    variance within up to ten strata of the scores: scores that separate the labels leave less to chance than one
+    rate for all rows would. A pseudo-row per stratum keeps :math:`\hat v` away from 0, and for unweighted rows
+    :math:`\hat v` is never above the binomial variance. For clusters, :math:`\hat v` is the variance of cluster
+    sums and the effective number is reduced for Student's t. If all labels are equal, the effective number is that of
+    the rows (weights: of rows of equal weight; clusters: of clusters of equal size).
+
+    In simulations at 95 % (five laws of scores, four errors, 50 to 1,000 rows), either limit missed in at most 3.3 %.
+
+    References
+    ----------
+    E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data, Survey Methodology 24 (1998), 193-201.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = Cells(np.array([0.1]), np.array([60]), np.array([60]), np.array([0]))
+    >>> [round(x, 3) for x in observed_expected_interval(one, 0.95)]
+    [0.0, 0.0, 0.596]
+    """
+    strata = _Strata(sums)
+    total, events, expected = strata.total, float(strata.events.sum()), strata.expected
+    if expected == 0:
+        value = math.inf if events > 0 else math.nan
+        return RatioInterval(value, value, value)
+    rate = min(events / total, 1.0)
+    size, freedom = _effective_rows(strata, rate, cluster_rows)
+    if freedom <= 0:
+        return RatioInterval(events / expected, 0.0, total / expected)
+    tail = (1 - level) / 2
+    if math.isfinite(freedom):
+        size *= float((ndtri(tail) / stdtrit(freedom, tail)) ** 2)
+    k = rate * size
+    low = float(betaincinv(k, size - k + 1, tail)) if k > 0 else 0.0
+    high = float(betainccinv(k + 1, size - k, tail)) if k < size else 1.0
+    return RatioInterval(events / expected, low * total / expected, high * total / expected)
+
+
+class _Strata:
+    """Sums of the rows in strata of neighbouring scores; whole weights count as so many rows."""
+
+    def __init__(self, sums: Cells | Bins) -> None:
+        kept = np.asarray(sums.weight) > 0
+        whole = sums.exact if isinstance(sums, Cells) else sums.whole
+        weight = np.asarray(sums.weight, np.float64)[kept]
+        self.score = sums.score[kept]
+        score_sums = weight * self.score if isinstance(sums, Cells) else sums.sum_score[kept]
+        self.total, self.expected = float(weight.sum()), float(score_sums.sum())
+        bearable = int(min(self.expected, self.total - self.expected) / _EXPECTED)
+        size = max(1, min(bearable, _MOST_STRATA))
+        middle = np.cumsum(weight) - weight / 2
+        self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
+        self.whole = whole
+
+        def add(values: Floats) -> Floats:
+            return np.bincount(self.number, values, size)
+
+        events = np.asarray(sums.events, np.float64)[kept]
+        self.weight, self.events = add(weight), add(events)
+        if whole:
+            self.count, self.squares, self.event_squares = self.weight, self.weight, self.events
+        else:
+            squares = np.asarray(sums.squares, np.float64)[kept]
+            known = sums.event_squares if isinstance(sums, Cells) else None
+            # Bins do not know Σw²y: there the weights of events are taken to be like the others.
+            event_squares = squares * events / weight if known is None else known[kept]
+            self.count, self.squares, self.event_squares = (
+                add(np.asarray(sums.count, np.float64)[kept]),
+                add(squares),
+                add(event_squares),
+            )
+
+    @property
+    def rate(self) -> Floats:
+        """The event rate of each stratum."""
+        return np.asarray(np.divide(self.events, self.weight, out=np.zeros_like(self.events), where=self.weight > 0))
+
+
+def _effective_rows(strata: _Strata, rate: float, clustered: ClusteredRows | None) -> tuple[float, float]:
+    """Number of independent, equally weighted rows with the same variance of the rate, and degrees of freedom."""
+    one_class = rate in (0, 1)
+    filled = strata.count > 0
+    pseudo = rate * (1 - rate) * float((strata.squares[filled] / strata.count[filled]).sum())
+    if clustered is not None:
+        groups = effective_number(clustered.cluster, clustered.weight)
+        if one_class:
+            return groups, math.inf
+        number = strata.number[np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)]
+        w = np.ones(clustered.n) if clustered.weight is None else clustered.weight
+        sums = np.bincount(clustered.cluster, w * (np.asarray(clustered.top.y, np.float64) - strata.rate[number]))
+        variance = float(sums @ sums) * clustered.clusters / max(clustered.clusters - 1, 1) + pseudo
+        return strata.total**2 * rate * (1 - rate) / variance, groups - 1
+    equal = strata.total**2 / float(strata.squares.sum())
+    if one_class:
+        return equal, math.inf
+    r = strata.rate
+    residual = strata.event_squares * (1 - r) ** 2 + (strata.squares - strata.event_squares) * r**2
+    inflation = strata.count / np.maximum(strata.count - 1, 1)
+    variance = float((residual * inflation).sum()) + pseudo
+    effective = strata.total**2 * rate * (1 - rate) / variance
+    return (max(effective, equal), math.inf) if strata.whole else (effective, max(equal - 1, 1.0))
