@@ -48,6 +48,15 @@ def column(page, table, i):
     return page.execute_script(script, f"table.{table} tbody tr", i)
 
 
+def places_of_marks(page):
+    """The centre of each point, circle or diamond."""
+    script = """return [...document.querySelectorAll(".explorer .marks .point")].map((p) => p.tagName === "circle"
+        ? [Number(p.getAttribute("cx")), Number(p.getAttribute("cy"))]
+        : [0, 1].map((i) => p.getAttribute("points").split(" ").map((c) => Number(c.split(",")[i]))
+            .reduce((a, b) => a + b / 4, 0)))"""
+    return np.array(page.execute_script(script))
+
+
 def shown_ece(page):
     return float(one(page, ".ece").get_attribute("data-value"))
 
@@ -86,11 +95,45 @@ def test_marks_stand_where_mean_score_and_rate_are(opened, binary, edges):
     page = opened(binary)
     choose(page, "mass", 5)
     table = tn.bin_table(*edges, bins=tn.EqualMass(5))
-    places = [
-        [float(c.get_attribute(name)) for name in ("cx", "cy")] for c in every(page, ".explorer .marks .bin circle")
-    ]
     wanted = np.column_stack([68 + 380 * table.score, 12 + 380 * (1 - table.rate)])
-    np.testing.assert_allclose(places, wanted, atol=1e-9)
+    np.testing.assert_allclose(places_of_marks(page), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(("rule", "n"), [("mass", 5), ("width", 20), ("width", 2)])
+def test_bands_and_flags_follow_the_slider(opened, binary, edges, rule, n):
+    page = opened(binary)
+    choose(page, rule, n)
+    bands = tn.reliability_bands(*edges, bins=RULES[rule](n), band="simultaneous-consistency")
+    filled = bands.n > 0
+    corners = one(page, ".explorer .marks .band").get_attribute("points").split()
+    drawn = np.array([[float(part) for part in corner.split(",")] for corner in corners])
+    ends = np.concatenate([bands.low[filled], bands.high[filled][::-1]])
+    np.testing.assert_allclose(drawn[:, 1], 12 + 380 * (1 - ends), atol=1e-3)
+    flags = ["flagged" in mark.get_attribute("class") for mark in every(page, ".explorer .marks .bin")]
+    assert flags == bands.outside[filled].tolist()
+    assert any(flags)
+
+
+def test_a_class_that_is_looked_at_has_its_own_band(opened, multiclass, classes):
+    page = opened(multiclass)
+    one(page, ".view").send_keys("Class 3")
+    y, P = classes
+    bands = tn.reliability_bands(y == 3, P[:, 3], band="simultaneous-consistency")
+    flags = ["flagged" in mark.get_attribute("class") for mark in every(page, ".explorer .marks .bin")]
+    assert every(page, ".explorer .marks .band")
+    assert flags == bands.outside[bands.n > 0].tolist()
+
+
+def test_the_worst_range_is_annotated_in_the_first_picture_only(opened):
+    d = tn.simulate.demo(10_000)
+    page = opened(tn.report(d.y_true, d.y_prob))
+    says, happens = (text.text for text in every(page, ".explorer .annotation text"))
+    assert says == "says 65 %,"
+    assert happens == "happens 41 %"
+    choose(page, "mass", 5)
+    assert every(page, ".explorer .annotation") == []
+    choose(page, "width", 10)
+    assert every(page, ".explorer .annotation")
 
 
 def test_bins_that_were_asked_for_are_offered_beside_the_usual_ones(opened, edges):

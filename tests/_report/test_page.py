@@ -106,7 +106,7 @@ def test_rare_events_begin_with_bins_of_equal_mass():
     found = tn.report(y, p)
     model = found.to_dict()["models"][0]
     assert model["summary"]["ece"] == tn.ece(y, p)
-    assert any("begins with 10 bins of equal mass" in note for note in model["notes"])
+    assert any("picture and table show 10 bins of equal mass" in note for note in model["notes"])
     page = found.page()
     assert "Reliability diagram of 10 bins" in page
     assert (

@@ -59,10 +59,33 @@ def test_what_is_asked_for_is_offered():
     assert error_of(found, "given", 500) == pytest.approx(tn.ece([0, 1, 1], [0.1, 0.5, 0.9], bins=500), abs=1e-15)
 
 
-@pytest.mark.parametrize(("scale", "zoom"), [(1, 1.0), (0.001, 0.02), (0.1, 0.2)])
-def test_small_scores_are_looked_at_closely(scale, zoom):
-    rng = np.random.default_rng(0)
-    p = rng.random(20_000) * scale
-    found = explorer("all", tn.tally((rng.random(p.size) < p).astype(int), p).parts[0], as_rule(10), 0.95)
-    assert found.zoom <= zoom
-    assert sum(found.near_histogram) >= 0.99 * p.size
+@pytest.mark.parametrize("rule", ["width", "mass"])
+def test_every_offered_number_of_bins_has_its_own_simultaneous_band(edges, rule):
+    tally = tn.tally(*edges)
+    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
+    for n in OFFERED:
+        bins = tn.EqualWidth(n) if rule == "width" else tn.EqualMass(n)
+        wanted = tn.reliability_bands(tally, bins=bins, band="simultaneous-consistency")
+        np.testing.assert_allclose(found.rules[rule][str(n)]["least"], wanted.low, atol=1e-6)
+        np.testing.assert_allclose(found.rules[rule][str(n)]["most"], wanted.high, atol=1e-6)
+        assert list(found.rules[rule][str(n)]["outside"]) == np.flatnonzero(wanted.outside).tolist()
+
+
+def test_bands_from_pooled_scores_are_at_most_a_count_off():
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.5, 2, 20_000)
+    tally = tn.tally((rng.random(p.size) < p).astype(int), p)
+    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
+    for n in (2, 10, 50):
+        wanted = tn.reliability_bands(tally, bins=tn.EqualMass(n), band="simultaneous-consistency")
+        one = found.rules["mass"][str(n)]
+        assert np.all(np.abs(np.array(one["least"]) - wanted.low) * wanted.n < 1.1)
+        assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)
+
+
+def test_fractional_weights_have_bands_too(edges):
+    w = np.random.default_rng(0).random(600) + 0.5
+    tally = tn.tally(*edges, sample_weight=w)
+    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
+    wanted = tn.reliability_bands(tally, bins=10, band="simultaneous-consistency")
+    np.testing.assert_allclose(found.rules["width"]["10"]["least"], wanted.low, atol=1e-6)

@@ -373,3 +373,18 @@ def test_fractional_weights_leave_the_set_of_one_largest_score(classes):
     expected = tn.ece_interval(y, P, sample_weight=w, weight_type="importance", level=0.95, seed=0)
     assert (top["k"], top["interval"]["high"]) == (1, expected.high)
     assert any("requires whole-number weights: k = 1 only." in note for note in model["notes"])
+
+
+@pytest.mark.parametrize("side", ["rare", "confident"])
+def test_where_it_is_wrong_has_bins_where_the_scores_are(side):
+    rng = np.random.default_rng(0)
+    p = rng.random(5_000) * 0.02
+    y = (rng.random(5_000) < p).astype(int)
+    if side == "confident":
+        p, y = 1 - p, 1 - y
+    found = tn.report(y, p)
+    data = found.to_dict()["models"][0]
+    assert len(data["bins"]["n"]) == 10
+    assert min(data["bins"]["n"]) >= 400
+    assert data["summary"]["ece"] == tn.ece(y, p)
+    assert any("10 bins of equal mass" in note for note in data["notes"])

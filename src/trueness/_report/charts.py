@@ -1,18 +1,25 @@
 """The pictures of a report as inline SVG, for readers without JavaScript; the script draws the same."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from trueness._report.records import Blocks, Explorer, Picture
+from trueness._report.records import Axes, Blocks, Explorer, Picture
 from trueness._text.bins import bin_name
 from trueness._text.numbers import count, level_percent, number, percent, signed, span
 
-# The plot is a square; the histogram hangs below it.
+# The plot is a square; the histogram hangs below its axis label.
 _LEFT, _TOP, _SIZE = 68, 12, 380
-_BARS_TOP, _BARS = _TOP + _SIZE + 34, 70
-_WIDE, _HIGH = _LEFT + _SIZE + 14, _BARS_TOP + _BARS + 34
+_LABEL = _TOP + _SIZE + 38
+_BARS_TOP, _BARS = _LABEL + 12, 46
+_WIDE, _HIGH = _LEFT + _SIZE + 24, _BARS_TOP + _BARS + 4
+# Least radius of a point, and what the bin with the most rows has more.
+_RADIUS, _GROWTH = 3.5, 3.0
+# Letters of the annotation: width of one, and height of a line.
+_LETTER, _LINE = 8.0, 16.0
 
 
 def _tag(name: str, text: str = "", **attributes: object) -> str:
@@ -26,37 +33,46 @@ def _digits(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
-def _x(value: float, top: float) -> float:
-    return _LEFT + _SIZE * float(value) / top
+class _Plane(NamedTuple):
+    """Places on the page of points between the axes."""
 
+    axes: Axes
 
-def _y(value: float, top: float) -> float:
-    return _TOP + _SIZE * (1 - float(value) / top)
+    def x(self, value: float) -> float:
+        return _LEFT + _SIZE * self._share(value)
+
+    def y(self, value: float) -> float:
+        return _TOP + _SIZE * (1 - self._share(value))
+
+    def beyond(self, value: float) -> bool:
+        """Whether the axes end before a value, which is then drawn at their end."""
+        return not self.axes.low <= value <= self.axes.high
+
+    def _share(self, value: float) -> float:
+        low, high = self.axes.low, self.axes.high
+        value = min(max(float(value), low), high)
+        if self.axes.scale == "logit":
+            low, value, high = (math.log(v / (1 - v)) for v in (low, value, high))
+        return (value - low) / (high - low)
 
 
 def _title(text: str) -> str:
     return _tag("title", escape(text))
 
 
-def _frame(top: float, x_name: str, y_name: str, y_base: float) -> Iterable[str]:
+def _frame(plane: _Plane, x_name: str, y_name: str) -> Iterable[str]:
     """Grid, tick labels, axis labels and the diagonal."""
-    for i in range(6):
-        v = top * i / 5
-        text = f"{v:.6g}"
-        yield _tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=_y(v, top), y2=_y(v, top), class_="grid")
-        yield _tag("line", x1=_x(v, top), x2=_x(v, top), y1=_TOP, y2=_TOP + _SIZE, class_="grid")
-        yield _tag("text", text, x=_LEFT - 7, y=_y(v, top) + 4, class_="tick", text_anchor="end")
-        yield _tag("text", text, x=_x(v, top), y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
+    for value, text in zip(plane.axes.ticks, plane.axes.labels, strict=True):
+        x, y = plane.x(value), plane.y(value)
+        yield _tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=y, y2=y, class_="grid")
+        yield _tag("line", x1=x, x2=x, y1=_TOP, y2=_TOP + _SIZE, class_="grid")
+        yield _tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick", text_anchor="end")
+        yield _tag("text", text, x=x, y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
     middle = _TOP + _SIZE / 2
-    yield _tag("text", escape(x_name), x=_LEFT + _SIZE / 2, y=y_base, class_="axis", text_anchor="middle")
-    turned = f"rotate(-90 14 {_digits(middle)})"
-    yield _tag("text", escape(y_name), x=14, y=middle, class_="axis", text_anchor="middle", transform=turned)
+    yield _tag("text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle")
+    turned = f"rotate(-90 12 {_digits(middle)})"
+    yield _tag("text", escape(y_name), x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
     yield _tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
-
-
-def _clip(name: str) -> str:
-    area = _tag("rect", x=_LEFT - 6, y=_TOP - 6, width=_SIZE + 12, height=_SIZE + 12)
-    return _tag("defs", _tag("clipPath", area, id=name))
 
 
 def _histogram(heights: Sequence[float]) -> Iterable[str]:
@@ -72,72 +88,153 @@ def _histogram(heights: Sequence[float]) -> Iterable[str]:
     yield _tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
 
 
-def reliability_chart(picture: Picture, found: Explorer, name: str) -> str:
-    """Rates against mean scores with intervals, a band around the diagonal, and a histogram of the scores."""
-    top, b = found.zoom, picture.bins
+def reliability_chart(picture: Picture, found: Explorer) -> str:
+    """Rates against mean scores with intervals, a band around the diagonal, and a histogram of the scores.
+
+    An annotation gives both numbers of the worst bin.
+    """
+    plane, b = _Plane(found.near), picture.bins
     filled = [int(i) for i in np.flatnonzero(b.n > 0)]
-    marks = [_band(picture, filled, top), _joined(picture, filled, top)]
-    for i in filled:
-        x, flagged = _x(b.score[i], top), bool(b.outside[i])
-        words = (
-            f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: {count(int(b.n[i]), 'row')}, "
-            f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
-            f"({level_percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
-            f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}"
-        )
-        low, high = _y(picture.interval_low[i], top), _y(picture.interval_high[i], top)
-        bar = _tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
-        mark = bar + _point(x, _y(b.rate[i], top), flagged) + _title(words)
-        marks.append(_tag("g", mark, class_="bin flagged" if flagged else "bin"))
-    heights = found.near_histogram if top < 1 else found.histogram
+    marks = [_band(picture, filled, plane), _joined(picture, filled, plane)]
+    marks += [_bin_mark(picture, i, plane) for i in filled]
     inside = [
-        _clip(f"{name}-clip"),
-        *_frame(top, "Score (bins: mean score)", "Event rate", _HIGH - 6),
-        _tag("g", "".join(marks), class_="marks", clip_path=f"url(#{name}-clip)"),
-        *_histogram(heights),
+        *_frame(plane, found.x_name, found.y_name),
+        _tag("g", "".join(marks), class_="marks"),
+        _annotation(picture, filled, plane, found.happens),
+        *_histogram(found.near.histogram),
     ]
     return _svg(inside, _HIGH, "reliability", "img", f"Reliability diagram of {len(filled)} bins")
 
 
-def _svg(inside: Iterable[str], high: int, kind: str, role: str, label: str) -> str:
-    box = f"0 0 {_WIDE} {high}"
+def _svg(inside: Iterable[str], high: float, kind: str, role: str, label: str, wide: float = _WIDE) -> str:
+    box = f"0 0 {_digits(wide)} {_digits(high)}"
     return _tag("svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label)
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
-    return " ".join(f"{_digits(x)},{_digits(y)}" for x, y in points)
+    return " ".join(f"{_digits(float(x))},{_digits(float(y))}" for x, y in points)
 
 
-def _point(x: float, y: float, flagged: bool) -> str:
+def _bin_mark(picture: Picture, i: int, plane: _Plane) -> str:
+    """A point, the interval of its rate, and what both are in words."""
+    b = picture.bins
+    flagged, beyond = bool(b.outside[i]), plane.beyond(b.rate[i]) or plane.beyond(b.score[i])
+    words = (
+        f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: {count(int(b.n[i]), 'row')}, "
+        f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
+        f"({level_percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
+        f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}{', beyond the axes' if beyond else ''}"
+    )
+    x, y = plane.x(b.score[i]), plane.y(b.rate[i])
+    low, high = plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])
+    bar = _tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
+    radius = _RADIUS + _GROWTH * math.sqrt(float(b.weight[i] / b.weight.max()))
+    kind = f"bin{' flagged' if flagged else ''}{' beyond' if beyond else ''}"
+    return _tag("g", bar + _point(x, y, radius, flagged) + _title(words), class_=kind)
+
+
+def _point(x: float, y: float, radius: float, flagged: bool) -> str:
     if not flagged:
-        return _tag("circle", cx=x, cy=y, r=5, class_="point")
-    return _tag("polygon", points=_path([(x, y - 7), (x + 7, y), (x, y + 7), (x - 7, y)]), class_="point")
+        return _tag("circle", cx=x, cy=y, r=radius, class_="point")
+    reach = 1.3 * radius  # of a diamond that looks as large as the circle
+    corners = [(x, y - reach), (x + reach, y), (x, y + reach), (x - reach, y)]
+    return _tag("polygon", points=_path(corners), class_="point")
 
 
-def _band(picture: Picture, filled: list[int], top: float) -> str:
+def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
     b = picture.bins
     if not filled or not b.band:
         return ""
-    # A single bin has no neighbour to draw a band to: it gets one of some width.
-    sides = (-0.02 * top, 0.02 * top) if len(filled) == 1 else (0.0,)
-    ends = [(_x(b.score[i] + side, top), _y(b.low[i], top), _y(b.high[i], top)) for i in filled for side in sides]
+    ends = [(plane.x(b.score[i]), plane.y(b.low[i]), plane.y(b.high[i])) for i in filled]
+    if len(ends) == 1:  # no neighbour to draw a band to: some width
+        ((x, low, high),) = ends
+        ends = [(x - 0.02 * _SIZE, low, high), (x + 0.02 * _SIZE, low, high)]
     outline = [(x, low) for x, low, _ in ends] + [(x, high) for x, _, high in reversed(ends)]
     return _tag("polygon", points=_path(outline), class_="band")
 
 
-def _joined(picture: Picture, filled: list[int], top: float) -> str:
+def _joined(picture: Picture, filled: list[int], plane: _Plane) -> str:
     b = picture.bins
-    return _tag("polyline", points=_path((_x(b.score[i], top), _y(b.rate[i], top)) for i in filled), class_="curve")
+    return _tag("polyline", points=_path((plane.x(b.score[i]), plane.y(b.rate[i])) for i in filled), class_="curve")
 
 
-def blocks_chart(found: Blocks, top: float, name: str) -> str:
+def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str) -> str:
+    """The worst bin in words, where they cover the least, with a line to its point."""
+    worst = picture.worst
+    if worst is None:
+        return ""
+    b = picture.bins
+    says, rate = _two_percentages(b.score[worst], b.rate[worst])
+    lines = [f"says {says},", f"{happens} {rate}"]
+    wide, high = _LETTER * max(map(len, lines)), _LINE * len(lines)
+    x, y = plane.x(b.score[worst]), plane.y(b.rate[worst])
+    marks = _inked_places(picture, filled, plane)
+    left, top = min(_places(x, y, wide, high), key=lambda at: _covered(*at, wide, high, marks, (x, y)))
+    near_x, near_y = min(max(x, left), left + wide), min(max(y, top), top + high)
+    reach = math.hypot(near_x - x, near_y - y) or 1.0
+    start = 11 / reach
+    line = _tag(
+        "line", x1=x + start * (near_x - x), y1=y + start * (near_y - y), x2=near_x, y2=near_y, class_="pointer"
+    )
+    texts = [
+        _tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)
+    ]
+    return _tag("g", line + "".join(texts), class_="annotation")
+
+
+def _two_percentages(score: float, rate: float) -> tuple[str, str]:
+    """Both with as many decimals as tell them apart."""
+    for decimals in range(6):
+        texts = f"{100 * score:.{decimals}f} %", f"{100 * rate:.{decimals}f} %"
+        first, second = (float(text.removesuffix(" %")) for text in texts)
+        if abs(first - second) >= 5 * 10.0**-decimals or abs(score - rate) < 1e-9:
+            return texts
+    return percent(score), percent(rate)
+
+
+def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> list[tuple[float, float]]:
+    """Places along the intervals and the curve."""
+    x = [plane.x(picture.bins.score[i]) for i in filled]
+    y = [plane.y(picture.bins.rate[i]) for i in filled]
+    ends = [(plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])) for i in filled]
+    bars = [(at, low + (high - low) * j / 8) for at, (low, high) in zip(x, ends, strict=True) for j in range(9)]
+    steps = np.linspace(0, len(x) - 1, 8 * len(x))
+    return bars + list(zip(*(np.interp(steps, range(len(x)), column).tolist() for column in (x, y)), strict=True))
+
+
+def _places(x: float, y: float, wide: float, high: float) -> list[tuple[float, float]]:
+    """Upper left corners of a text around a point, not right above or below it, within the frame."""
+    places = []
+    for reach in (24.0, 48.0, 80.0, 120.0):
+        for across, down in ((1, 1), (-1, -1), (1, 0), (-1, 0), (1, -1), (-1, 1)):
+            left = x + across * reach - (wide if across < 0 else 0)
+            top = y + down * reach - (high if down < 0 else high / 2 if down == 0 else 0)
+            left = min(max(left, _LEFT + 4), _LEFT + _SIZE - wide - 4)
+            places.append((left, min(max(top, _TOP + 4), _TOP + _SIZE - high - 4)))
+    return places
+
+
+def _covered(
+    left: float, top: float, wide: float, high: float, marks: list[tuple[float, float]], own: tuple[float, float]
+) -> float:
+    """A penalty for marks and for the diagonal under a text, for a pointer along an interval, and for the distance."""
+    inside = sum(left - 8 < x < left + wide + 8 and top - 8 < y < top + high + 8 for x, y in marks)
+    down = [(_TOP + _SIZE + _LEFT - (left + wide * i / 8)) - top for i in range(9)]
+    diagonal = sum(-4 < d < high + 4 for d in down) / 9
+    away = math.hypot(left + wide / 2 - own[0], top + high / 2 - own[1])
+    upright = left - 4 < own[0] < left + wide + 4
+    return inside + 3.0 * diagonal + 3.0 * upright + away / 100
+
+
+def blocks_chart(found: Blocks, axes: Axes) -> str:
     """Each block as a box over its scores at the height of its rate, shaded by the share that the test rejects."""
-    inside = [_clip(f"{name}-clip"), *_frame(top, "Scores of the block", "Event rate", _TOP + _SIZE + 40)]
+    plane = _Plane(axes)
+    inside = [*_frame(plane, "scores of the block", "how often it happened")]
     boxes = []
     for i, n in enumerate(found.n):
-        y = _y(found.rate[i], top)
+        y = plane.y(found.rate[i])
         a, q1, mid, q3, z = (
-            _x(column[i], top)
+            plane.x(column[i])
             for column in (found.score_min, found.score_q1, found.score_median, found.score_q3, found.score_max)
         )
         share = found.refuted[i]
@@ -155,7 +252,108 @@ def blocks_chart(found: Blocks, top: float, name: str) -> str:
             _title(words),
         ]
         boxes.append(_tag("g", "".join(parts), class_="block", tabindex=-1 if i else 0, role="img", aria_label=words))
-    inside.append(_tag("g", "".join(boxes), class_="boxes", clip_path=f"url(#{name}-clip)"))
-    return _svg(
-        inside, _TOP + _SIZE + 48, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks"
-    )
+    inside.append(_tag("g", "".join(boxes), class_="boxes"))
+    return _svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
+
+
+class Day(Protocol):
+    """One of a series of data sets."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ece(self) -> float: ...
+    @property
+    def floor(self) -> float: ...
+    @property
+    def floor_high(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def flagged(self) -> bool: ...
+
+
+# The chart of a series: its frame, and the most names on its axis.
+_SERIES = {"left": 64.0, "top": 14.0, "wide": 800.0, "high": 220.0}
+_NAMES = 12
+
+
+def series_chart(days: Sequence[Day], y_name: str = "ECE") -> str:
+    """A value per day with its interval, above the grey area of chance; marked days are red diamonds with their names.
+
+    Numbers that are nan are left out: a day without a value has only a name.
+    """
+    left, top, wide, high = _SERIES.values()
+    most = max((v for day in days for v in (day.ece, day.high, day.floor_high) if math.isfinite(v)), default=0.0)
+    step = _step(most or 1.0)
+    ceiling = step * math.ceil(1.02 * (most or 1.0) / step)
+
+    def x(i: float) -> float:
+        return left + wide * (i + 0.5) / len(days)
+
+    def y(value: float) -> float:
+        return top + high * (1 - min(max(value, 0.0), ceiling) / ceiling)
+
+    inside = []
+    for i in range(round(ceiling / step) + 1):
+        at = y(i * step)
+        inside.append(_tag("line", x1=left, x2=left + wide, y1=at, y2=at, class_="grid"))
+        text = f"{round(100 * i * step, 9):g} %"
+        inside.append(_tag("text", text, x=left - 7, y=at + 4, class_="tick", text_anchor="end"))
+    middle = top + high / 2
+    turned = f"rotate(-90 12 {_digits(middle)})"
+    inside.append(_tag("text", escape(y_name), x=12, y=middle, class_="axis", text_anchor="middle", transform=turned))
+    inside += [*_chance(days, x, y), *_day_names(days, x, top + high)]
+    known = [(x(i), y(day.ece)) for i, day in enumerate(days) if math.isfinite(day.ece)]
+    inside.append(_tag("polyline", points=_path(known), class_="curve"))
+    inside += [_day_mark(day, x(i), y) for i, day in enumerate(days) if math.isfinite(day.ece)]
+    label = f"{y_name} of {count(len(days), 'data set')}, {sum(day.flagged for day in days)} marked"
+    return _svg(inside, top + high + 74, "series", "img", label, left + wide + 16)
+
+
+def _step(most: float) -> float:
+    """The distance of four to eight ticks, a round number."""
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(share * power for share in (0.2, 0.5, 1.0, 2.0) if most / (share * power) <= 6)
+
+
+def _chance(days: Sequence[Day], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
+    """A grey column per day from 0 to the end of the chance range, and a line at its mean."""
+    for i, day in enumerate(days):
+        if math.isfinite(day.floor_high):
+            at, end, top = x(i - 0.5), x(i + 0.5), y(day.floor_high)
+            yield _tag("rect", x=at, y=top, width=end - at + 0.3, height=y(0) - top, class_="band")
+        if math.isfinite(day.floor):
+            yield _tag("line", x1=x(i - 0.5), x2=x(i + 0.5), y1=y(day.floor), y2=y(day.floor), class_="floor")
+
+
+def _day_names(days: Sequence[Day], x: Callable[[float], float], base: float) -> Iterable[str]:
+    """The names of marked days and of some others, slanted."""
+    gap = -(-len(days) // _NAMES)
+    marked = [i for i, day in enumerate(days) if day.flagged]
+    named: list[int] = []
+    for i in [*marked, 0, *range(gap, len(days), gap)]:
+        if all(abs(i - other) >= gap for other in named):
+            named.append(i)
+    for i in sorted(named):
+        text, at = days[i].name, x(i) + 4
+        text = text if len(text) <= 18 else f"…{text[-17:]}"
+        turned = f"rotate(-35 {_digits(at)} {_digits(base + 15)})"
+        look = "tick marked" if days[i].flagged else "tick"
+        yield _tag("text", escape(text), x=at, y=base + 15, class_=look, text_anchor="end", transform=turned)
+
+
+def _day_mark(day: Day, x: float, y: Callable[[float], float]) -> str:
+    words = f"{day.name}: {number(day.ece)}"
+    bar = ""
+    if math.isfinite(day.low) and math.isfinite(day.high):
+        bar = _tag("line", x1=x, x2=x, y1=y(day.low), y2=y(day.high), class_="error")
+        words += f", interval {span(day.low, day.high)}"
+    if math.isfinite(day.floor):
+        words += f", by chance {number(day.floor)}"
+        words += f" and up to {number(day.floor_high)}" if math.isfinite(day.floor_high) else ""
+    words += ", marked" if day.flagged else ""
+    mark = bar + _point(x, y(day.ece), 4.5, day.flagged) + _title(words)
+    return _tag("g", mark, class_="bin flagged" if day.flagged else "bin")

@@ -34,7 +34,7 @@ _STEPS = 6
 _WORST = 3
 _MOST_VIEWS = 24
 _ORDINARY_BINS = 10
-_CROWDED = 0.9
+_CROWDED = 0.8
 MOST_BINS = 1_000
 """The most bins that a page can show."""
 
@@ -95,6 +95,7 @@ def _model(
         made = f"{rule!r} makes {len(asked.bins):,}"
         raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
     first = _first_bins(asked.bins, tally, rule, notes)
+    shown = asked if first is rule else _picture(data.sums, first, level, notes)
     step()
     summary = summarize(data, options, notes)
     step()
@@ -110,25 +111,24 @@ def _model(
         largest = top_k(sample, options, notes)
     step()
     judged = verdict(name, summary, level, several=len(subject.models) > 1, clustered=cluster is not None)
-    picture = asked if first is rule else _picture(data.sums, first, level, notes)
     top_label = subject.view in ("confidence", "top-label")
-    facts = Facts(name, judged, summary, picture, groups, classes, fixes, provenance, top_label)
+    facts = Facts(name, judged, summary, shown, groups, classes, fixes, provenance, top_label)
     return Model(
         name=name,
         verdict=judged,
         answers=answer_questions(facts),
         summary=summary,
-        bins=asked.bins,
-        interval_low=asked.interval_low,
-        interval_high=asked.interval_high,
-        worst=_worst(asked.bins.weight * np.abs(asked.bins.gap)),
+        bins=shown.bins,
+        interval_low=shown.interval_low,
+        interval_high=shown.interval_high,
+        worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
         blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].exact else None,
         segments=groups,
         remedies=fixes,
         classes=classes,
         top_k=largest,
-        picture=picture,
-        explorers=_explorers(data, classes, first, level, len(subject.models)),
+        picture=shown,
+        explorers=_explorers(data, classes, first, level, subject),
         notes=tuple(notes.sentences),
     )
 
@@ -160,7 +160,7 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
 
 
 def _first_bins(bands: Bands, tally: Tally | None, rule: BinRule, notes: Notes) -> BinRule:
-    """The bins of the first picture: of equal mass, if nearly all rows lie in one bin of equal width."""
+    """The bins of the picture and its table: of equal mass, if most rows lie in one bin of equal width."""
     share = float(bands.weight.max() / bands.weight.sum())
     if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
         return rule
@@ -168,8 +168,8 @@ def _first_bins(bands: Bands, tally: Tally | None, rule: BinRule, notes: Notes) 
         return rule
     first = EqualMass(rule.n)
     notes.add(
-        f"{percent(share)} of the rows lie in one bin of equal width: the picture begins with {rule_in_words(first)}, "
-        "the tables keep the bins asked for."
+        f"{percent(share)} of the rows lie in one bin of equal width: picture and table show {rule_in_words(first)}, "
+        f"the ECE of the summary keeps {rule_in_words(rule)}."
     )
     return first
 
@@ -180,13 +180,14 @@ def _worst(damage: Numbers) -> tuple[int, ...]:
     return tuple(int(b) for b in order if np.nan_to_num(damage)[b] > 0)
 
 
-def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, models: int) -> tuple[Explorer, ...]:
+def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
     part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
-    views = [explorer("All rows" if data.classwise is None else "Top label", part, rule, level)]
+    top_label = subject.view in ("confidence", "top-label")
+    views = [explorer("All rows" if data.classwise is None else "Top label", part, rule, level, top_label=top_label)]
     if data.classwise is not None:
         named = dict(zip(map(str, data.classwise.classes or ()), data.classwise.parts, strict=True))
-        most = max(0, _MOST_VIEWS // models - 1)
+        most = max(0, _MOST_VIEWS // len(subject.models) - 1)
         views += [explorer(f"Class {one.label}", named[one.label], rule, level) for one in classes[:most]]
     return tuple(views)
 

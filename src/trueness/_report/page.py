@@ -101,14 +101,14 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
         "answers": [_answer(one, explained) for one in vars(model.answers).values()],
         "links": _links(f"m{i}", tables, contents),
-        "overview": Markup(reliability_chart(model.picture, first, f"m{i}-o")),
+        "overview": Markup(reliability_chart(model.picture, first)),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
-        "chart": Markup(reliability_chart(model.picture, first, f"m{i}-r")),
+        "chart": Markup(reliability_chart(model.picture, first)),
         "ece": number(model.picture.ece),
         "tce": percentage(model.summary.tce),
         "tce_floor": "" if floor is None else f"; of a calibrated model, about {percentage(floor.mean)}",
         "worst": worst_sentence(model, tables["bins"]),
-        "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first.zoom, f"m{i}-b")),
+        "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first.near)),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
@@ -194,7 +194,8 @@ def _data(contents: Contents) -> str:
 
 def _view(one: Explorer) -> dict[str, Any]:
     weight = None if one.weight == one.n else one.weight  # the script then takes n
-    return {**json_ready(one), "name": visible(one.name), "weight": weight}
+    near = None if one.near is one.whole else json_ready(one.near)
+    return {**json_ready(one), "name": visible(one.name), "weight": weight, "near": near}
 
 
 def _main_band(model: Model) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The data of the pictures: isotonic blocks with their tests, and sums for the bins that the page offers."""
 
-import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -8,20 +7,22 @@ from typing import Any
 import numpy as np
 
 from trueness._numerics.proportions import clopper_pearson
-from trueness._report.records import Blocks, Explorer
+from trueness._report.axes import fitted_axes, whole_axes
+from trueness._report.records import Axes, Blocks, Explorer
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import Cells, score_sums, segment_sums
 from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups
+from trueness.infer._bands import consistency_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
 from trueness.typing import Floats, Ints, Numbers
 
+_EVENTS = {"x_name": "predicted probability", "y_name": "how often it happened", "happens": "happens"}
+_TOP_LABEL = {"x_name": "confidence", "y_name": "how often it was right", "happens": "right"}
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
+_MANY = 2048  # distinct scores
 _QUARTILES = (0.25, 0.5, 0.75)
-_BARS = 50
-_RARE = 0.001
-_ZOOM_BELOW = 0.5
 
 
 def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
@@ -61,81 +62,66 @@ def offered(rule: BinRule) -> tuple[int, ...]:
     return tuple(sorted({*OFFERED, *asked}))
 
 
-def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float) -> Explorer:
+def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_label: bool = False) -> Explorer:
     """Cut the cells wherever any offered rule does, and sum what lies between; sums of bins have these bins only.
 
     A bin of any offered rule is then a run of fine cells, and its sums are sums of theirs: whole numbers if the
     weights are, so that the page computes exactly what the library does.
     """
+    words = _TOP_LABEL if top_label else _EVENTS
     if isinstance(sums, Bins):
         bins = sums.coarsen(rule)
         start = np.arange(bins.size + 1)
         kind = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
-        return _explorer(name, bins, start, {kind: {str(bins.size): Groups(bins.edges, start)}}, kind, level)
-    kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
-    groups = {kind: {str(n): of(n).group(sums) for n in offered(rule)} for kind, of in kinds.items()}
-    asked = "mass" if isinstance(rule, EqualMass) else "width"
-    if not (isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule)):
-        found, asked = rule.group(sums), "given"
-        groups["given"] = {str(found.start.size - 1): found}
+        rules = {kind: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
+        axes = whole_axes(bins), fitted_axes(bins, bins, level)
+        return Explorer(name, **_sums(bins), rules=rules, rule=kind, bins=str(bins.size), **_axes_of(*axes), **words)
+    groups, asked = _offered_groups(sums, rule)
     start = np.unique(np.concatenate([one.start for by_number in groups.values() for one in by_number.values()]))
     fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
-    bins_asked = str(rule.n_requested) if asked != "given" else None
-    return _explorer(name, fine, start, groups, asked, level, bins_asked, sums)
+    rules = {
+        kind: {n: _bins_of(one, fine, start, level) for n, one in by_number.items()}
+        for kind, by_number in groups.items()
+    }
+    _add_bands(rules, groups, sums, start, level)
+    axes = whole_axes(sums), fitted_axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
+    number = next(iter(groups["given"])) if asked == "given" else str(rule.n_requested)
+    return Explorer(name, **_sums(fine), rules=rules, rule=asked, bins=number, **_axes_of(*axes), **words)
 
 
-def _explorer(
-    name: str,
-    fine: Bins,
-    start: Ints,
-    groups: dict[str, dict[str, Groups]],
-    rule: str,
-    level: float,
-    bins: str | None = None,
-    cells: Cells | None = None,
-) -> Explorer:
+def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], str]:
+    """The bins of every offered rule and number, and the kind of the rule asked for."""
+    kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
+    groups = {kind: {str(n): of(n).group(cells) for n in offered(rule)} for kind, of in kinds.items()}
+    if isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule):
+        return groups, "mass" if isinstance(rule, EqualMass) else "width"
+    asked = rule.group(cells)
+    return groups | {"given": {str(asked.start.size - 1): asked}}, "given"
+
+
+def _axes_of(whole: Axes, near: Axes) -> dict[str, Axes]:
+    fitted = near.scale != "linear" or (near.low, near.high) != (whole.low, whole.high)
+    return {"whole": whole, "near": near if fitted else whole}
+
+
+def _sums(fine: Bins) -> dict[str, Any]:
     both = None if fine.table is None else fine.table.sum(axis=1)
-    tenths = fine if cells is None else Bins.from_cells(cells, EqualMass(10).group(cells))
-    zoom = _zoom(fine if cells is None else cells, tenths, level)
-    return Explorer(
-        name=name,
-        n=_ints(fine.count),
-        events=_floats(fine.events),
-        weight=_floats(fine.weight),
-        high=None if both is None else _ints(both[:, 1]),
-        low=None if both is None else _ints(both[:, 2]),
-        sum_score=_floats(fine.sum_score) if both is None else None,
-        rules={
-            kind: {n: _bins_of(one, fine, start, level) for n, one in by_number.items()}
-            for kind, by_number in groups.items()
-        },
-        rule=rule,
-        bins=bins or next(iter(groups[rule])),
-        zoom=zoom,
-        histogram=_histogram(cells or fine, 1.0),
-        near_histogram=_histogram(cells or fine, zoom),
-    )
+    return {
+        "n": _ints(fine.count),
+        "events": _floats(fine.events),
+        "weight": _floats(fine.weight),
+        "high": None if both is None else _ints(both[:, 1]),
+        "low": None if both is None else _ints(both[:, 2]),
+        "sum_score": _floats(fine.sum_score) if both is None else None,
+    }
 
 
-def _zoom(sums: Cells | Bins, bins: Bins, level: float) -> float:
-    """A round number above nearly all scores and the intervals of the bins' rates, if it is small; else 1."""
-    reached = np.cumsum(sums.weight) / sums.weight.sum()
-    _, high = clopper_pearson(*effective_counts(bins), level)
-    most = max(float(sums.score[np.searchsorted(reached, 1 - _RARE)]), float(np.nanmax(high)))
-    if most >= _ZOOM_BELOW or most <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(most))
-    return next(round(step * power, 12) for step in (1, 2, 5, 10) if step * power >= most)
-
-
-def _histogram(sums: Cells | Bins, top: float) -> tuple[float, ...]:
-    """Weight per bar; that of a bin is spread evenly over its width."""
-    if isinstance(sums, Bins):
-        reached = np.concatenate([[0.0], np.cumsum(sums.weight, dtype=np.float64)])
-        return _rounded(np.diff(np.interp(np.linspace(0, top, _BARS + 1), sums.edges, reached)))
-    within = sums.score <= top
-    found = np.histogram(sums.score[within], bins=_BARS, range=(0, top), weights=sums.weight[within])[0]
-    return _rounded(found.astype(np.float64))
+def _pooled(cells: Cells, start: Ints) -> Cells:
+    """The fine cells, each at the mean of its scores, for bands."""
+    first = start[:-1]
+    sums: dict[str, Any] = {name: segment_sums(v, first) for name, v in cells.columns().items() if name != "score"}
+    score = score_sums(cells, first) / sums["weight"]
+    return Cells(np.clip(score, cells.score[first], cells.score[start[1:] - 1]), **sums)
 
 
 def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str, tuple[float, ...]]:
@@ -143,6 +129,26 @@ def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str,
     first = np.searchsorted(start, groups.start)
     low, high = clopper_pearson(*effective_counts(_merged(fine, first, groups.edges)), level)
     return {"start": _ints(first), "edges": _rounded(groups.edges), "low": _rounded(low), "high": _rounded(high)}
+
+
+def _add_bands(
+    rules: dict[str, dict[str, dict[str, Any]]],
+    groups: dict[str, dict[str, Groups]],
+    cells: Cells,
+    start: Ints,
+    level: float,
+) -> None:
+    """The simultaneous band of each rule, and the bins outside it; many scores are pooled in the fine cells first."""
+    pooled = _pooled(cells, start) if cells.size > _MANY else cells
+    for kind, by_number in groups.items():
+        for n, one in by_number.items():
+            first = np.searchsorted(start, one.start) if cells.size > _MANY else one.start
+            filled = first[1:] > first[:-1]
+            low, high = consistency_ends(pooled, first, level ** (1 / max(1, int(filled.sum()))))
+            rate = np.full(filled.size, np.nan)
+            rate[filled] = _runs(cells.events, one.start)[filled] / _runs(cells.weight, one.start)[filled]
+            outside = np.flatnonzero((rate < low) | (rate > high))
+            rules[kind][n] |= {"least": _rounded(low), "most": _rounded(high), "outside": _ints(outside)}
 
 
 def _merged(fine: Bins, first: Ints, edges: Floats) -> Bins:

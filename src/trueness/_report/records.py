@@ -249,7 +249,7 @@ class Remedies:
 
 @dataclass(frozen=True)
 class Picture:
-    """The bins of the first diagram: those asked for, unless nearly all rows lie in one of them."""
+    """The bins of the first diagram and its table: those asked for, unless most rows lie in one of them."""
 
     bins: Bands
     interval_low: tuple[float, ...]
@@ -265,6 +265,20 @@ class Picture:
         outside = np.nan_to_num(np.fmax(low - b.score, b.score - high))  # empty bins have neither score nor rate
         candidates = b.outside & (b.n > 0) if b.band else outside > 0
         return int(np.argmax(np.where(candidates, outside, -np.inf))) if candidates.any() else None
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Both axes of a diagram, which are alike, and the histogram of the scores along them."""
+
+    scale: str
+    """'linear' or 'logit'."""
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...]
+    histogram: tuple[float, ...]
+    """Weight of the scores in 50 bars that are equally wide on the page."""
 
 
 @dataclass(frozen=True)
@@ -284,17 +298,20 @@ class Explorer:
     sum_score: tuple[float, ...] | None
     """Σwp where weights are not whole numbers."""
     rules: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]]
-    """By rule and number of bins: the first cell of every bin (and the end), the edges, the interval of each rate."""
+    """By rule and number of bins: the first cell of every bin (and the end), the edges, the interval of each rate, and
+    the band of the rates of calibrated scores, with the bins outside it; sums of bins have no band."""
     rule: str
     """The rule asked for: 'width', 'mass' or 'given'."""
     bins: str
     """The number of bins asked for, as a key of `rules`."""
-    zoom: float
-    """Upper end of the axes when zoomed in; 1 if the data need no zoom."""
-    histogram: tuple[float, ...]
-    """Weight of the scores in cells of equal width on [0, 1]."""
-    near_histogram: tuple[float, ...]
-    """The same on [0, zoom]."""
+    whole: Axes
+    """Axes from 0 to 1."""
+    near: Axes
+    """Axes that fit the scores; the same if the scores fill [0, 1]."""
+    x_name: str
+    y_name: str
+    happens: str
+    """What an event does, in the words of a reader: "happens", or "right" for a top label."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     settings = contents.settings
     tables = {
         "summary": _summary(model, contents.view),
-        "bins": _bins(model, settings.bins_in_words),
+        "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
         "segments": None if model.segments is None else _segments(model.segments),
         "classes": None if model.classes is None else _classes(model.classes),
@@ -213,7 +213,7 @@ def _with_limits(row: Mapping[str, Any], key: str) -> Any:
     return Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
 
 
-def _bins(model: Model, words: str) -> Table:
+def _bins(model: Model) -> Table:
     """One line per bin that has rows."""
     b = model.bins
     damage = b.weight * np.abs(b.gap)
@@ -247,7 +247,11 @@ def _bins(model: Model, words: str) -> Table:
     )
     omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted." if empty else ""
     return Table.from_lines(
-        columns, lines, notes=[f"{flagged}Gap: rate − mean score.{omitted}"], name="bins", caption=f"Bins: {words}"
+        columns,
+        lines,
+        notes=[f"{flagged}Gap: rate − mean score.{omitted}"],
+        name="bins",
+        caption=f"Bins: {model.picture.words}",
     )
 
 

@@ -16,7 +16,7 @@ from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to
 from trueness._tally.tally import Binned, Tally
 from trueness.measure._bin_table import bin_columns, effective_counts
 from trueness.results import Bands, CurveBand
-from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
@@ -140,15 +140,22 @@ def _around_rate(_: int, bins: Bins, level: float) -> _Ends:
 def _around_scores(tally: Tally, rule: BinRule) -> Callable[[int, Bins, float], _Ends]:
     def ends(i: int, bins: Bins, level: float) -> _Ends:
         cells = tally.parts[i]
-        low, high = np.full(bins.size, np.nan), np.full(bins.size, np.nan)
         if not cells.size:
-            return low, high
-        start = rule.group(cells).start
-        for b in np.flatnonzero(start[1:] > start[:-1]):
-            low[b], high[b] = _consistency_of_bin(cells, slice(start[b], start[b + 1]), level)
-        return low, high
+            return np.full(bins.size, np.nan), np.full(bins.size, np.nan)
+        return consistency_ends(cells, rule.group(cells).start, level)
 
     return ends
+
+
+def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
+    """The range of the rate of each run of cells between consecutive starts, if the scores are the true probabilities.
+
+    An empty run has nan.
+    """
+    low, high = np.full(start.size - 1, np.nan), np.full(start.size - 1, np.nan)
+    for b in np.flatnonzero(start[1:] > start[:-1]):
+        low[b], high[b] = _consistency_of_bin(cells, slice(start[b], start[b + 1]), level)
+    return low, high
 
 
 def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 (() => {
   const sums = JSON.parse(document.getElementById("sums").textContent);
   const SVG = "http://www.w3.org/2000/svg";
-  const LEFT = 68, TOP = 12, SIZE = 380, BARS_TOP = TOP + SIZE + 34, BARS = 70, HIGH = BARS_TOP + BARS + 34;
+  const LEFT = 68, TOP = 12, SIZE = 380, LABEL = TOP + SIZE + 38, BARS_TOP = LABEL + 12, BARS = 46;
   const tip = document.querySelector(".tip");
 
   // A number of the page is written as the library writes it: ties go to the even digit.
@@ -55,7 +55,7 @@
   };
 
   const binsOf = (view, rule, count) => {
-    const { start, edges, low, high } = view.rules[rule][count];
+    const { start, edges, low, high, least, most, outside } = view.rules[rule][count];
     const run = (column, b) => {
       let total = 0;
       for (let i = start[b]; i < start[b + 1]; i++) total += column[i];
@@ -69,7 +69,8 @@
       bins.push({
         n: run(view.n, b), weight, excess: events - score, score: score / weight, rate: events / weight,
         gap: (events - score) / weight, low: low[b], high: high[b], from: edges[b], to: edges[b + 1],
-        last: b + 2 === start.length,
+        last: b + 2 === start.length, least: least && least[b], most: most && most[b],
+        flagged: Boolean(outside && outside.includes(b)),
       });
     }
     return bins;
@@ -87,47 +88,53 @@
     parent.append(node);
     return node;
   };
-  const point = (parent, x, y, flagged) => flagged
-    ? make(parent, "polygon", { points: `${x},${y - 7} ${x + 7},${y} ${x},${y + 7} ${x - 7},${y}`, class: "point" })
-    : make(parent, "circle", { cx: x, cy: y, r: 5, class: "point" });
+  const point = (parent, x, y, r, flagged) => {
+    const d = 1.3 * r;
+    return flagged
+      ? make(parent, "polygon", { points: `${x},${y - d} ${x + d},${y} ${x},${y + d} ${x - d},${y}`, class: "point" })
+      : make(parent, "circle", { cx: x, cy: y, r, class: "point" });
+  };
 
-  const words = (bin, flagged) =>
+  const words = (bin, beyond) =>
     `${binName(bin)}: ${rows(bin.n)}\nmean score ${number(bin.score)}, rate ${number(bin.rate)}\n` +
-    `${sums.level} interval ${number(bin.low)} to ${number(bin.high)}\ngap ${signed(bin.gap)}${flagged ? ", flagged" : ""}`;
+    `${sums.level} interval ${number(bin.low)} to ${number(bin.high)}\ngap ${signed(bin.gap)}` +
+    `${bin.flagged ? ", flagged" : ""}${beyond ? ", beyond the axes" : ""}`;
 
-  const draw = (svg, view, bins, band, top) => {
-    const x = (v) => LEFT + (SIZE * v) / top, y = (v) => TOP + SIZE * (1 - v / top);
-    const clip = svg.querySelector("clipPath").id;
-    for (const node of [...svg.children]) if (node.tagName !== "defs") node.remove();
-    for (let i = 0; i < 6; i++) {
-      const v = (top * i) / 5, text = String(Number(v.toPrecision(6)));
+  const draw = (svg, view, bins, axes, remark) => {
+    const along = axes.scale === "logit" ? (v) => Math.log(v / (1 - v)) : (v) => v;
+    const from = along(axes.low), to = along(axes.high);
+    const share = (v) => (along(Math.min(Math.max(v, axes.low), axes.high)) - from) / (to - from);
+    const x = (v) => LEFT + SIZE * share(v), y = (v) => TOP + SIZE * (1 - share(v));
+    const beyond = (v) => v < axes.low || v > axes.high;
+    svg.replaceChildren();
+    axes.ticks.forEach((v, i) => {
       make(svg, "line", { x1: LEFT, x2: LEFT + SIZE, y1: y(v), y2: y(v), class: "grid" });
       make(svg, "line", { x1: x(v), x2: x(v), y1: TOP, y2: TOP + SIZE, class: "grid" });
-      make(svg, "text", { x: LEFT - 7, y: y(v) + 4, class: "tick", "text-anchor": "end" }, text);
-      make(svg, "text", { x: x(v), y: TOP + SIZE + 17, class: "tick", "text-anchor": "middle" }, text);
-    }
-    make(svg, "text", { x: LEFT + SIZE / 2, y: HIGH - 6, class: "axis", "text-anchor": "middle" }, "Score (bins: mean score)");
+      make(svg, "text", { x: LEFT - 7, y: y(v) + 4, class: "tick", "text-anchor": "end" }, axes.labels[i]);
+      make(svg, "text", { x: x(v), y: TOP + SIZE + 17, class: "tick", "text-anchor": "middle" }, axes.labels[i]);
+    });
+    make(svg, "text", { x: LEFT + SIZE / 2, y: LABEL, class: "axis", "text-anchor": "middle" }, view.x_name);
     const middle = TOP + SIZE / 2;
-    make(svg, "text", { x: 14, y: middle, class: "axis", "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, "Event rate");
+    make(svg, "text", { x: 12, y: middle, class: "axis", "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, view.y_name);
     make(svg, "line", { x1: LEFT, y1: TOP + SIZE, x2: LEFT + SIZE, y2: TOP, class: "diagonal" });
-    const marks = make(svg, "g", { class: "marks", "clip-path": `url(#${clip})` });
-    const filled = bins.map((bin, b) => ({ ...bin, b })).filter((bin) => bin.n > 0);
-    if (band && filled.length) {
-      const reach = filled.length === 1 ? 0.02 * top : 0;
-      const side = (column) => filled.flatMap((bin) => (reach ? [-reach, reach] : [0]).map((d) => `${x(bin.score + d)},${y(column[bin.b])}`));
-      make(marks, "polygon", { points: [...side(band.low), ...side(band.high).reverse()].join(" "), class: "band" });
+    const marks = make(svg, "g", { class: "marks" });
+    const filled = bins.filter((bin) => bin.n > 0), heaviest = Math.max(...bins.map((bin) => bin.weight));
+    if (filled.length && Number.isFinite(filled[0].least)) {
+      const reach = filled.length === 1 ? [-0.02 * SIZE, 0.02 * SIZE] : [0];
+      const side = (name) => filled.flatMap((bin) => reach.map((d) => `${x(bin.score) + d},${y(bin[name])}`));
+      make(marks, "polygon", { points: [...side("least"), ...side("most").reverse()].join(" "), class: "band" });
     }
     make(marks, "polyline", { points: filled.map((bin) => `${x(bin.score)},${y(bin.rate)}`).join(" "), class: "curve" });
     filled.forEach((bin, i) => {
-      const flagged = Boolean(band && band.outside[bin.b]);
-      const label = words(bin, flagged);
-      const g = make(marks, "g", { class: flagged ? "bin flagged" : "bin", tabindex: i ? -1 : 0, role: "img", "aria-label": label.replaceAll("\n", ", ") });
+      const away = beyond(bin.score) || beyond(bin.rate), label = words(bin, away);
+      const g = make(marks, "g", { class: `bin${bin.flagged ? " flagged" : ""}${away ? " beyond" : ""}`, tabindex: i ? -1 : 0, role: "img", "aria-label": label.replaceAll("\n", ", ") });
       make(g, "line", { x1: x(bin.score), x2: x(bin.score), y1: y(bin.low), y2: y(bin.high), class: "error" });
-      point(g, x(bin.score), y(bin.rate), flagged);
+      point(g, x(bin.score), y(bin.rate), 3.5 + 3 * Math.sqrt(bin.weight / heaviest), bin.flagged);
       tooltip(g, label);
     });
     roving(marks);
-    const heights = top < 1 ? view.near_histogram : view.histogram, most = Math.max(...heights), step = SIZE / heights.length;
+    if (remark) svg.append(remark);
+    const heights = axes.histogram, most = Math.max(...heights), step = SIZE / heights.length;
     heights.forEach((v, i) => {
       if (v > 0) {
         const tall = Math.max(1, (BARS * v) / most);
@@ -169,7 +176,7 @@
   const explore = (article) => {
     const model = sums.models[Number(article.dataset.model)], svg = article.querySelector(".explorer svg.reliability");
     const find = (name) => article.querySelector(name);
-    const first = model.views[0];
+    const first = model.views[0], remark = svg.querySelector(".annotation");
     const radios = [...article.querySelectorAll(".rules input")], slider = find(".number");
     const chosen = () => radios.find((one) => one.checked).value;
     radios.find((one) => one.value === first.rule).checked = true;
@@ -182,22 +189,25 @@
     const redraw = () => {
       const view = model.views[Number(find(".view").value)], rule = chosen(), given = rule === "given";
       const count = given ? Object.keys(view.rules.given)[0] : String(sums.offered[slider.value]);
-      const bins = binsOf(view, rule, count), ece = eceOf(bins);
+      const bins = binsOf(view, rule, count), ece = eceOf(bins), near = view.near || view.whole;
       const asked = view === first && rule === first.rule && count === first.bins;
+      // The band of the first picture was computed from every single score, the others from scores pooled in fine cells.
+      if (asked && model.band) bins.forEach((bin, b) => Object.assign(bin, { least: model.band.low[b], most: model.band.high[b], flagged: model.band.outside[b] }));
       slider.disabled = given;
       slider.setAttribute("aria-valuetext", `${count} bins`);
       find(".shown").textContent = count;
-      find(".closer").hidden = view.zoom === 1;
+      find(".closer").hidden = !view.near;
       find(".ece").textContent = number(ece);
       find(".ece").dataset.value = ece;
       const filled = bins.filter((bin) => bin.n > 0).length;
       find(".what").textContent = `in ${count} bins ${given ? "as requested" : "of equal " + rule}` + (filled < Number(count) ? `, ${filled} with rows` : "") + (view === first ? "" : `, ${view.name}`);
       svg.setAttribute("aria-label", `Reliability diagram of ${filled} bins`);
       svg.setAttribute("role", "group");
-      draw(svg, view, bins, asked ? model.band : null, find(".zoom").checked ? view.zoom : 1);
+      const axes = find(".zoom").checked ? near : view.whole;
+      draw(svg, view, bins, axes, asked && axes === near ? remark : null);
     };
     for (const one of [...radios, slider, find(".view"), find(".zoom")]) one.addEventListener("input", redraw);
-    find(".controls").hidden = fixedBins && model.views.length === 1 && first.zoom === 1;
+    find(".controls").hidden = fixedBins && model.views.length === 1 && !first.near;
     redraw();
   };
 
