@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from trueness.infer import ece_interval as ece_interval
     from trueness.infer import noise_floor as noise_floor
     from trueness.infer import reliability_bands as reliability_bands
+    from trueness.infer import segments as segments
     from trueness.measure import ace as ace
     from trueness.measure import bin_table as bin_table
     from trueness.measure import bounded as bounded
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from trueness.results import Interval as Interval
     from trueness.results import NoiseFloor as NoiseFloor
     from trueness.results import Reliability as Reliability
+    from trueness.results import Segments as Segments
     from trueness.results import Significance as Significance
     from trueness.results import TestedBins as TestedBins
     from trueness.results import ValidityBand as ValidityBand
@@ -132,7 +134,10 @@ _HOMES = {
         "NoEstimateWarning NotConvergedWarning OneClassWarning OwnRowsWarning SeparableWarning TiedScoresWarning "
         "TruenessError TruenessWarning"
     ),
-    "infer": "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands",
+    "infer": (
+        "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands "
+        "segments"
+    ),
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
     "measure._bounded": "bounded",
@@ -152,8 +157,8 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference EstimationError Guarantee "
-        "GuaranteePlan Histogram Interval NoiseFloor Reliability Significance TestedBins ValidityBand ValidityCurve "
-        "ValidityRuns Walk"
+        "GuaranteePlan Histogram Interval NoiseFloor Reliability Segments Significance TestedBins ValidityBand "
+        "ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",

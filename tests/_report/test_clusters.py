@@ -71,9 +71,10 @@ def test_segments_are_tested_with_their_clusters(rows, clustered):
     y, p, c = rows
     found = entry(clustered)["segments"]
     north = np.arange(y.size) // COPIES % 3 != 0
-    expected = tn.calibration_test(y[north], p[north], cluster=c[north], resamples=999, seed=3)
-    assert {one["value"]: one["pvalue"] for one in found["rows"]}["north"] == expected.pvalue
-    assert "which takes clusters into account" in found["test"]
+    expected = tn.segments(y, p, np.where(north, "north", "south"), cluster=c, seed=3)
+    values = [one["value"] for one in found["rows"]]
+    assert [one["pvalue"] for one in found["rows"]] == [expected.pvalue[expected.value.index(v)] for v in values]
+    assert "random signs of the 300 clusters" in found["test"]
 
 
 def test_a_calibrated_model_of_copied_rows_is_not_called_miscalibrated():

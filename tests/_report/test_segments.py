@@ -1,11 +1,10 @@
-"""Segments are measured and tested alone, and corrected for their number."""
+"""The segments of a report: all are tested, jointly, and a flagged one is named."""
 
 import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.segments import read_by
-from trueness.infer._compare import holm
+from trueness._report.segments import worst_segment
 
 
 @pytest.fixture(scope="module")
@@ -34,55 +33,51 @@ def test_each_segment_has_the_numbers_of_its_rows(found, rows):
         assert one["rate"] == pytest.approx(y[some].mean())
         assert one["score"] == pytest.approx(p[some].mean())
         assert one["gap"] == pytest.approx(y[some].mean() - p[some].mean())
-        assert one["pvalue"] == tn.calibration_test(y[some], p[some], seed=0, resamples=999).pvalue
 
 
-def test_flags_are_corrected_by_holms_method(found):
-    pvalues = np.array([one["pvalue"] for one in found["rows"]])
-    assert [one["adjusted_pvalue"] for one in found["rows"]] == holm(pvalues).tolist()
-    assert {one["value"] for one in found["rows"] if one["flagged"]} == {"south"}
+def test_numbers_are_those_of_the_public_function(found, rows):
+    y, p, segment = rows
+    expected = tn.segments(y, p, {"region": segment}, seed=0)
+    assert found["pvalue"] == expected.joint_pvalue
+    for one, other in zip(found["rows"], expected.rows(), strict=True):
+        assert all(one[name] == other[name] for name in one if name not in ("ece", "flagged", "finding"))
 
 
-def test_draws_are_enough_to_flag_one_of_many():
+def test_half_of_alpha_is_left_to_the_whole(found):
+    assert found["alpha"] == pytest.approx(0.025)
+    assert all(one["flagged"] == (one["adjusted_pvalue"] <= 0.025) for one in found["rows"])
+    assert {one["value"]: one["finding"] for one in found["rows"] if one["flagged"]} == {"south": "over-predicted"}
+
+
+def test_one_of_sixty_segments_off_by_more_than_twice_is_flagged_by_name():
     rng = np.random.default_rng(0)
-    p = rng.random(1_500)
-    segment = np.repeat(np.arange(30).astype(str), 50)
-    found = tn.report((rng.random(p.size) < p).astype(int), p, by=segment, level=0.99).to_dict()
-    assert "5,999 draws" in found["models"][0]["segments"]["test"]
+    p = rng.beta(1, 9, 12_000)
+    segment = np.repeat([f"s{i:02d}" for i in range(1, 61)], 200)
+    y = rng.random(p.size) < np.where(segment == "s55", np.minimum(1, 2.2 * p), p)
+    report = tn.report(y, p, by={"shop": segment})
+    found = report.to_dict()["models"][0]["segments"]
+    assert len(found["rows"]) == 60
+    assert [(one["column"], one["value"]) for one in found["rows"] if one["flagged"]] == [("shop", "s55")]
+    assert found["rows"][0]["finding"] == "under-predicted"
+    worst = worst_segment(report._contents.models[0].segments)
+    assert (worst.value, round(worst.ratio, 1)) == ("s55", 2.1)
 
 
-def cut(values):
-    values = np.asarray(values)
-    (column,) = read_by(values, np.zeros(values.size), np.ones(values.size, dtype=bool))
-    return [column.values[code] for code in column.code], column.note
+def test_no_flagged_segment_is_no_worst_segment(rows):
+    y, p, _ = rows
+    report = tn.report(y[:100], p[:100], by=np.arange(100) % 2)
+    assert worst_segment(report._contents.models[0].segments) is None
+    assert worst_segment(None) is None
 
 
-def test_few_numbers_are_kept_apart_and_many_are_cut_into_groups():
-    assert cut([3, 1, 1, 2])[0] == ["3", "1", "1", "2"]
-    names, note = cut(np.arange(100))
-    assert sorted(set(names)) == ["0 to 19", "20 to 39", "40 to 59", "60 to 79", "80 to 99"]
-    assert names[19] == "0 to 19"
-    assert names[20] == "20 to 39"
-    assert "cut into 5 groups" in note
-
-
-def test_groups_do_not_split_equal_numbers():
-    names, _ = cut([0.0] * 60 + list(np.arange(1, 41)))
-    assert names[:60] == ["0 to 0"] * 60
-    assert len(set(names)) == 3
-
-
-def test_missing_values_are_a_segment_of_their_own():
-    assert cut(np.array(["a", None, "b"], dtype=object))[0] == ["a", "(missing)", "b"]
-    assert cut([1.0, np.nan, 2.0])[0] == ["1.0", "(missing)", "2.0"]
-
-
-def test_of_very_many_values_the_largest_are_kept():
-    values = ["big"] * 50 + ["large"] * 30 + [f"small {i}" for i in range(60)]
-    names, note = cut(values)
-    assert {"big", "large", "(all others)"} <= set(names)
-    assert len(set(names)) == 40
-    assert "62 distinct values: the 39 largest are shown" in note
+def test_the_page_shows_forty_segments_and_says_how_many_it_leaves_out():
+    rng = np.random.default_rng(1)
+    p = rng.random(3_000)
+    y, segment = rng.random(p.size) < p, np.arange(p.size) % 100
+    report = tn.report(y, p, by=segment.astype(str))
+    assert len(report.to_dict()["models"][0]["segments"]["rows"]) == 100
+    assert report.page().count("<td>by</td>") <= 40 < 100
+    assert "60 segments that cost less and are not flagged are left out here" in report.page()
 
 
 def test_columns_may_come_as_a_dict_or_a_frame(rows):
@@ -99,7 +94,16 @@ def test_columns_may_come_as_a_dict_or_a_frame(rows):
     assert tn.report(y, p, by=named).to_dict()["models"][0]["segments"]["rows"][0]["column"] == "place"
 
 
-def test_a_segment_without_a_test_is_kept(rows):
+def test_columns_may_be_crossed(rows):
+    y, p, segment = (values[:200] for values in rows)
+    columns = {"region": segment, "half": np.arange(200) // 100}
+    found = tn.report(y, p, by=columns, crossed=2).to_dict()["models"][0]["segments"]["rows"]
+    crossed = {one["value"]: one["n"] for one in found if one["column"] == "region × half"}
+    assert crossed["south × 1"] == ((segment == "south") & (np.arange(200) >= 100)).sum()
+    assert len(crossed) == 6
+
+
+def test_a_segment_of_one_row_is_kept(rows):
     y, p, segment = (values[:200].copy() for values in rows)
     segment = segment.astype(object)
     segment[7] = "alone"

@@ -6,9 +6,9 @@ from trueness._input.sample import Sample
 from trueness._report.evidence import fractional, means, weight_type
 from trueness._report.inference import Clustered, Notes, Options, collect_warnings, draws_for_tests, significance
 from trueness._report.records import ClassRow, TopK
-from trueness._report.segments import holm_adjusted
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
+from trueness.infer._compare import holm
 from trueness.infer._paired_rows import some_rows
 from trueness.measure import ece
 from trueness.results import Interval
@@ -33,12 +33,19 @@ def class_rows(classwise: Tally, sample: Sample, options: Options) -> tuple[Clas
     total = sum(errors)
     rows = []
     for label, tally, error, p, q in zip(
-        classwise.classes or (), tallies, errors, pvalues, holm_adjusted(pvalues), strict=True
+        classwise.classes or (), tallies, errors, pvalues, _holm_adjusted(pvalues), strict=True
     ):
         score, share, gap = means(tally)
         damage, flagged = error / total if total else 0.0, q is not None and q <= 1 - level
         rows.append(ClassRow(str(label), share, score, gap, error, damage, p, q, flagged))
     return tuple(sorted(rows, key=lambda row: -row.ece))
+
+
+def _holm_adjusted(pvalues: list[float | None]) -> list[float | None]:
+    """Holm's adjustment over the p-values that exist."""
+    known = np.array([p for p in pvalues if p is not None], dtype=np.float64)
+    done = iter(holm(known).tolist())
+    return [None if p is None else next(done) for p in pvalues]
 
 
 def _one(sample: Sample, k: int, cluster: Ints | None) -> Clustered | None:

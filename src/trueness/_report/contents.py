@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueness._input.sample import Sample
+from trueness._input.segment_columns import SegmentColumn
 from trueness._report.answers import Facts, answer_questions
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
@@ -16,7 +17,7 @@ from trueness._report.inference import Notes, Options, collect_warnings, compari
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
-from trueness._report.segments import SegmentColumn, segments
+from trueness._report.segments import segments
 from trueness._report.summary import ALPHA, summarize
 from trueness._report.verdict import overall_verdict, verdict
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth

@@ -161,25 +161,42 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Segment:
-    """The rows with one value of a column, or one group of the sums."""
+    """The rows with one value of a column, or one group of the sums; as in :class:`trueness.Segments`."""
 
     column: str
     value: str
     n: int
+    events: float
+    expected: float
     score: float
     rate: float
     gap: float
+    gap_low: float
+    gap_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    shrunk_gap: float
+    shrunk_low: float
+    shrunk_high: float
+    cost: float
     ece: float
-    pvalue: float | None
-    adjusted_pvalue: float | None
+    pvalue: float
+    slope_pvalue: float
+    adjusted_pvalue: float
     flagged: bool
+    finding: str
 
 
 @dataclass(frozen=True)
 class Segments:
-    """All segments of one model."""
+    """All segments of one model, the costliest first."""
 
     rows: tuple[Segment, ...]
+    pvalue: float
+    """P-value of "all segments are calibrated"."""
+    alpha: float
+    """Probability of any false flag, at most."""
     test: str
     notes: tuple[str, ...]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from trueness._input.arguments import Seed, generator
 from trueness._input.columns import column
+from trueness._input.segment_columns import read_by
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
@@ -22,7 +23,6 @@ from trueness._report.evidence import Sums, kept_bins, read_rows, read_sums
 from trueness._report.inference import Options
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.segments import read_by
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import replace_file
 from trueness._tally.rows_or_sums import takes_rows
@@ -102,6 +102,7 @@ def report(
     y_prob: ArrayLike | dict[str, ArrayLike] | None = None,
     *,
     by: Any = None,
+    crossed: int = 1,
     cluster: ArrayLike | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
@@ -123,8 +124,11 @@ def report(
     y_prob : array-like of shape (n,) or (n, K), or dict of them
         Scores; several models as a dict of names and scores for the same rows. None with sums.
     by : array-like of shape (n,), dict of such, or frame, optional
-        Columns whose values define segments, each of which is tested. Numeric columns with more than 12 distinct
-        values are cut into five groups; of other columns the 39 most frequent values are kept.
+        Columns whose values define segments. All are tested, jointly; see :func:`trueness.segments`. Numeric columns
+        with more than 12 distinct values are cut into five groups. Half of 1 − level is left to the verdict on all
+        rows.
+    crossed : int, default 1
+        The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     cluster : array-like of shape (n,), optional
         The cluster of each row; rows of one cluster may depend on each other (answers to one prompt, visits of one
         patient). Confidence sets, tests, comparisons and gains take clusters into account, and no calibrator is
@@ -192,6 +196,7 @@ def report(
         y_prob,
         rows,
         by=by,
+        crossed=crossed,
         cluster=cluster,
         bins=bins,
         level=level,
@@ -208,6 +213,7 @@ def report_rows(
     rows: RowOptions,
     *,
     by: Any = None,
+    crossed: int = 1,
     cluster: ArrayLike | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
@@ -223,7 +229,7 @@ def report_rows(
     assert subject.kept is not None
     if origin.event is None and subject.counts.classes is None:
         origin = replace(origin, event=_event(y_true, rows))
-    segments = read_by(by, y_true, subject.kept)
+    segments = read_by(by, y_true, subject.kept, crossed)
     return Report(compute_contents(subject, segments, options, heading, callback, origin))
 
 

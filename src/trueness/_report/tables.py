@@ -255,6 +255,17 @@ def _bins(model: Model) -> Table:
     )
 
 
+_MOST_SEGMENTS = 40
+_SEGMENT_TERMS = (
+    "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², the "
+    "part of the Brier score that a correct mean would save."
+)
+
+
+def _ratio(value: float) -> str:
+    return number(value, 2)
+
+
 def _flag(flagged: bool, word: str) -> Cell:
     return Cell(word if flagged else "", None, "flag" if flagged else "")
 
@@ -283,18 +294,31 @@ def _blocks(blocks: Blocks) -> Table:
 
 
 def _segments(segments: Segments) -> Table:
-    """One line per segment, in order of adjusted p-value."""
+    """One line per segment, the costliest first; flagged ones are always shown."""
     columns = (
         Column("column", "Column", "name"),
         Column("value", "Value", "name"),
-        *(_FLAG, _N, _SCORE, _RATE, _GAP, _ECE, _P, _ADJUSTED_P),
+        *(_FLAG, _N, _SCORE, _RATE, _GAP),
+        Column("shrunk", "Shrunk gap", "number"),
+        Column("ratio", "Obs./exp.", "number"),
+        *(_P, _ADJUSTED_P),
+        Column("cost", "Cost (Brier)", "number"),
     )
-    ordered = sorted(
-        segments.rows,
-        key=lambda one: (2.0 if one.adjusted_pvalue is None else one.adjusted_pvalue, -abs(one.gap) * one.n),
-    )
-    rows = [vars(one) | {"flag": _flag(one.flagged, "miscalibrated")} for one in ordered]
-    return Table(columns, rows, [f"Tested by {segments.test}."], "segments", "Segments, smallest p-value first")
+    order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i].flagged, i))
+    shown = [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
+    rows = [
+        vars(one)
+        | {"flag": _flag(one.flagged, one.finding), "shrunk": Cell(one.shrunk_gap, signed(one.shrunk_gap))}
+        | {"ratio": Cell(one.ratio, f"{number(one.ratio, 2)} [{span(one.ratio_low, one.ratio_high, _ratio)}]")}
+        for one in shown
+    ]
+    notes = [f"Tested: {segments.test} {_SEGMENT_TERMS}"]
+    others = len(segments.rows) - len(shown)
+    if others:
+        notes.append(
+            f"{count(others, 'segment')} that cost less and are not flagged are left out here; the JSON has all."
+        )
+    return Table(columns, rows, notes, "segments", "Segments, the costliest first")
 
 
 def _remedies(remedies: Remedies, level: float) -> Table:

@@ -6,6 +6,7 @@ from trueness.infer._compare import compare
 from trueness.infer._cumulative import cumulative_walk
 from trueness.infer._interval import ece_interval
 from trueness.infer._noise_floor import noise_floor
+from trueness.infer._segments import segments
 from trueness.infer._series import calibration_series
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "ece_interval",
     "noise_floor",
     "reliability_bands",
+    "segments",
 ]

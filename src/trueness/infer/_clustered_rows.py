@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._input.columns import column
 from trueness._input.sample import Sample
@@ -114,15 +115,20 @@ def clustered_rows(
 def _codes_by_content(top: Sample, cluster: Ints) -> Ints:
     """Number the clusters by their content, so that results for a seed do not depend on cluster names.
 
-    64-bit integers are mixed and added, which ignores order; clusters of equal content may be swapped.
+    Clusters of equal content may be swapped.
     """
     bits = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ (np.asarray(top.y).astype(np.uint64) << 63)
     if top.w is not None:
         bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ top.w.view(np.uint64)
+    return ranks_by_content(cluster, bits)[cluster]
+
+
+def ranks_by_content(code: Ints, bits: NDArray[np.uint64]) -> Ints:
+    """The rank of each code by the 64-bit integers of its rows, which are mixed and added, ignoring their order."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    sums = np.zeros(int(cluster.max()) + 1, dtype=np.uint64)
-    np.add.at(sums, cluster, bits)
+    sums = np.zeros(int(code.max()) + 1, dtype=np.uint64)
+    np.add.at(sums, code, bits)
     rank = np.empty(sums.size, dtype=np.int64)
     rank[np.argsort(sums, kind="stable")] = np.arange(sums.size)
-    return np.asarray(rank[cluster])
+    return rank

@@ -1,15 +1,14 @@
 """Tables and summaries of binned rows."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from trueness._text.bins import bin_name
 from trueness._text.numbers import level_percent
 from trueness._text.strings import align
-from trueness.errors import InputError, MissingLibraryError
-from trueness.results._record import Record
+from trueness.results._record import FrameLibrary, Record, frame_of
 from trueness.typing import Bools, Floats, Ints, Numbers
 
 _COLUMNS = ("low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap")
@@ -95,21 +94,9 @@ class BinTable(Record):
         columns = self.columns()
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    def to_frame(self, library: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
         """The columns as a pandas, Polars or PyArrow frame."""
-        if library not in ("pandas", "polars", "pyarrow"):
-            raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
-        import importlib
-
-        import narwhals.stable.v2 as nw
-
-        try:
-            importlib.import_module(library)
-        except ImportError as reason:
-            raise MissingLibraryError(
-                f"`BinTable.to_frame({library!r})` needs {library}: `pip install {library}`."
-            ) from reason
-        return nw.from_dict(self.columns(), backend=library).to_native()
+        return frame_of(self.columns(), library, "BinTable")
 
     def __str__(self) -> str:
         head = ["bin", "n", "score", "rate", f"{level_percent(self.level)} interval", "gap"]

@@ -1,7 +1,13 @@
-"""The base of every record."""
+"""The base of every record, and tables as frames."""
 
+import importlib
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+from trueness.errors import InputError, MissingLibraryError
+
+FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 
 class Record:
@@ -18,3 +24,18 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def frame_of(columns: Mapping[str, Any], library: FrameLibrary, record: str) -> Any:
+    """Columns as a pandas, Polars or PyArrow frame; `record` names the table in messages."""
+    if library not in ("pandas", "polars", "pyarrow"):
+        raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
+    import narwhals.stable.v2 as nw
+
+    try:
+        importlib.import_module(library)
+    except ImportError as reason:
+        raise MissingLibraryError(
+            f"`{record}.to_frame({library!r})` needs {library}: `pip install {library}`."
+        ) from reason
+    return nw.from_dict(columns, backend=library).to_native()

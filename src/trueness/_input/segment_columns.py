@@ -1,0 +1,107 @@
+"""`by=`: columns whose values cut the rows into segments, and the crossings of such columns."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.arguments import checked_whole
+from trueness._input.columns import column
+from trueness._input.labels import labels_missing
+from trueness._input.sample import refuse_shuffled_index
+from trueness.errors import InputError
+from trueness.typing import ArrayLike, Bools, Ints
+
+_MOST_NUMBERS = 12
+_GROUPS = 5
+_MISSING = "(missing)"
+_TIMES = " × "
+
+
+class SegmentColumn(NamedTuple):
+    """A column cut into segments; every row belongs to one of them."""
+
+    name: str
+    code: Ints
+    """The segment of each row."""
+    values: tuple[str, ...]
+    """The name of each segment."""
+    note: str = ""
+    """How numbers were cut into groups, if they were."""
+
+    def at(self, rows: NDArray[Any]) -> "SegmentColumn":
+        """The same column for some of the rows; segments without rows are left out."""
+        there, code = np.unique(self.code[rows], return_inverse=True)
+        return self._replace(code=code.reshape(-1), values=tuple(self.values[i] for i in there))
+
+
+def read_by(by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1) -> tuple[SegmentColumn, ...]:
+    """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped.
+
+    With `crossed`, the crossings of up to that many columns follow the columns themselves.
+    """
+    crossed = checked_whole(crossed, "crossed")
+    if by is None:
+        return ()
+    columns = _columns(by, y_true, kept)
+    crossings = [_crossing(some) for k in range(2, crossed + 1) for some in combinations(columns, k)]
+    return (*columns, *crossings)
+
+
+def _columns(by: Any, y_true: ArrayLike, kept: Bools) -> tuple[SegmentColumn, ...]:
+    if isinstance(by, Mapping):
+        if not by:
+            raise InputError("by", "must hold at least one column", "the dict is empty")
+        return tuple(_read(str(name), values, y_true, kept) for name, values in by.items())
+    given = column(by, "by")
+    if given.values.ndim == 2:
+        names = given.names or tuple(f"column {j}" for j in range(given.values.shape[1]))
+        return tuple(_read(str(name), given.values[:, j], y_true, kept) for j, name in enumerate(names))
+    return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept),)
+
+
+def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools) -> SegmentColumn:
+    refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
+    given = column(values, "by")
+    if given.values.ndim != 1 or given.values.shape[0] != kept.size:
+        raise InputError(
+            "by",
+            "must have one entry per row",
+            f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows",
+        )
+    gone = labels_missing(given)
+    gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
+    return _cut(name, given.values[kept], gone[kept])
+
+
+def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
+    there = values[~gone]
+    note = ""
+    if there.dtype.kind in "iuf" and np.unique(there).size > _MOST_NUMBERS:
+        inner, names = _number_groups(there.astype(np.float64))
+        note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
+    else:
+        texts, inner = np.unique(there.astype(str), return_inverse=True)
+        inner, names = inner.reshape(-1), tuple(str(text) for text in texts)
+    code = np.full(values.size, len(names), dtype=np.int64)
+    code[~gone] = inner
+    return SegmentColumn(name, code, (*names, _MISSING) if gone.any() else names, note)
+
+
+def _number_groups(values: Any) -> tuple[Ints, tuple[str, ...]]:
+    distinct, inverse, count = np.unique(values, return_inverse=True, return_counts=True)
+    reached = np.cumsum(count)
+    cuts = np.unique(np.searchsorted(reached, np.arange(1, _GROUPS) * values.size / _GROUPS, side="left") + 1)
+    first = np.concatenate([[0], cuts[cuts < distinct.size]])
+    last = np.append(first[1:], distinct.size) - 1
+    code = np.searchsorted(first, inverse.reshape(-1), side="right") - 1
+    return code, tuple(f"{distinct[a]:.6g} to {distinct[b]:.6g}" for a, b in zip(first, last, strict=True))
+
+
+def _crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
+    """The combinations of values that occur."""
+    distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
+    names = (_TIMES.join(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
+    return SegmentColumn(_TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names))

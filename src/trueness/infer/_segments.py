@@ -1,0 +1,244 @@
+"""Segments: which groups of rows are miscalibrated, tested jointly and shrunk towards the whole."""
+
+import math
+from functools import partial
+from itertools import pairwise
+from typing import Any, Unpack
+
+import numpy as np
+from scipy import sparse
+
+from trueness._input.arguments import Seed, checked_whole, generator
+from trueness._input.columns import column
+from trueness._input.segment_columns import read_by
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.rows_or_sums import takes_rows
+from trueness.errors import InputError
+from trueness.infer._clustered_rows import FEW_CLUSTERS
+from trueness.infer._interval import checked_level
+from trueness.infer._paired_rows import read_rows, top_scores
+from trueness.infer._segment_rows import SegmentRows, of_groups, of_sample
+from trueness.infer._segment_tests import SegmentTests, joint_tests
+from trueness.infer._shrinkage import shrink
+from trueness.results import Segments
+from trueness.typing import ArrayLike, Floats, RowOptions
+
+_LEAST_DRAWS = 999
+_NAMED = 6
+
+
+@partial(takes_rows, kind="confidence")
+def segments(
+    y_true: ArrayLike | Accumulator,
+    y_prob: ArrayLike | None = None,
+    by: Any = None,
+    *,
+    crossed: int = 1,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    resamples: int | None = None,
+    seed: Seed = None,
+    **rows: Unpack[RowOptions],
+) -> Segments:
+    r"""Which segments of the rows are miscalibrated, and what that costs.
+
+    Every value of every column is a segment. All are tested jointly: if the scores are calibrated, the probability that
+    any segment is flagged is at most 1 − level, for any number of rows and segments, overlapping ones included.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`; of a matrix, the largest score of each row. Or, in place of both and of `by`, an
+        :class:`trueness.Accumulator` with groups.
+    by : array-like of shape (n,), dict of such, or frame
+        The columns. Missing values are a segment of their own. Numeric columns with more than 12 distinct values are
+        cut into five groups of about equal size; convert them to text to keep every value.
+    crossed : int, default 1
+        The most columns to cross: with 2, every pair of values of two columns is a segment, too.
+    level : float, default 0.95
+        Level of all limits, and of the joint test.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    resamples : int, optional
+        Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
+    seed : int or numpy.random.Generator, optional
+        For redrawn labels and random signs.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Segments
+        Arrays of equal length, the costliest segment first.
+
+    Notes
+    -----
+    **Test.** Two statistics per segment: the gap :math:`\sum (y - p)`, by the exact two-sided tail of the number of
+    events (Poisson-binomial), which is `pvalue`; and the score of the slope, :math:`\sum (y - p)(x - \bar x)` with
+    :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average.
+    Labels are redrawn from the scores R times. The adjusted p-value compares the tail of a segment with the smallest
+    tail of all segments in each draw; segments with smaller tails leave that minimum (step-down max-T of Westfall and
+    Young). An error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone
+    by :func:`trueness.calibration_test`. Adjusted p-values stop at 1/(R + 1), unless a proven bound is smaller.
+
+    **Limits.** Of the gap and of observed/expected: Clopper and Pearson's for the event rate, less or divided by the
+    mean score; each at `level` by itself.
+
+    **Shrinkage.** Gaps of small segments are mostly noise. `shrunk_gap` assumes that the log-odds of each segment of a
+    column are shifted by :math:`a_s \sim N(\mu, \tau^2)`, with :math:`\mu` and :math:`\tau` estimated from all
+    segments of the column. Its limits have the stated coverage on average over segments, not for each one.
+
+    **Cost.** :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in units of the Brier score.
+
+    **Weights** that are whole numbers count rows. With others, each row has one label; the tail comes from the first
+    three moments of :math:`\sum w (y - p)`, the joint test stays exact, and limits use the effective number of rows.
+
+    **Clusters.** The cluster sums of the residuals get random signs, as in :func:`trueness.calibration_test`; the
+    larger of both p-values counts. This needs many clusters, and segments with fewer than 20 effective clusters are
+    named in `notes`.
+
+    **Sums.** The groups of an Accumulator are segments. Where a sketch or bins keep only the mean score of a cell,
+    tails are slightly too large, never too small (Hoeffding 1956).
+
+    Examples
+    --------
+    Among sixty regions one has twice the events that were predicted:
+
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p, region = rng.uniform(0.1, 0.4, 12_000), np.repeat(np.arange(60), 200).astype(str)
+    >>> y = rng.random(p.size) < np.where(region == "54", 2 * p, p)
+    >>> found = tn.segments(y, p, {"region": region}, seed=0)
+    >>> found.value[0], found.finding[0], int(found.flagged.sum())
+    ('54', 'under-predicted', 1)
+    """
+    level, rng = checked_level(level), generator(seed)
+    draws = None if resamples is None else checked_whole(resamples, "resamples")
+    if isinstance(y_true, Accumulator):
+        return describe_segments(_accumulated(y_true, y_prob, by, cluster, rows), level, 1 - level, draws, rng)
+    if by is None:
+        raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
+    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)  # type: ignore[dict-item]
+    top = top_scores(paired.samples[""])
+    cells_of_rows(top)  # checks every value
+    kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
+    kept[paired.row] = True
+    segment_rows = of_sample(top, read_by(by, y_true, kept, crossed), paired.cluster)
+    return describe_segments(segment_rows, level, 1 - level, draws, rng)
+
+
+def _accumulated(sums: Accumulator, y_prob: Any, by: Any, cluster: Any, rows: RowOptions) -> SegmentRows:
+    if y_prob is not None or by is not None or cluster is not None or rows:
+        demand = "must be labels if `y_prob`, `by`, `cluster` or an option of rows is passed"
+        raise InputError("y_true", demand, "got an Accumulator", remedy="Sums stand in place of labels and scores.")
+    if sums.by is None:
+        raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
+    if sums.total.n == 0:
+        raise InputError("y_true", "must hold at least one row", "this Accumulator is empty")
+    if len(sums.total.parts) > 1:
+        got = f"this Accumulator has {len(sums.total.parts)}, one per class"
+        raise InputError("y_true", "must hold one problem", got, remedy="Accumulate with `kind='confidence'`.")
+    return of_groups(sums.by, {str(name): part for name, part in sums.groups.items()})
+
+
+def describe_segments(
+    rows: SegmentRows, level: float, alpha: float, draws: int | None, rng: np.random.Generator
+) -> Segments:
+    """Test, measure and sort all segments; flags have joint level `alpha`."""
+    draws = draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
+    tests = joint_tests(rows, draws, rng)
+    members = rows.members
+    n, weight, events, expected = (members @ v for v in (rows.rows, rows.weight, rows.events, rows.weight * rows.score))
+    score, rate = expected / weight, events / weight
+    effective, clusters = _effective_labels(rows, weight, rate - score)
+    low, high = clopper_pearson(rate * weight * effective, weight * effective, level)
+    shrunk = [
+        shrink(rows.score, rows.weight, rows.events, one.code, effective[part], level)
+        for one, part in zip(rows.columns, _slices(rows), strict=True)
+    ]
+    gap, gap_low, gap_high = (np.concatenate([getattr(one, name) for one in shrunk]) for name in ("gap", "low", "high"))
+    cost = weight / rows.weight.sum() * gap**2
+    flagged = tests.adjusted <= alpha
+    names = [(one.name, value) for one in rows.columns for value in one.values]
+    order = np.lexsort([np.arange(n.size), tests.adjusted, -cost])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [np.where(expected > 0, one / score, np.nan) for one in (rate, low, high)]
+    columns = [
+        *(n, weight, events, expected, score, rate, rate - score, low - score, high - score, *ratios),
+        *(gap, gap_low, gap_high, cost, tests.pvalue, tests.slope_pvalue, tests.adjusted, flagged),
+    ]
+    finding = _findings(tests, flagged, rate - score)
+    return Segments(
+        tuple(names[i][0] for i in order),
+        tuple(names[i][1] for i in order),
+        *(np.asarray(values)[order] for values in columns),
+        finding=tuple(finding[i] for i in order),
+        joint_pvalue=float(tests.adjusted.min()),
+        alpha=alpha,
+        level=level,
+        draws=draws,
+        assumptions=_assumptions(rows, tests),
+        notes=tuple(filter(None, [*(one.note for one in rows.columns), _few_clusters(names, clusters)])),
+    )
+
+
+def _slices(rows: SegmentRows) -> list[slice]:
+    ends = np.cumsum([0, *(len(one.values) for one in rows.columns)])
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def _effective_labels(rows: SegmentRows, weight: Floats, gap: Floats) -> tuple[Floats, Floats | None]:
+    """Independent labels per unit of weight, by segment; and the effective number of clusters, if there are any.
+
+    With clusters, the variance of the gap over clusters, at least that of independent labels, says how many labels
+    there are; a segment whose labels are all equal has as many as clusters.
+    """
+    members = rows.members
+    effective = weight / (members @ (rows.count * rows.scale**2))
+    if rows.cluster is None:
+        return effective, None
+    cluster = sparse.csr_array((np.ones(rows.size), (np.arange(rows.size), rows.cluster)))
+    sums, sizes = (members @ (cluster * values[:, np.newaxis]) for values in (rows.residual, rows.weight))
+    squares = np.asarray((sizes * sizes).sum(axis=1)).reshape(-1)
+    clusters = weight**2 / squares
+    centred = (sums - sizes * gap[:, np.newaxis]).power(2)
+    independent = members @ rows.variance
+    inflation = np.asarray(centred.sum(axis=1)).reshape(-1) / np.where(independent > 0, independent, np.inf)
+    events = members @ rows.events
+    one_label = (events == 0) | (events == weight)
+    by_variance = effective / np.maximum(1.0, inflation)
+    return np.where(one_label, np.minimum(effective, clusters / weight), by_variance), clusters
+
+
+def _findings(tests: SegmentTests, flagged: Any, gap: Floats) -> list[str]:
+    by_gap = np.where(gap < 0, "over-predicted", "under-predicted")
+    by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
+    return [str(one) for one in np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")]
+
+
+def _assumptions(rows: SegmentRows, tests: SegmentTests) -> str:
+    number = rows.members.shape[0]
+    text = f"Gap and slope of all segments ({number:,}), jointly: step-down max-T, {tests.draws:,} sets of labels drawn"
+    text += " from the scores"
+    if tests.pooled:
+        text += ", near ties together"
+    if rows.cluster is None:
+        return f"{text}; rows are independent. The level is exact at any number of rows."
+    return (
+        f"{text}, and {tests.draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} clusters; the larger "
+        "p-value counts. Clusters are independent, rows of one cluster need not be; the level needs many clusters."
+    )
+
+
+def _few_clusters(names: list[tuple[str, str]], clusters: Floats | None) -> str:
+    """Which segments have too few clusters for the test to keep its level."""
+    few = (
+        [] if clusters is None else [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
+    )
+    if not few:
+        return ""
+    shown = ", ".join(few[:_NAMED]) + (f" and {len(few) - _NAMED} more" if len(few) > _NAMED else "")
+    return f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."

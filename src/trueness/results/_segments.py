@@ -1,0 +1,119 @@
+"""Segments of the rows, tested jointly."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from trueness._text.numbers import count, p_value
+from trueness._text.strings import align
+from trueness.results._record import FrameLibrary, Record, frame_of
+from trueness.typing import Bools, Floats, Ints
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Segments(Record):
+    """One row per segment, the costliest first.
+
+    The columns are arrays of equal length; :meth:`rows` and :meth:`to_frame` give the same numbers in other forms.
+    """
+
+    column: tuple[str, ...]
+    """The column, or the columns that are crossed."""
+    value: tuple[str, ...]
+    """Its value."""
+    n: Ints
+    """Rows of positive weight."""
+    weight: Floats
+    """Total weight of the rows."""
+    events: Floats
+    """Observed events, by weight."""
+    expected: Floats
+    """Sum of the scores, by weight."""
+    score: Floats
+    """Mean score."""
+    rate: Floats
+    """Event rate."""
+    gap: Floats
+    """Event rate − mean score."""
+    gap_low: Floats
+    """Lower limit of the gap."""
+    gap_high: Floats
+    """Upper limit."""
+    ratio: Floats
+    """Observed divided by expected events; nan if none is expected."""
+    ratio_low: Floats
+    """Lower limit of the ratio."""
+    ratio_high: Floats
+    """Upper limit."""
+    shrunk_gap: Floats
+    """The gap, shrunk towards that of all rows."""
+    shrunk_low: Floats
+    """Lower limit of the shrunk gap."""
+    shrunk_high: Floats
+    """Upper limit."""
+    cost: Floats
+    """Share of the rows, by weight, times the square of the shrunk gap: the part of the Brier score that a correct mean
+    in this segment would save."""
+    pvalue: Floats
+    """P-value of the gap of this segment alone."""
+    slope_pvalue: Floats
+    """P-value of the slope alone, an approximation; nan in segments too small to tell."""
+    adjusted_pvalue: Floats
+    """P-value adjusted for all segments and both statistics."""
+    flagged: Bools
+    """Whether the adjusted p-value is at most `alpha`."""
+    finding: tuple[str, ...]
+    """For a flagged segment 'over-predicted', 'under-predicted', 'too extreme' or 'too moderate'; otherwise ''."""
+    joint_pvalue: float
+    """P-value of "all segments are calibrated": the smallest adjusted one."""
+    alpha: float
+    """Probability of any false flag, at most."""
+    level: float
+    """Level of each limit by itself."""
+    draws: int
+    """Number of sets of labels drawn."""
+    assumptions: str
+    """The assumptions behind the p-values."""
+    notes: tuple[str, ...]
+    """How columns were cut, and which segments need caution."""
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns alone, without the fields that describe the whole."""
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else list(v) for k, v in found.items() if _is_column(v)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per segment."""
+        columns = self.columns()
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """The columns as a pandas, Polars or PyArrow frame."""
+        return frame_of(self.columns(), library, "Segments")
+
+    def __str__(self) -> str:
+        head = ["column", "value", "n", "expected", "observed", "gap", "shrunk gap", "adjusted p", ""]
+        lines = [
+            [
+                *(self.column[i], self.value[i]),
+                *(f"{self.n[i]:,}", f"{self.expected[i]:,.1f}", f"{self.events[i]:,.6g}"),
+                *(f"{self.gap[i]:+.4f}", f"{self.shrunk_gap[i]:+.4f}", p_value(self.adjusted_pvalue[i])),
+                self.finding[i],
+            ]
+            for i in range(min(len(self), _SHOWN))
+        ]
+        flagged = int(self.flagged.sum())
+        last = f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly {p_value(self.joint_pvalue)}."
+        more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
+        right = [False, False, True, True, True, True, True, False, False]
+        return f"{align([head, *lines], right)}{more}\n{last}"
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, np.ndarray | tuple)
