@@ -50,13 +50,6 @@ def test_the_largest_scores_together_are_the_librarys(model, classes):
         assert one["interval"] == wanted.to_dict()
 
 
-def test_two_columns_are_two_classes():
-    d = tn.simulate.demo(300)
-    found = tn.report(d.y_true, np.column_stack([1 - d.y_prob, d.y_prob])).to_dict()["models"][0]
-    assert len(found["classes"]) == 2
-    assert [one["k"] for one in found["top_k"]] == [1, 2]
-
-
 def test_very_many_classes_still_make_a_small_page():
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.ones(200), 400)

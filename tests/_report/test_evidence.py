@@ -165,3 +165,16 @@ def test_no_rows_are_an_error():
         tn.report(tn.tally(np.zeros(0, dtype=int), np.zeros(0)))
     with pytest.raises(InputError, match="empty Accumulator"):
         tn.report(tn.Accumulator())
+
+
+def test_a_matrix_of_two_columns_is_the_binary_problem_of_the_second():
+    d = tn.simulate.demo(400)
+    P = np.column_stack([1 - d.y_prob, d.y_prob])
+    binary = tn.report(d.y_true, d.y_prob).to_dict()
+    sums = tn.report(tn.tally(d.y_true, d.y_prob)).to_dict()
+    for found, same in ((tn.report(d.y_true, P), binary), (tn.report(tn.tally(d.y_true, P)), sums)):
+        found = found.to_dict()
+        assert found["task"] == "binary"
+        assert found["verdict"] == same["verdict"]
+        assert [one["summary"] for one in found["models"]] == [one["summary"] for one in same["models"]]
+        assert "the event is the second, 1." in found["notes"][0]

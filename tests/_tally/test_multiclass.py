@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import trueness as tn
 from trueness._input.sample import read_sample
-from trueness._tally.multiclass import with_probabilities
+from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words, with_probabilities
+from trueness._tally.tally import binary_of_two_classes
 
 KINDS = ["classwise", "confidence", "top-label"]
 N, K = 300, 7
@@ -190,3 +191,26 @@ def test_no_matrix_of_probabilities_is_made(call, form):
         tracemalloc.stop()
     # A byte for each of 10⁷ logits would be 10 MB, their probabilities 80 MB.
     assert peak < 9.5e6
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_two_columns_are_the_binary_problem_of_the_second(from_logits):
+    Z = np.random.default_rng(0).normal(size=(50, 2))
+    y = np.random.default_rng(1).integers(0, 2, 50)
+    P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
+    sample = read_sample(y, Z if from_logits else P, from_logits=from_logits, sample_weight=np.arange(50.0))
+    found = binary_of_two_columns(sample)
+    np.testing.assert_allclose(found.p, P[:, 1], rtol=1e-14)
+    np.testing.assert_array_equal(found.y, y)
+    np.testing.assert_array_equal(found.w, sample.w)
+    assert found.classes is None
+    assert binary_of_two_columns(found) is found
+    assert binary_of_two_classes(tn.tally(y, P)) == tn.tally(y, P[:, 1])
+    three = tn.tally([0, 1, 2], np.full((3, 3), 1 / 3))
+    assert binary_of_two_classes(three) is three
+    assert two_columns_in_words(("no", "yes")).endswith("the event is the second, 'yes'.")
+
+
+def test_two_columns_with_a_bad_value_are_refused():
+    with pytest.raises(tn.InputError, match="must sum to 1 within"):
+        binary_of_two_columns(read_sample([0, 1], [[0.5, 0.4], [0.5, 0.5]]))

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -13,10 +13,11 @@ from trueness._input.sample import Sample
 from trueness._report.records import RowCounts, Source
 from trueness._tally import rows_or_sums
 from trueness._tally.accumulator import Accumulator
+from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError
 from trueness.infer._paired_rows import model_context, top_scores
 from trueness.infer._paired_rows import read_rows as paired_rows
@@ -85,14 +86,18 @@ def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: I
     total = sums.total if isinstance(sums, Accumulator) else sums
     if total.n == 0:
         raise InputError("y_true", "must hold at least one row", f"this {type(total).__name__} is empty")
-    models, notes = _problems(total), list(notes)
+    notes = list(notes)
+    if total.kind == "classwise" and len(total.parts) == 2:
+        notes.append(two_columns_in_words(total.classes or ()))
+        total = binary_of_two_classes(total)
+    models = _problems(total)
     if len(models) > _MOST_CLASSES:
         worst = sorted(models, key=lambda name: -error(models[name]))[:_MOST_CLASSES]
         notes.append(f"The {_MOST_CLASSES} classes with the largest ECE are shown, of {len(models):,}.")
         models = {name: models[name] for name in models if name in worst}
     groups: dict[str, dict[str, Sums]] = {name: {} for name in models}
     for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by is not None else ():
-        for name, problem in _problems(part).items():
+        for name, problem in _problems(binary_of_two_classes(part)).items():
             if name in groups:
                 groups[name][str(group) or "''"] = problem
     counts = RowCounts(total.n, total.n, 0, float(total.weight), _weights(total), total.classes)
@@ -149,9 +154,14 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
     kept[paired.row] = True
     counts = _counts(next(iter(paired.samples.values())), kept.size, paired.dropped)
     codes = None if paired.cluster is None else _by_appearance(paired.cluster)
+    notes = ()
+    samples = list(map(_without_unit_weights, paired.samples.values()))
+    if counts.classes is not None and len(counts.classes) == 2:
+        notes = (two_columns_in_words(counts.classes),)
+        samples = list(map(binary_of_two_columns, samples))
+        counts = replace(counts, classes=None)
     view: Literal["binary", "confidence"] = "binary" if counts.classes is None else "confidence"
-    plain = map(_without_unit_weights, paired.samples.values())
-    return Subject(dict(zip(models, plain, strict=True)), counts, "rows", view, kept, codes)
+    return Subject(dict(zip(models, samples, strict=True)), counts, "rows", view, kept, codes, notes=notes)
 
 
 def _by_appearance(codes: Ints) -> Ints:

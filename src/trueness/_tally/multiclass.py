@@ -4,7 +4,7 @@ One pass over the logits finds the largest one of each row, m, and the total :ma
 probability is one over the total; any other is :math:`e^{z_j - m}` over it, computed a few at a time when it is needed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -46,6 +46,22 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
         w = None if sample.w is None else sample.w[rows]
         found.append(make(Sample(top.correct[rows], top.confidence[rows], w)) if rows.any() else empty())
     return tuple(found)
+
+
+def binary_of_two_columns(sample: Sample) -> Sample:
+    """A matrix of two columns as the binary problem of its second column; any other sample unchanged.
+
+    Verdicts, reports, gates and intervals use it: the largest of two scores hides errors of opposite sign.
+    """
+    if sample.p.ndim == 1 or sample.p.shape[1] != 2:
+        return sample
+    _, second = parts_of(sample, "classwise", lambda part: part, lambda: sample)
+    return Sample(second.y, second.p, sample.w, None, 0.0, sample.rows, sample.dropped)
+
+
+def two_columns_in_words(classes: Sequence[Any]) -> str:
+    """The sentence that goes with :func:`binary_of_two_columns`."""
+    return f"The two columns of scores are one binary problem: the event is the second, {classes[1]!r}."
 
 
 def _columns(sample: Sample) -> Iterator[NDArray[Any]]:

@@ -31,6 +31,7 @@ class _Sums(Protocol):
 
 
 Part = TypeVar("Part", bound=_Sums)
+AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
 
 class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
@@ -197,6 +198,13 @@ class Binned(Parts[Bins]):
         """Merge neighbouring bins; the edges of `bins` must be among the edges there are."""
         rule = as_rule(bins)
         return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes)
+
+
+def binary_of_two_classes(sums: AnySums) -> AnySums:
+    """Class-wise sums of two classes as the sums of the second against the first; any others unchanged."""
+    if sums.kind != "classwise" or len(sums.parts) != 2:
+        return sums
+    return type(sums)("binary", sums.parts[1:])
 
 
 def needs_row_order(what: str) -> InputError:
