@@ -1,4 +1,4 @@
-"""``trueness gate`` judges the limits of the error, and never lets nothing pass."""
+"""``trueness gate`` judges what its options name by limits that hold, and never lets nothing pass."""
 
 import csv
 import io
@@ -9,6 +9,9 @@ import pytest
 from tables_on_disk import write_columns
 
 import trueness as tn
+from trueness.errors import TruenessWarning
+from trueness.infer._ece_limits import ece_limits
+from trueness.infer._observed_expected import observed_expected_interval
 
 
 def found(result, code):
@@ -17,65 +20,194 @@ def found(result, code):
 
 
 @pytest.fixture
+def file(grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    return ["gate", "x.csv", "--prob", "q", "--format", "csv"]
+
+
+def l2_limits(*data, level=0.95, **options):
+    both = tn.ece_interval(*data, level=2 * level - 1, seed=0, **options)
+    zero = tn.ece_interval(*data, level=level, seed=0, **options).includes_zero
+    return 0.0 if zero else both.hull[0], both.high
+
+
+@pytest.fixture
 def limits(grouped):
-    return tn.ece_interval(grouped["y"], grouped["q"], seed=0)
+    """Lower and upper limit of each quantity, where both modes use the same."""
+    y, q = grouped["y"], grouped["q"]
+    ece = ece_limits(y, q, seed=0)
+    return {"--max-ece": (ece.low, ece.high), "--max-l2": l2_limits(y, q)}
 
 
+@pytest.mark.parametrize("option", ["--max-ece", "--max-l2"])
 @pytest.mark.parametrize("require", [False, True])
-@pytest.mark.parametrize("end", ["low", "high"])
-def test_the_gate_is_at_the_limit_that_was_asked_for(call, grouped, limits, tmp_path, require, end):
-    write_columns(tmp_path / "x.csv", grouped)
-    assert 0 < limits.low < limits.high
-    edge = getattr(limits, end)
+@pytest.mark.parametrize("end", [0, 1])
+def test_the_gate_is_at_the_limit_that_was_asked_for(call, file, limits, option, require, end):
+    low, high = limits[option]
+    assert 0 < low < high
+    edge = limits[option][end]
     for allowed in (np.nextafter(edge, 0), edge, np.nextafter(edge, 1)):
-        more = ["--require"] if require else []
-        judged = limits.high if require else limits.low
-        (line,) = found(
-            call("gate", "x.csv", "--prob", "q", "--max-ece", repr(float(allowed)), *more, "--format", "csv"),
-            int(judged > allowed),
-        )
+        judged = high if require else low
+        more = [option, repr(float(allowed)), *(["--require"] if require else [])]
+        (line,) = found(call(*file, *more), int(judged > allowed))
         assert line["passed"] == str(judged <= allowed).lower()
-        assert (float(line["low"]), float(line["high"])) == limits.hull
+        assert (float(line["low"]), float(line["high"])) == (low, high)
+        assert line["quantity"] == option.removeprefix("--max-")
 
 
-def test_the_verdict_is_in_words(call, grouped, limits, tmp_path):
+def test_the_ece_is_that_of_the_bins_that_are_named(call, file, grouped):
+    y, q = grouped["y"], grouped["q"]
+    for typed, rule in (("7", 7), ("mass:12", tn.EqualMass(12))):
+        (line,) = found(call(*file, "--max-ece", "0.9", "--bins", typed), 0)
+        assert float(line["estimate"]) == pytest.approx(tn.ece(y, q, bins=rule), abs=1e-15)
+        assert float(line["high"]) == ece_limits(y, q, bins=rule, seed=0).high
+    (line,) = found(call(*file, "--max-ece", "0.9"), 0)
+    assert float(line["estimate"]) == pytest.approx(tn.ece(y, q), abs=1e-15)
+
+
+def test_observed_expected_must_lie_within_a_range(call, file, grouped):
+    cells = tn.tally(grouped["y"], grouped["q"]).parts[0]
+    value, low, high = observed_expected_interval(cells, 0.9)
+    reach = max(high - 1, 1 - low)
+    for allowed, code in ((reach * 1.001, 0), (reach * 0.999, 1)):
+        (line,) = found(call(*file, "--oe-within", repr(allowed), "--require"), code)
+        assert float(line["estimate"]) == value
+        assert (float(line["low"]), float(line["high"])) == (low, high)
+    low, high = observed_expected_interval(cells, 0.95)[1:]
+    outside = max(low - 1, 1 - high)
+    if outside > 0:
+        assert found(call(*file, "--oe-within", repr(outside * 0.999)), 1)
+    assert found(call(*file, "--oe-within", repr(max(outside, 0) + 1e-6)), 0)
+
+
+def test_all_bounds_must_be_kept(call, file, limits):
+    wide, narrow = "0.9", repr(limits["--max-l2"][0] / 2)
+    one, two = found(call(*file, "--max-ece", wide, "--max-l2", narrow, "--require"), 1)
+    assert (one["quantity"], one["verdict"]) == ("ece", "certified")
+    assert (two["quantity"], two["verdict"]) == ("l2", "not certified")
+
+
+def test_each_line_says_what_was_judged_against_what(call, grouped, limits, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    middle = repr((limits.low + limits.high) / 2)
-    for allowed, more, words in (
-        ("0.0001", [], "fails: above"),
-        (middle, [], "passes: undecided"),
-        (middle, ["--require"], "fails: undecided"),
-        ("0.9", ["--require"], "passes: below"),
+    low, high = limits["--max-ece"]
+    middle = (low + high) / 2
+    for allowed, more, words, passes in (
+        (0.0001, [], f"lower 95 % limit {low:.4f} > 0.0001 → fails", False),
+        (middle, [], f"lower 95 % limit {low:.4f} ≤ {middle:g} → passes", True),
+        (middle, ["--require"], f"upper 95 % limit {high:.4f} > {middle:g} → not certified", False),
+        (0.9, ["--require"], f"upper 95 % limit {high:.4f} ≤ 0.9 → certified", True),
+        (0.0001, ["--require"], f"lower 95 % limit {low:.4f} > 0.0001 → not certified", False),
     ):
-        result = call("gate", "x.csv", "--prob", "q", "--max-ece", allowed, *more)
-        assert words in result.stdout
-        assert ("Passed" in result.stdout) is (result.exit_code == 0) is words.startswith("passes")
+        result = call("gate", "x.csv", "--prob", "q", "--max-ece", repr(allowed), *more)
+        assert f"ECE in 10 bins of equal width ≤ {allowed:g}: {words}." in " ".join(result.stdout.split())
+        assert ("Passed." in result.stdout) is (result.exit_code == 0) is passes
 
 
 def test_a_calibrated_model_passes_the_strictest_gate_unless_proof_is_required(call):
-    asked = ["gate", "--demo", "--prob", "truth", "--rows", "2000", "--max-ece", "0"]
-    assert call(*asked).exit_code == 0
-    assert call(*asked, "--require").exit_code == 1
+    for option in ("--max-ece", "--max-l2", "--oe-within"):
+        asked = ["gate", "--demo", "--prob", "truth", "--rows", "2000", option, "0"]
+        assert call(*asked).exit_code == 0
+        assert call(*asked, "--require").exit_code == 1
 
 
-def test_all_models_and_groups_must_pass_at_a_level_that_holds_for_all(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    given = ["gate", "x.csv", "--prob", "p", "--by", "region", "--max-ece", "0.05"]
-    north, south = found(call(*given, "--format", "csv"), 1)
-    assert (north["passed"], south["passed"]) == ("true", "false")
-    rows = grouped["region"] == "south"
-    together = tn.ece_interval(grouped["y"][rows], grouped["p"][rows], level=0.975, seed=0)
-    assert float(south["low"]) == together.low
+@pytest.mark.parametrize(
+    ("line", "rows", "limit"), [("1,1.0\n", 25, 1 - 0.05 ** (1 / 25)), ("0,0.0001\n", 60, 1 - 0.05 ** (1 / 60) - 1e-4)]
+)
+@pytest.mark.parametrize("option", ["--max-ece"])
+def test_one_class_alone_does_not_certify_a_small_error(call, tmp_path, line, rows, limit, option):
+    (tmp_path / "x.csv").write_text("y,p\n" + line * rows)
+    (line,) = found(call("gate", "x.csv", option, "0.005", "--require", "--format", "csv"), 1)
+    assert float(line["high"]) == pytest.approx(limit, rel=1e-6)
+
+
+def test_naive_bayes_on_breast_cancer_does_not_pass(call, tmp_path):
+    datasets = pytest.importorskip("sklearn.datasets")
+    from sklearn.model_selection import train_test_split
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = datasets.load_breast_cancer(return_X_y=True)
+    train, test, known, label = train_test_split(X, y, test_size=0.5, random_state=0)
+    p = GaussianNB().fit(train, known).predict_proba(test)[:, 1]
+    write_columns(tmp_path / "x.csv", {"y": label, "p": p})
+    for option in ("--max-ece", "--max-l2"):
+        assert call("gate", "x.csv", option, "0.07", "--require").exit_code == 1
+    assert call("gate", "x.csv", "--max-ece", "0.02").exit_code == 1
+
+
+@pytest.fixture
+def fitted(tmp_path):
+    """Scores of an isotonic map, fitted on the rows on which it is judged."""
+    rng = np.random.default_rng(0)
+    p = rng.random(2_000)
+    y = (rng.random(2_000) < p**1.5).astype(int)
+    with pytest.warns(TruenessWarning):
+        fitted = tn.IsotonicCalibration().fit(p, y).predict(p)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": fitted})
+
+
+@pytest.mark.parametrize("kept", ["rows", "distinct", "sketch", "10"])
+def test_what_is_too_good_to_be_true_is_not_certified(call, fitted, kept):
+    file = "x.csv"
+    if kept != "rows":
+        file = "x.tally"
+        assert call("tally", "x.csv", "--bins", kept, "-o", file).exit_code == 0
+    result = call("gate", file, "--max-ece", "0.1", "--oe-within", "0.2", "--require")
+    assert result.exit_code == 1
+    assert "too good to be true for new rows: p = 0.0001 (lower tail) → not certified" in " ".join(
+        result.stdout.split()
+    ).replace("p < 0.0001", "p = 0.0001")
+    assert call("gate", file, "--max-ece", "0.1").exit_code == 0
+
+
+def nine_segments(seed=1, n=1_500, bad=0.0):
+    rng = np.random.default_rng(seed)
+    segment = np.arange(9 * n) % 9
+    p = rng.uniform(0.2, 0.8, 9 * n).round(2)
+    return {"y": (rng.random(9 * n) < p + bad * (segment == 4)).astype(int), "p": p, "g": segment}
+
+
+def test_every_segment_is_certified_at_its_own_level(call, tmp_path):
+    columns = nine_segments()
+    write_columns(tmp_path / "x.csv", columns)
+    alone = []
+    for g in range(9):
+        rows = columns["g"] == g
+        alone.append(ece_limits(columns["y"][rows], columns["p"][rows], seed=0).high)
+    lines = found(call("gate", "x.csv", "--max-ece", repr(max(alone)), "--by", "g", "--require", "--format", "csv"), 0)
+    assert [float(line["high"]) for line in lines] == alone
+
+
+def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_path):
+    columns = nine_segments(bad=0.15)
+    write_columns(tmp_path / "x.csv", columns)
+    given = ["gate", "x.csv", "--max-ece", "0.05", "--by", "g"]
     result = json.loads(call(*given, "--format", "json").stdout)
-    assert result["gate"] == {"max_ece": 0.05, "require": False, "passed": False}
-    assert [entry["level"] for entry in result["findings"]] == [0.975, 0.975]
+    assert result["gate"] == {
+        "max_ece": 0.05,
+        "max_l2": None,
+        "oe_within": None,
+        "require": False,
+        "level": 0.95,
+        "passed": False,
+    }
+    assert {entry["level"] for entry in result["findings"]} == {round(1 - 0.05 / 9, 12)}
+    assert [entry["group"] for entry in result["findings"] if not entry["passed"]] == [4]
+    rows = columns["g"] == 4
+    expected = ece_limits(columns["y"][rows], columns["p"][rows], level=1 - 0.05 / 9, seed=0)
+    assert result["findings"][4]["low"] == pytest.approx(expected.low, abs=1e-12)
+    text = " ".join(call(*given).stdout.split())
+    assert "p, g = 4: ECE in 10 bins of equal width ≤ 0.05: lower 99.44 % limit" in text
+    assert "Failed: 1 of 9." in text
 
 
-def test_clusters_widen_the_limits(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    (line,) = found(call("gate", "x.csv", "--prob", "q", "--cluster", "who", "--max-ece", "0.9", "--format", "csv"), 0)
-    expected = tn.ece_interval(grouped["y"], grouped["q"], cluster=grouped["who"], seed=0)
-    assert float(line["high"]) == expected.high
+def test_clusters_widen_the_limits(call, grouped, file):
+    asked = [*file, "--cluster", "who", "--max-ece", "0.9", "--max-l2", "0.9", "--oe-within", "0.9", "--require"]
+    ece, l2, oe = found(call(*asked), 0)
+    y, q, who = grouped["y"], grouped["q"], grouped["who"]
+    assert float(ece["high"]) == ece_limits(y, q, cluster=who, seed=0).high
+    assert float(l2["high"]) == l2_limits(y, q, cluster=who)[1]
+    alone = found(call(*file, "--oe-within", "0.9", "--require"), 0)[0]
+    assert float(oe["high"]) - float(oe["low"]) != float(alone["high"]) - float(alone["low"])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +216,7 @@ def test_clusters_widen_the_limits(call, grouped, tmp_path):
         ("y,p\n", "has no rows"),
         ("", "is empty"),
         ("y,p\n0,\n1,\n", "all 2 miss a value"),
-        ("y,p\n1,0.3\n", "No bin holds two rows"),
+        ("y,p\n1,0.3\n", "must have at least two rows to be judged"),
     ],
 )
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
@@ -96,14 +228,25 @@ def test_rows_without_weight_are_nothing_to_judge(fails):
     assert "weight" in fails("gate", "-", "--weight", "w", "--max-ece", "1", stdin="y,p,w\n0,0.1,0\n1,0.2,0\n")
 
 
-@pytest.mark.parametrize("words", [["--max-ece", "2"], ["--max-ece", "3%"], [], ["--max-ece", "0.1", "--level", "0.5"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--max-ece", "2"],
+        ["--max-ece", "3%"],
+        [],
+        ["--require"],
+        ["--max-ece", "0.1", "--level", "0.75"],
+        ["--max-l2", "0.1", "--bins", "5"],
+        ["--max-ece", "0.1", "--bins", "isotonic"],
+    ],
+)
 def test_wrong_usage_is_not_a_failed_gate(call, words):
     assert call("gate", "--demo", *words).exit_code == 2
 
 
 def test_a_mistake_of_ours_is_not_a_failed_gate(fails, monkeypatch):
     monkeypatch.setattr(tn, "ece_interval", lambda *_, **__: 1 / 0, raising=False)
-    message = fails("gate", "--demo", "--max-ece", "0.5")
+    message = fails("gate", "--demo", "--max-l2", "0.5")
     assert message.startswith("A mistake in trueness, not in your data: ZeroDivisionError")
 
 
@@ -119,7 +262,8 @@ def test_the_code_of_a_process_is_that_of_the_gate(process):
 
 
 @pytest.mark.parametrize(
-    ("verb", "option"), [("gate", "--max-ece"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")]
+    ("verb", "option"),
+    [("gate", "--max-ece"), ("gate", "--oe-within"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")],
 )
 def test_a_limit_that_is_not_a_number_is_wrong_usage(call, verb, option):
     demanded = ["--max-ece", "0.1"] if verb == "gate" else []
@@ -128,12 +272,49 @@ def test_a_limit_that_is_not_a_number_is_wrong_usage(call, verb, option):
     assert f"Invalid value for '{option}': nan is not in the range" in result.stderr
 
 
-def test_bins_are_said_of_each_group_where_they_differ(call, grouped, tmp_path):
+@pytest.fixture
+def tallies(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    given = ["gate", "x.csv", "--prob", "p", "--max-ece", "1", "--by", "region"]
-    bins = {f["group"]: f["bins"] for f in json.loads(call(*given, "--format", "json").stdout)["findings"]}
-    assert bins["north"] != bins["south"]
-    said = " ".join(call(*given).stdout.split())
-    for group, words in bins.items():
-        assert f"limits; {words}: p, region = {group}." in said
-    assert ": p, region" not in call(*given, "--bins", "5").stdout
+    for name, kept in (("sketch", "sketch"), ("distinct", "distinct"), ("bins", "8")):
+        asked = ["tally", "x.csv", "--prob", "q", "--by", "region", "--bins", kept, "-o", f"{name}.tally"]
+        assert call(*asked).exit_code == 0
+
+
+@pytest.mark.parametrize("kept", ["sketch", "distinct", "bins"])
+def test_sums_are_judged_as_their_rows(call, tallies, file, kept):
+    bins = ["--bins", "8"]
+    bounds = ["--max-ece", "0.9", "--oe-within", "0.9", "--require", *bins]
+    rows, sums = (found(call(*words, *bounds), 0) for words in (file, ["gate", f"{kept}.tally", *file[-2:]]))
+    for row, line in zip(rows, sums, strict=True):
+        for key in ("n", "estimate", "low", "high"):
+            assert float(line[key]) == pytest.approx(float(row[key]), abs=2e-3), key
+    own = found(call("gate", f"{kept}.tally", "--max-ece", "0.9", "--format", "csv"), 0)[0]
+    assert own["bins"] == ("EqualWidth(n=8)" if kept == "bins" else "EqualWidth(n=10)")
+
+
+def test_what_sums_of_bins_do_not_tell_does_not_pass(call, tallies):
+    for more in ([], ["--require"]):
+        (line,) = found(call("gate", "bins.tally", "--max-l2", "0.9", *more, "--format", "csv"), 1)
+        assert line["verdict"] == "unknown"
+    assert "cannot be known from sums of bins → not passed" in call("gate", "bins.tally", "--max-l2", "0.9").stdout
+    assert found(call("gate", "sketch.tally", "--max-l2", "0.9", "--require", "--format", "csv"), 0)
+
+
+def test_groups_of_sums_are_judged_on_demand(call, fails, tallies, grouped, tmp_path):
+    lines = found(call("gate", "distinct.tally", "--groups", "--max-ece", "0.9", "--require", "--format", "csv"), 0)
+    assert [line["group"] for line in lines] == sorted(set(grouped["region"]))
+    write_columns(tmp_path / "plain.csv", {"y": grouped["y"], "p": grouped["p"]})
+    assert call("tally", "plain.csv", "-o", "plain.tally").exit_code == 0
+    assert "`--groups` needs sums in groups" in fails("gate", "plain.tally", "--groups", "--max-ece", "0.9")
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_two_columns_are_the_binary_problem_of_the_second(call, grouped, tmp_path, stream):
+    y, q = grouped["y"], grouped["q"].astype(np.float64)
+    write_columns(tmp_path / "x.csv", {"y": y, "no": 1 - q, "yes": q})
+    bounds = ["--max-ece", "0.9", "--max-l2", "0.9", "--require", "--format", "csv", *stream]
+    two = call("gate", "x.csv", "--prob-columns", "no,yes", *bounds)
+    one = call("gate", "x.csv", "--prob", "yes", *bounds)
+    assert [line["high"] for line in found(two, 0)] == [line["high"] for line in found(one, 0)]
+    if not stream:
+        assert "The two columns of scores are one binary problem" in two.stderr

@@ -78,7 +78,7 @@ def test_an_error_names_its_group(fails, grouped, tmp_path):
     columns = {name: values[:31] for name, values in grouped.items()}
     columns["g"] = np.array(["one", *["many"] * 30])
     write_columns(tmp_path / "x.csv", columns)
-    assert fails("gate", "x.csv", "--prob", "p", "--by", "g", "--max-ece", "1").startswith("x.csv, g = one: No bin")
+    assert fails("gate", "x.csv", "--prob", "p", "--by", "g", "--max-ece", "1").startswith("x.csv, g = one: Column")
 
 
 def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):

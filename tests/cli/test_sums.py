@@ -112,16 +112,20 @@ def test_too_many_distinct_scores_for_bins_that_need_them_are_refused(fails, mon
     assert "x.csv has more than 100 distinct scores, too many to keep apart by stream" in message
 
 
-@pytest.mark.parametrize("bins", [None, 8])
-def test_a_gate_of_too_many_distinct_scores_uses_the_analytic_limits(call, monkeypatch, grouped, tmp_path, bins):
-    monkeypatch.setattr(_sums, "MOST_CELLS", 100)
+@pytest.mark.parametrize("bins", [None, 7])
+def test_a_gate_of_too_many_distinct_scores_takes_near_ones_together(call, monkeypatch, grouped, tmp_path, bins):
     write_columns(tmp_path / "x.csv", grouped)
-    more = [] if bins is None else ["--bins", str(bins)]
-    result = call("gate", "x.csv", "--prob", "q", "--max-ece", "0.9", "--stream", *more, "--format", "csv")
-    (found,) = csv.DictReader(io.StringIO(result.stdout))
-    expected = tn.ece_interval(grouped["y"], grouped["q"], method="analytic", bins=bins or 16)
-    assert (float(found["low"]), float(found["high"])) == expected.hull
-    assert "note: there are more than 100 distinct scores. The limits are those of the analytic method" in result.stderr
+    asked = ["gate", "x.csv", "--prob", "q", "--max-ece", "0.9", "--max-l2", "0.9", "--oe-within", "0.9", "--require"]
+    asked += [] if bins is None else ["--bins", str(bins)]
+    whole = call(*asked, "--format", "csv").stdout
+    monkeypatch.setattr(_sums, "MOST_CELLS", 100)
+    result = call(*asked, "--stream", "--format", "csv")
+    for found, expected in zip(*(csv.DictReader(io.StringIO(text)) for text in (result.stdout, whole)), strict=True):
+        for key in ("estimate", "low", "high"):
+            assert float(found[key]) == pytest.approx(
+                float(expected[key]), abs=1e-3 if found["quantity"] == "l2" else 1e-6
+            )
+    assert "note: there are more than 100 distinct scores. Rows within 1/4096 of each other" in result.stderr
 
 
 @pytest.mark.parametrize("verb", [["measure"], ["gate", "--max-ece", "0.9"]])

@@ -416,9 +416,9 @@ def test_each_is_for_sums(call, days):
     assert (result.exit_code, "--each is for .tally files" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("verb", ["test", "compare", "gate", "plot", "fit", "apply"])
+@pytest.mark.parametrize("verb", ["test", "compare", "plot", "fit", "apply"])
 def test_what_needs_rows_says_so(fails, call, days, tmp_path, verb):
-    more = {"gate": ["--max-ece", "0.1"], "apply": ["--calibrator", "map.json"], "fit": ["-o", "x.json"]}.get(verb, [])
+    more = {"apply": ["--calibrator", "map.json"], "fit": ["-o", "x.json"]}.get(verb, [])
     assert call("fit", "mon.csv", "-o", "map.json").exit_code == 0
     assert "mon.tally holds sums, and this needs rows" in fails(verb, "mon.tally", *more)
     tn.sketch([0, 1], [0.2, 0.7]).save(tmp_path / "x.sketch")

@@ -1,7 +1,7 @@
 """``trueness gate``."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -9,188 +9,351 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
-from trueness.cli._columns import Choice, Group, Model, Request, group_columns
+from trueness.cli._columns import Group, Model, Request, group_columns
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import IMPORTANCE, Dataset, Rows, open_dataset
 from trueness.cli._sums import ModelSums
 from trueness.cli._writing import Output, Target
+from trueness.errors import InputError
+
+if TYPE_CHECKING:
+    from trueness.cli._gate_limits import Criterion, Data, Limits, Verdict
 
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
-_MOST = "The largest l2 calibration error allowed, between 0 and 1."
 _FAILED = 1
 _LATTICE = 4096
+_SHOWN = 6
+_REQUIRE = (
+    "Fail unless every quantity is shown to keep its bound: its upper confidence limit must. Without it, the gate "
+    "fails only if a quantity is shown to exceed its bound: if its lower limit does."
+)
+_criteria = opt.combine(
+    opt.number("--max-ece", "The largest ECE allowed, in the bins of --bins.", kind=opt.Between(0, 1), metavar="X"),
+    opt.number("--max-l2", "The largest l2 calibration error allowed.", kind=opt.Between(0, 1), metavar="X"),
+    opt.number(
+        "--oe-within",
+        "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1.",
+        kind=opt.Between(0, 1),
+        metavar="X",
+    ),
+    click.option("--require", is_flag=True, help=_REQUIRE),
+    opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
+    opt.level(
+        0.95,
+        "Confidence level of each limit, one-sided. To certify, every limit has this level; to fail, all limits of "
+        "models, groups and quantities together have it.",
+        least=0.75,
+    ),
+    opt.seed(),
+    click.option("--groups", is_flag=True, help="Judge each group of .tally files instead of all their rows together."),
+)
 
 
 @click.command("gate", no_args_is_help=True)
 @opt.data()
 @opt.cluster
-@opt.number("--max-ece", _MOST, kind=opt.Between(0, 1), metavar="ERROR", required=True)
-@click.option(
-    "--require",
-    is_flag=True,
-    help="Fail unless the error is shown to be small enough, that is, if the upper confidence limit exceeds ERROR. "
-    "Without it, the gate fails only if the error is shown to be too large: if the lower limit exceeds ERROR.",
-)
-@opt.bins(None, "Bins of the error", blind=True)
-@opt.level(0.95, "Confidence level of the limits, jointly over all models and groups.", least=0.5)
-@opt.seed()
+@_criteria
 @opt.stream
 @opt.output()
 def command(**options: Any) -> None:
-    """Fail, with exit code 1, if the calibration error is too large.
+    """Fail, with exit code 1, if a calibration error is too large.
 
-    ERROR is compared with the confidence limits of the l2 calibration error, not with the estimate, which varies by
-    chance. Several models, or groups of --by, must all pass.
+    Each bound is compared with confidence limits, not with the estimate, which varies by chance. Several models, groups
+    of --by and quantities must all pass. Files may be .tally files.
 
     \b
       trueness gate predictions.csv --label churned --prob model --max-ece 0.03
-      trueness gate predictions.csv --label churned --prob model --max-ece 0.05 --require --by region
+      trueness gate predictions.csv --label churned --prob model --max-ece 0.05 --oe-within 0.1 --require --by region
 
-    Exit code 0: passed. 1: failed. 2: the options or the data are wrong, or there is nothing to judge.
+    Exit code 0: passed. 1: failed, or it cannot be known. 2: the options or the data are wrong, or there is nothing to
+    judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_input()
     stream = options["stream"]
     for name in ("by", "cluster"):
         if stream and options[name]:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
+    if options.pop("groups"):
+        raise click.UsageError("--groups is for .tally files; --by names a column of groups.")
     target = Target.pop_from(options)
-    rule = Rule(options["max_ece"], options["require"])
-    settings = {"bins": opt.bin_rule(options["bins"]), "level": options["level"], "seed": options["seed"]}
+    gate = Gate.from_options(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by and not request.cluster):
-            findings = list(_from_stream(data, settings, asked=stream is not None))
+            subjects = list(_from_stream(data, gate, asked=stream is not None))
         else:
-            findings = list(_findings(data.rows().validate(), settings))
-    target.deliver(_output(data.choice, data.source.name, findings, rule))
-    if not all(rule.passes(one.interval) for one in findings):
-        raise click.exceptions.Exit(_FAILED)
+            subjects = list(_from_rows(data.rows().validate(), gate))
+    choice = data.choice
+    notes = [f"Data: {data.source.name}, labels {choice.label!r}."]
+    _deliver(gate.findings(subjects), gate, choice.about(data.source.name), notes, target)
 
 
-class Finding(NamedTuple):
-    """The confidence limits of one model, in one group."""
+@click.command("gate")
+@click.argument("files", nargs=-1, required=True, metavar="TALLY...")
+@_criteria
+@opt.output()
+def gate(**options: Any) -> None:
+    """Fail, with exit code 1, if a calibration error of the rows that .tally files sum up is too large.
+
+    Sums of bins give the ECE in these bins, and observed/expected; the l2 error needs a sketch or distinct scores.
+
+    \b
+      trueness gate monday.tally tuesday.tally --max-ece 0.03
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    target = Target.pop_from(options)
+    bins = options["bins"]
+    judged = Gate.from_options(options)
+    sums, total = _sums.read_total(options["files"], target.path)
+    judged = judged._replace(rule=judged.rule if bins else _sums.own_bins(total))
+    names = [name for name, _ in sums]
+    about = {"sources": names, **total.about, "by": total.by}
+    subjects = list(_from_sums(total, judged, in_groups=options["groups"]))
+    first = f"{_sums.file_names(names)}: {total.n:,} rows; labels {total.about.get('label')!r}"
+    notes = [f"{first}, scores {total.about.get('score')!r}."]
+    if total.bins == "sketch" and judged.bounds["l2"] is not None:
+        notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
+    _deliver(judged.findings(subjects), judged, about, notes, target)
+
+
+class Subject(NamedTuple):
+    """One model in one group."""
 
     group: Group
     model: str
-    interval: "tn.Interval"
-    top: bool
-    """Whether it is the error of the largest score of several classes."""
+    data: "Data"
+    context: Any
+    """A function that returns the context in which errors and warnings are worded."""
 
 
-class Rule(NamedTuple):
-    """The largest error allowed, and which limit must keep it."""
+class Finding(NamedTuple):
+    """One quantity of one model in one group."""
 
-    most: float
+    subject: Subject
+    criterion: "Criterion"
+    limits: "Limits | None"
+    level: float
+    verdict: "Verdict"
+
+    @property
+    def sentence(self) -> str:
+        """What was judged against what, and the outcome."""
+        outcome = {"exceeded": "fails", "not exceeded": "passes", "too good": "not certified", "unknown": "not passed"}
+        code = outcome.get(self.verdict.code, self.verdict.code)
+        return f"{self.criterion.words} {self.criterion.demand}: {self.verdict.reason} → {code}"
+
+
+class Gate(NamedTuple):
+    """The bounds, and whether they must be shown to be kept."""
+
+    bounds: dict[str, float | None]
     require: bool
+    level: float
+    seed: int
+    rule: Any
 
-    def passes(self, interval: "tn.Interval") -> bool:
-        return bool(interval.hull[self.require] <= self.most)
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> "Gate":
+        """Read the options, of which at least one must be a bound."""
+        bounds = {name: options[key] for name, key in (("ece", "max_ece"), ("l2", "max_l2"), ("oe", "oe_within"))}
+        if all(bound is None for bound in bounds.values()):
+            raise click.UsageError("Give at least one bound: --max-ece, --max-l2 or --oe-within.")
+        if options["bins"] is not None and bounds["ece"] is None:
+            raise click.UsageError("--bins are those of --max-ece, which is missing.")
+        rule = opt.bin_rule(options["bins"] or "10")
+        return cls(bounds, options["require"], options["level"], options["seed"], rule)
 
-    def verdict(self, interval: "tn.Interval") -> str:
-        low, high = interval.hull
-        evidence = "above" if low > self.most else "below" if high <= self.most else "undecided"
-        return f"{'passes' if self.passes(interval) else 'fails'}: {evidence}"
+    @property
+    def criteria(self) -> "list[Criterion]":
+        from trueness.cli._gate_limits import Criterion
+
+        names: Any = self.bounds.items()
+        return [
+            Criterion(name, bound, self.rule if name == "ece" else None) for name, bound in names if bound is not None
+        ]
+
+    def findings(self, subjects: Sequence[Subject]) -> list[Finding]:
+        """Judge every quantity of every subject.
+
+        To certify all of them, each is tested at the level itself (an intersection-union test); to fail for any of
+        them, the error rate is divided by their number (Bonferroni).
+        """
+        from trueness.cli._gate_limits import judge
+
+        number = len(subjects) * len(self.criteria)
+        level = self.level if self.require else round(1 - (1 - self.level) / number, 12)
+        found = []
+        for subject in subjects:
+            with subject.context() as warned:
+                for one in self.criteria:
+                    limits = one.limits(subject.data, level, require=self.require)
+                    verdict = judge(one, limits, subject.data, level, require=self.require)
+                    found.append(Finding(subject, one, limits, level, verdict))
+            warning(*warned, about=subject.group.name(subject.model))
+        return found
 
 
-def _bonferroni(settings: dict[str, Any], number: int) -> dict[str, Any]:
-    """Bonferroni: all intervals hold together at the level of one."""
-    return settings | {"level": 1 - (1 - settings["level"]) / number}
-
-
-def _findings(rows: Rows, settings: dict[str, Any]) -> Iterator[Finding]:
+def _from_rows(rows: Rows, gate: Gate) -> Iterator[Subject]:
+    from trueness.cli._gate_limits import Data
 
     rows.warn_of_dropped()
-    if rows.weight_type == "importance":
-        settings = settings | {"weight_type": rows.weight_type}
+    importance = rows.weight_type == "importance"
+    if importance:
         note(IMPORTANCE)
     groups = rows.groups()
-    settings = _bonferroni(settings, len(groups) * len(rows.choice.models))
-    ece_interval: Any = tn.ece_interval
+    first = groups[0][0]
     for group, part in groups:
         for model in rows.choice.models:
-            with part.about(model, group=group) as warned:
+            with part.about(model, group=group):
                 one = part.arguments(model)
-                interval = ece_interval(one.y_true, one.y_prob, cluster=part.cluster, **settings, **one.rows)
-            warning(*warned, about=group.name(model.name))
-            yield Finding(group, model.name, interval, rows.is_matrix(model))
+                data = Data(one.y_true, one.y_prob, dict(one.rows), part.cluster, importance, gate.seed)
+                data, sentence = data.as_binary()
+            if sentence and group is first:
+                note(f"{model.name}: {sentence}")
+            yield Subject(group, model.name, data, _context(part, model, group))
 
 
-def _from_stream(data: Dataset, settings: dict[str, Any], *, asked: bool) -> Iterator[Finding]:
+def _context(part: Rows, model: Model, group: Group) -> Any:
+    return lambda: part.about(model, group=group)
 
-    total = _sums.stream_sums(data, _tally, settings["bins"] or tn.EqualWidth(_LATTICE), asked=asked)
-    binned = any(sums.binned for sums in total.values())
-    if binned:
+
+def _from_stream(data: Dataset, gate: Gate, *, asked: bool) -> Iterator[Subject]:
+    from trueness.cli._gate_limits import Data
+
+    total = _sums.stream_sums(data, _tally, _lattice(gate), asked=asked)
+    if any(sums.binned for sums in total.values()):
         note(
-            f"there are more than {_sums.MOST_CELLS:,} distinct scores. The limits are those of the analytic method, "
-            "in bins of equal width; `--no-stream` uses the usual one."
+            f"there are more than {_sums.MOST_CELLS:,} distinct scores. Rows within 1/{_LATTICE} of each other are "
+            "taken at their mean score; `--no-stream` keeps them apart."
         )
-        settings = settings | {"method": "analytic"}
-    settings = _bonferroni(settings, len(total))
-    ece_interval: Any = tn.ece_interval
     for name, sums in total.items():
-        (t,) = sums.parts.values()
-        own = {}
-        if binned and settings["bins"] is None:
-            # The usual n^0.4 as a power of two: only such bins can be made from the lattice.
-            own = {"bins": min(_LATTICE, 1 << round(0.4 * (t.n - 1).bit_length()))}
-        with data.about(name) as warned:
-            interval = ece_interval(t, **settings | own)
-        warning(*sums.warnings, *warned, about=name)
-        yield Finding(Group(), name, interval, t.kind == "confidence")
+        (one,) = sums.parts.values()
+        warning(*sums.warnings, about=name)
+        yield Subject(Group(), name, Data(one, seed=gate.seed), _stream_context(data, name))
+
+
+def _stream_context(data: Dataset, name: str) -> Any:
+    return lambda: data.about(name)
+
+
+def _lattice(gate: Gate) -> Any:
+    """Fine bins whose edges include those of the ECE, if these are fixed."""
+    import numpy as np
+
+    fine, own = tn.EqualWidth(_LATTICE).fixed_edges, gate.rule.fixed_edges
+    if gate.bounds["ece"] is None:
+        return tn.EqualWidth(_LATTICE)
+    return gate.rule if own is None else tn.Edges(np.union1d(fine, own).tolist())
 
 
 def _tally(rows: Rows, model: Model) -> ModelSums:
+    from trueness._tally.tally import binary_of_two_classes
 
-    arguments = rows.arguments(model)
-    kind: Any = {"kind": "confidence"} if rows.is_matrix(model) else {}
-    return ModelSums({"one": tn.tally(arguments.y_true, arguments.y_prob, **arguments.rows, **kind)}, arguments.remark)
-
-
-def _limits(findings: Sequence[Finding]) -> list[str]:
-    """Method and bins of the limits; for each finding where they differ, as they depend on the number of rows."""
-    names: dict[str, list[str]] = {}
-    for one in findings:
-        names.setdefault(f"{one.interval.method} limits; {one.interval.bins}", []).append(one.group.name(one.model))
-    top = [_TOP] if findings[0].top else []
-    if len(names) == 1:
-        return [" ".join([f"{limits}." for limits in names] + top)]
-    return [f"{limits}: {'; '.join(own)}." for limits, own in names.items()] + top
+    one = rows.arguments(model)
+    several = rows.is_matrix(model) and one.y_prob.shape[1] > 2
+    kind: Any = {"kind": "confidence"} if several else {}
+    return ModelSums({"one": binary_of_two_classes(tn.tally(one.y_true, one.y_prob, **one.rows, **kind))}, one.remark)
 
 
-def _output(choice: Choice, source: str, findings: Sequence[Finding], rule: Rule) -> Output:
+def _from_sums(total: "tn.Accumulator", gate: Gate, *, in_groups: bool) -> Iterator[Subject]:
+    from trueness.cli._gate_limits import Data
+    from trueness.cli._messages import reword_messages, wording
 
+    if in_groups and not total.by:
+        raise InputError("--groups", "needs sums in groups", remedy="`trueness tally --by` keeps them apart.")
+    parts: Iterable[tuple[Group, Any]] = [(Group(), total.total)]
+    if in_groups:
+        parts = [(Group(total.by, key), sums) for key, sums in total.groups.items()]
+    for group, sums in parts:
+        for name, one in _problems(sums, str(total.about.get("score") or "scores")):
+            data = Data(one, seed=gate.seed)
+            yield Subject(group, name, data, lambda: reword_messages(wording()))
+
+
+def _problems(sums: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The binary problems in the sums: one, or one per class that has rows."""
+    from trueness._tally.tally import binary_of_two_classes
+
+    sums = binary_of_two_classes(sums)
+    if len(sums.parts) == 1:
+        yield name, sums
+        return
+    for label, part in zip(sums.classes or (), sums.parts, strict=True):
+        if part.totals.rows:
+            yield f"class {label}", type(sums)("binary", (part,))
+
+
+def _deliver(
+    findings: Sequence[Finding], gate: Gate, about: dict[str, Any], notes: Sequence[str], target: Target
+) -> None:
+    """Print the findings, and exit with 1 unless all pass."""
+    target.deliver(_output(findings, gate, about, notes))
+    if not all(one.verdict.passed for one in findings):
+        raise click.exceptions.Exit(_FAILED)
+
+
+def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], notes: Sequence[str]) -> Output:
     columns = [
-        *group_columns(choice.by),
+        *group_columns([one.subject.group.by for one in findings if one.subject.group.by][:1]),
         Column("model", "model", "name"),
         Column("n", "rows", "count"),
-        Column("estimate", "ECE, l2", "fraction"),
-        Column("low", f"{100 * findings[0].interval.level:.4g} % from", "fraction"),
-        Column("high", "to", "fraction"),
+        Column("quantity", "judged", "text", forms="data"),
+        Column("judged", "judged", forms="table"),
+        Column("bins", "bins", forms="data"),
+        Column("bound", "bound", forms="data"),
+        Column("estimate", "value", "number"),
+        Column("low", "lower limit", "number"),
+        Column("high", "upper limit", "number"),
         Column("verdict", "verdict"),
         Column("passed", "passed", forms="data"),
     ]
-    lines = [
-        {
-            **one.group.entry(),
-            "model": one.model,
-            **one.interval.to_dict(),
-            **dict(zip(("low", "high"), one.interval.hull, strict=True)),
-            "verdict": rule.verdict(one.interval),
-            "passed": rule.passes(one.interval),
-        }
-        for one in findings
-    ]
-    failed = sum(not line["passed"] for line in lines)
-    limit = "upper" if rule.require else "lower"
-    notes = [
-        f"Data: {source}, labels {choice.label!r}.",
-        *_limits(findings),
-        f"{'Passed' if not failed else f'Failed: {failed} of {len(lines)}'}; "
-        f"the {limit} limit must be at most {rule.most:g}.",
-    ]
+    lines = [_line(one) for one in findings]
+    failed = [one for one in findings if not one.verdict.passed]
+    shown = failed or (findings if len(findings) <= _SHOWN else [])
+    sentences = [_named_sentence(one, findings) for one in shown[:_SHOWN]]
+    if len(shown) > _SHOWN:
+        sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
+    top = [_TOP] if findings[0].subject.data.top else []
+    outcome = "Passed." if not failed else f"Failed: {len(failed)} of {len(findings)}."
     data = {
-        "data": choice.about(source),
-        "gate": {"max_ece": rule.most, "require": rule.require, "passed": not failed},
-        "findings": lines,
+        "data": about,
+        "gate": {
+            **{key: gate.bounds[name] for name, key in (("ece", "max_ece"), ("l2", "max_l2"), ("oe", "oe_within"))},
+            "require": gate.require,
+            "level": gate.level,
+            "passed": not failed,
+        },
+        "findings": [
+            {
+                **{key: value for key, value in line.items() if key != "judged"},
+                "level": one.level,
+                "reason": one.sentence,
+            }
+            for line, one in zip(lines, findings, strict=True)
+        ],
     }
-    return Output(Table(columns, lines, notes), data)
+    return Output(Table(columns, lines, [*notes, *top, *sentences, outcome]), data)
+
+
+def _named_sentence(one: Finding, findings: Sequence[Finding]) -> str:
+    """The sentence of a finding, with its model and group if there are several."""
+    names = {other.subject.group.name(other.subject.model) for other in findings}
+    name = f"{one.subject.group.name(one.subject.model)}: " if len(names) > 1 else ""
+    return f"{name}{one.sentence}."
+
+
+def _line(one: Finding) -> dict[str, Any]:
+    subject, limits, criterion = one.subject, one.limits, one.criterion
+    return {
+        **subject.group.entry(),
+        "model": subject.model,
+        "n": None if limits is None else limits.n,
+        "quantity": criterion.quantity,
+        "judged": f"{criterion.name} {criterion.demand}",
+        "bins": None if criterion.rule is None else repr(criterion.rule),
+        "bound": criterion.bound,
+        "estimate": None if limits is None else limits.estimate,
+        "low": None if limits is None else limits.low,
+        "high": None if limits is None else limits.high,
+        "verdict": one.verdict.code,
+        "passed": one.verdict.passed,
+    }

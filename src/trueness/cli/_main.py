@@ -36,12 +36,12 @@ class Verbs(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command, or suggest one; `measure` and `report` of .tally files are commands of their own."""
+        """Find the command, or suggest one; some commands have another form for .tally files."""
         near = get_close_matches(args[0].lower(), _VERBS, n=1)
         if args[0] not in _VERBS and near and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         name, command, rest = super().resolve_command(ctx, args)
-        if name in ("measure", "report") and _reads_sums(rest):
+        if name in ("measure", "report", "gate") and _reads_sums(rest):
             command = getattr(import_module(f"trueness.cli._{name}"), name)
         return name, command, rest
 

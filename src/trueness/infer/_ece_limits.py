@@ -22,7 +22,7 @@ from itertools import product
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
-from scipy.special import betainccinv, ndtr, ndtri, stdtrit
+from scipy.special import betainccinv, chdtr, ndtr, ndtri, stdtrit
 
 from trueness._input.arguments import generator
 from trueness._tally.bins import Bins
@@ -37,6 +37,7 @@ from trueness.measure import bounded, ece
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 _FEW_EVENTS = 10
+_LEAST_VARIANCE = 5
 _DRAWS = 4_000
 _DRAWN = 4e7
 _MOST_SIGNS = 12
@@ -89,6 +90,19 @@ def ece_limits(
     return ECELimits(gaps.ece, max(low, 0.0), min(max(high, gaps.ece), 1.0), level, n)
 
 
+def too_good_in_bins(bins: Bins) -> float | None:
+    """P-value for rates that agree with the scores better than chance allows: the lower tail of Σ S²/V over bins.
+
+    The sum of the residuals y − p of a bin has variance V; bins with V < 5 are left out. None if there is none else.
+    """
+    square = bins.sum_square if bins.moments else bins.sum_score**2 / np.maximum(bins.weight, 1e-300)
+    variance = bins.sum_score - square
+    some = variance >= _LEAST_VARIANCE
+    if not bins.whole or not some.any():
+        return None
+    return float(chdtr(some.sum(), (bins.excess[some] ** 2 / variance[some]).sum()))
+
+
 def _finite(value: float) -> float:
     """Without a known bound, an error of up to 1 is possible."""
     return value if math.isfinite(value) else 1.0
@@ -131,7 +145,7 @@ class _Gaps(NamedTuple):
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n
         v = np.minimum(self.variance, self.rate * (1 - self.rate))
-        noise = float(self.share @ np.where(size * v >= 5, np.sqrt(v / np.maximum(size, 1)), 0))
+        noise = float(self.share @ np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / np.maximum(size, 1)), 0))
         return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
 
     def _exact_upper(self, alpha: float) -> float:

@@ -1,0 +1,212 @@
+"""What a gate can judge: each quantity with its one-sided confidence limits, and what they show."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import trueness as tn
+from trueness._tally.cells import Cells
+from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
+from trueness._tally.rows_or_sums import sample_and_kind
+from trueness._tally.rules import BinRule
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness._text.bins import rule_in_words
+from trueness._text.numbers import number, p_value
+from trueness.errors import InputError
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._ece_limits import ece_limits, too_good_in_bins
+from trueness.infer._observed_expected import observed_expected_interval
+
+Quantity: TypeAlias = Literal["ece", "l2", "oe"]
+TOO_GOOD: Final = 0.001
+"""Labels that agree with the scores this well by chance this rarely are too good to be true."""
+_FINE = 256
+
+
+class Limits(NamedTuple):
+    """A quantity, and limits that hold with the level of the gate, each on its own."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """Labels and scores of one model as the library takes them, or sums in place of the labels."""
+
+    y_true: Any
+    y_prob: Any = None
+    options: Any = field(default_factory=dict)
+    """The options that describe rows."""
+    cluster: Any = None
+    importance: bool = False
+    seed: int = 0
+
+    @property
+    def top(self) -> bool:
+        """Whether several classes are judged by their largest score."""
+        sums = isinstance(self.y_true, Tally | Sketch | Binned)
+        return bool(self.y_true.kind == "confidence" if sums else self.y_prob.ndim == 2)
+
+    def as_binary(self) -> "tuple[Data, str]":
+        """Two columns of scores as the binary problem of the second, and a sentence about it; others unchanged."""
+        if self.y_prob is None or self.y_prob.ndim != 2 or self.y_prob.shape[1] != 2:
+            return self, ""
+        sample, _ = sample_and_kind(self.y_true, self.y_prob, self.options)
+        second = binary_of_two_columns(sample)
+        cluster = self.cluster if sample.rows is None or self.cluster is None else self.cluster[sample.rows]
+        options = {} if second.w is None else {"sample_weight": second.w}
+        data = replace(self, y_true=second.y, y_prob=second.p, options=options, cluster=cluster)
+        return data, two_columns_in_words(sample.classes or ())
+
+    @property
+    def _all(self) -> dict[str, Any]:
+        """Options of the functions that take clusters and importance weights."""
+        weights = {"weight_type": "importance"} if self.importance else {}
+        return {**self.options, **weights, "cluster": self.cluster, "seed": self.seed}
+
+    def ece(self, rule: BinRule, level: float) -> Limits:
+        """The ECE in given bins."""
+        sums = self.y_true
+        if isinstance(sums, Binned) and rule.fixed_edges is None:
+            raise InputError("bins", "must be edges that the sums have", f"got {rule!r}")
+        found = ece_limits(sums, self.y_prob, bins=rule, level=level, **self._all)
+        return Limits(found.estimate, found.low, found.high, found.n)
+
+    def l2(self, level: float) -> Limits | None:
+        """The l2 error; None for sums of few bins. Zero is decided by the test at the level itself, not at twice it."""
+        sums = self.y_true
+        if isinstance(sums, Binned):
+            sums = _cells_at_their_mean(sums)
+            if sums is None:
+                return None
+        interval: Any = tn.ece_interval
+        both = interval(sums, self.y_prob, level=2 * level - 1, **self._all)
+        low, high = both.hull
+        if low > 0 and interval(sums, self.y_prob, level=level, **self._all).includes_zero:
+            low = 0.0
+        return Limits(both.estimate, low, high, both.n)
+
+    def observed_expected(self, level: float) -> Limits:
+        """Observed divided by expected events."""
+        clustered = None
+        sums = self.y_true
+        if self.cluster is not None:
+            clustered = clustered_rows(sums, self.y_prob, self.cluster, self.options, importance=self.importance)
+        if not isinstance(sums, Tally | Sketch | Binned):
+            kind: Any = {"kind": "confidence"} if self.top else {}
+            sums = tn.tally(sums, self.y_prob, **kind, **self.options)
+        part = (sums.as_tally() if isinstance(sums, Sketch) else sums).parts[0]
+        found = observed_expected_interval(part, level, clustered)
+        whole = part.exact if isinstance(part, Cells) else part.whole
+        return Limits(found.value, found.low, found.high, int(sums.weight) if whole else sums.n)
+
+    def too_good(self) -> float | None:
+        """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
+        sums = self.y_true
+        if isinstance(sums, Binned):
+            sums = _cells_at_their_mean(sums)
+            if sums is None:
+                return too_good_in_bins(self.y_true.parts[0])
+        test: Any = tn.calibration_test
+        try:
+            return test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.options).too_good  # type: ignore[no-any-return]
+        except InputError:
+            return None
+
+
+def _cells_at_their_mean(binned: Binned) -> Tally | None:
+    """Fine bins as cells with the mean score of their rows; None if the bins are coarse."""
+    bins = binned.parts[0]
+    if bins.size < _FINE or not bins.whole:
+        return None
+    some = bins.count > 0
+    cells = Cells(bins.score[some], bins.count[some], bins.weight[some], bins.events[some])
+    return Tally(binned.kind, (cells,), binned.classes)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A quantity and how far it may go."""
+
+    quantity: Quantity
+    bound: float
+    rule: BinRule | None = None
+    """The bins of the ECE."""
+
+    @property
+    def name(self) -> str:
+        """The quantity in a table."""
+        return {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}[self.quantity]
+
+    @property
+    def words(self) -> str:
+        """The quantity in full."""
+        if self.quantity == "ece":
+            return f"ECE in {rule_in_words(self.rule)}"
+        return {"l2": "l2 calibration error", "oe": "observed/expected"}[self.quantity]
+
+    @property
+    def demand(self) -> str:
+        """The bound."""
+        return f"within 1 ± {self.bound:g}" if self.quantity == "oe" else f"≤ {self.bound:g}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest value allowed."""
+        return (1 - self.bound, 1 + self.bound) if self.quantity == "oe" else (-math.inf, self.bound)
+
+    def limits(self, data: Data, level: float, *, require: bool) -> Limits | None:
+        """The limits that the gate compares with the bound; None if the sums do not give them."""
+        if self.quantity == "ece":
+            assert self.rule is not None
+            return data.ece(self.rule, level)
+        if self.quantity == "l2":
+            return data.l2(level)
+        # To certify a range takes one test on each side, both at the full level; to leave it on either side, half each.
+        return data.observed_expected(2 * level - 1 if require else level)
+
+
+class Verdict(NamedTuple):
+    """What follows for one criterion."""
+
+    code: Literal["certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"]
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        return self.code in ("certified", "not exceeded")
+
+
+def judge(criterion: Criterion, limits: Limits | None, data: Data, level: float, *, require: bool) -> Verdict:
+    """Compare limits with the bound.
+
+    To certify, the whole interval must keep the bound, and labels must not agree with the scores too well; otherwise
+    the quantity passes unless the whole interval lies beyond the bound.
+    """
+    if limits is None:
+        return Verdict("unknown", "cannot be known from sums of bins")
+    least, most = criterion.ends
+    beyond = limits.low > most or limits.high < least
+    if not require:
+        return Verdict("exceeded" if beyond else "not exceeded", _comparison(criterion, limits, level, lower=True))
+    if not (least <= limits.low and limits.high <= most):
+        return Verdict("not certified", _comparison(criterion, limits, level, lower=beyond))
+    too_good = data.too_good()
+    if too_good is not None and too_good <= TOO_GOOD:
+        return Verdict("too good", f"too good to be true for new rows: {p_value(too_good)} (lower tail)")
+    return Verdict("certified", _comparison(criterion, limits, level, lower=False))
+
+
+def _comparison(criterion: Criterion, limits: Limits, level: float, *, lower: bool) -> str:
+    """The limits beside the bound, in words."""
+    percent = f"{100 * level:.4g} %"
+    if criterion.quantity == "oe":
+        low, high = (f"{end:.3g}" for end in criterion.ends)
+        return f"{percent} limits {limits.low:.3f} to {limits.high:.3f}, allowed {low} to {high}"
+    limit, side = (limits.low, "lower") if lower else (limits.high, "upper")
+    sign = ">" if limit > criterion.bound else "≤"
+    return f"{side} {percent} limit {number(limit)} {sign} {criterion.bound:g}"
