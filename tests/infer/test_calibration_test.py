@@ -68,8 +68,7 @@ def test_a_pvalue_is_a_probability_and_a_drawn_one_never_zero(method, how, pairs
     assert 0 <= found.pvalue <= 1
     assert not math.isnan(found.statistic)
     assert found.n == len(pairs)
-    contradicted = any(p in (0, 1) and y != p for y, p in pairs)
-    if how and not (method == "omnibus" and contradicted):
+    if how and method != "omnibus":  # which has proven tails below its floor
         assert found.pvalue >= 1 / 50
 
 

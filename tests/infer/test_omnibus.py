@@ -95,15 +95,28 @@ def test_order_splitting_and_repetition_of_rows_do_not_matter(pairs, seed):
     assert tn.calibration_test(y, p, sample_weight=weights, method="omnibus", resamples=49, seed=1) == twice
 
 
-def test_a_label_that_a_certain_score_rules_out_gives_zero_and_says_so():
-    p = np.full(91, 1.0)
-    y = np.ones(91, dtype=int)
-    y[7] = 0
-    found = tn.calibration_test(y, np.append(p[:-1], 0.5), method="omnibus")
-    assert found.pvalue == 0
-    assert "1 row has a label that a score of exactly 0 or 1 rules out" in found.assumptions
-    agreeing = tn.calibration_test(np.ones(91, dtype=int), np.append(p[:-1], 0.5), method="omnibus", seed=0)
-    assert agreeing.pvalue > 0.3
+def naive_bayes_on_breast_cancer():
+    """Labels and scores of Gaussian naive Bayes, half of the rows for training."""
+    datasets, model_selection = pytest.importorskip("sklearn.datasets"), pytest.importorskip("sklearn.model_selection")
+    x, y = datasets.load_breast_cancer(return_X_y=True)
+    x, x_new, y, y_new = model_selection.train_test_split(x, y, test_size=0.5, random_state=0)
+    model = pytest.importorskip("sklearn.naive_bayes").GaussianNB().fit(x, y)
+    return y_new, model.predict_proba(x_new)[:, 1]
+
+
+def test_naive_bayes_on_breast_cancer_is_refuted_far_below_the_floor():
+    found = tn.calibration_test(*naive_bayes_on_breast_cancer(), seed=0)
+    assert 0 < found.pvalue < 1e-30
+    assert found.too_good == 1
+
+
+def test_a_proven_tail_replaces_the_floor_and_nothing_else():
+    rng = np.random.default_rng(2)
+    p = rng.random(400)
+    weak, strong = ((rng.random(400) < expit(slope * logit(p))).astype(int) for slope in (0.75, 0.3))
+    assert tn.calibration_test(weak, p, resamples=99, seed=0).pvalue >= 0.01
+    assert tn.calibration_test(strong, p, resamples=99, seed=0).pvalue < 1e-6
+    assert min(tn.calibration_test(strong, p, resamples=99, seed=0).alone.values()) == 0.01
 
 
 def test_it_names_the_statistic_with_the_strongest_evidence():

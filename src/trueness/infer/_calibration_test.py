@@ -94,7 +94,8 @@ def calibration_test(
             mass; 'cox'; and 'kuiper', evaluated at the ends of the cells. All come from the same redrawn labels. Their
             p-values are combined by their minimum and by their product, whichever is smaller by its own rank, and the
             result is ranked among the redrawn labels again: the level holds at any n. The statistic is the smallest
-            single p-value; `assumptions` says whose. A label that a score of exactly 0 or 1 rules out gives p = 0.
+            single p-value; `strongest` says whose. At the floor 1/(R + 1) a smaller, proven tail bound replaces the
+            p-value. A label that a score of exactly 0 or 1 rules out gives p = 0. See Notes.
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
             redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
@@ -206,10 +207,20 @@ def calibration_test(
     to 0.22 of calibrated data sets are rejected (benchmark ``clusters``). Below 20 effective clusters,
     :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`trueness.FewClustersWarning`.
 
+    **Small p-values** of 'omnibus' do not stop at the floor of redrawn labels: there, and only there, the reported
+    p-value may be a bound that is proven for every n. It is the smallest, times their number, of Chernoff bounds for
+    the events of the whole, of coarse and of fine cells (their sum and their maximum), and for the directions of Cox's
+    slope and Spiegelhalter's z. The level still holds: a value below the floor is that of a valid p-value, and the
+    floor itself is counted in full. With clusters no tail is proven, and the floor remains.
+
     **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If
     all scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give:
-    0, or 1/(R + 1). Among other scores the formulas apply: 'cox' takes its limit, which is infinite (p-value 0), as is
-    'hosmer-lemeshow' if a whole group is contradicted; the others add the difference of 1.
+    0, or 1/(R + 1). Among other scores, 'omnibus' gives p = 0 and says which labels are impossible. But if the scores
+    are visibly rounded (all of them multiples of 0.1, 0.05, …, 0.0001, or of 1/m with m ≤ 1,000, or 32-bit floats; at
+    least three distinct ones between 0 and 1), rounding may have made them 0 and 1: these are moved by half a unit,
+    and the p-value of the moved scores is reported. For single methods the formulas apply: 'cox' takes its limit,
+    which is infinite (p-value 0), as is 'hosmer-lemeshow' if a whole group is contradicted; the others add the
+    difference of 1.
 
     **Weights** that are whole numbers count rows. With other weights 'ks', 'kuiper', 'spiegelhalter', 'cox' and
     'hosmer-lemeshow' use the null variance :math:`\sum w^2 p (1 - p)`; methods that redraw labels, and 'analytic',

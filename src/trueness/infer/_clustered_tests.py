@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from trueness._numerics.runs import NestedRuns
+from trueness.infer._certain_scores import moved_inside
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._cumulative import ks_statistic, kuiper_statistic
 from trueness.infer._exact import score_test_bins
@@ -26,6 +27,7 @@ from trueness.infer._omnibus import (
     Statistics,
     combined_pvalues,
     log_odds,
+    lower_tail,
     omnibus_outcome,
     omnibus_test,
 )
@@ -167,23 +169,26 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Gener
     """
     cells = rows.cells
     by_labels = omnibus_test(cells, draws, rng)
-    if by_labels.contradicted:
+    if not by_labels.alone:
         return by_labels
+    p = rows.p
+    if by_labels.contradicted:
+        cells = moved_inside(cells, by_labels.unit / 2)
+        p = cells.score[np.searchsorted(rows.cells.score, p)]
+    u = rows.p + rows.u - p
     statistics = Statistics(cells)
-    cell = np.searchsorted(statistics.low, rows.p, side="right") - 1
-    sums = sparse.csr_array((rows.u, (cell, rows.cluster)), shape=(statistics.low.size, rows.clusters))
-    line = np.bincount(rows.cluster, rows.u * log_odds(rows.p, statistics.centre), rows.clusters)
+    cell = np.searchsorted(statistics.low, p, side="right") - 1
+    sums = sparse.csr_array((u, (cell, rows.cluster)), shape=(statistics.low.size, rows.clusters))
+    line = np.bincount(rows.cluster, u * log_odds(p, statistics.centre), rows.clusters)
     ones, size = np.ones((rows.clusters, 1)), max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
     batches = (_signs(rows.clusters, min(size, draws - i), rng) for i in range(0, draws, size))
     # A sign does not change the squares of a cluster.
     values = np.concatenate([statistics.of_sums(sums @ s, line @ s, 0.0) for s in (ones, *batches)], axis=1)
     alone, combined = combined_pvalues(values)
-    _, too_good = combined_pvalues(-values)
-    return OmnibusTest(
-        max(by_labels.pvalue, float(combined[0])),
-        {name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},
-        max(by_labels.too_good or 0.0, float(too_good[0])),
-        draws,
+    return by_labels._replace(
+        pvalue=max(by_labels.pvalue, float(combined[0])),
+        alone={name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},
+        too_good=max(by_labels.too_good or 0.0, lower_tail(values)),
     )
 
 

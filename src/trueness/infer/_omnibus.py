@@ -22,7 +22,9 @@ import numpy as np
 from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
+from trueness.infer._certain_scores import contradictions, contradictions_in_words, grid_unit, moved_inside
 from trueness.infer._redrawn_labels import label_batches
+from trueness.infer._tail_bounds import tail_bound
 from trueness.infer._test_method import Options, Outcome, bin_starts, require_counts
 from trueness.typing import Floats, Ints
 
@@ -50,6 +52,11 @@ class OmnibusTest(NamedTuple):
     too_good: float | None
     draws: int
     contradicted: int = 0
+    """Rows whose label a score of exactly 0 or 1 rules out."""
+    impossible: str = ""
+    """The same in words."""
+    unit: float = 0.0
+    """The unit of rounded scores, if scores of 0 and 1 had to be moved by half of it."""
 
     @property
     def strongest(self) -> str:
@@ -68,14 +75,26 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
 
 def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     """The outcome with its details in words."""
-    if result.contradicted:
-        rows = "row has" if result.contradicted == 1 else "rows have"
-        words = f"{result.contradicted:,} {rows} a label that a score of exactly 0 or 1 rules out."
-        return Outcome(0.0, 0.0, words, details={"contradicted": result.contradicted})
+    known = {"contradicted": result.contradicted}
+    if not result.alone:
+        details = known | {"strongest": "labels that are impossible under the scores"}
+        return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {result.impossible}.", details=details)
     strongest, smallest = WORDS[result.strongest], min(result.alone.values())
-    words = f"Strongest evidence: {strongest} (p = {smallest:.3g} alone)."
-    details = {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
-    return Outcome(smallest, result.pvalue, f"{assumptions} {words}", 1 / (result.draws + 1), details)
+    words = f"{assumptions} Strongest evidence: {strongest} (p = {smallest:.3g} alone)."
+    if result.contradicted:
+        words = (
+            f"Labels are impossible under the scores as they stand (p = 0): {result.impossible}. But all scores are "
+            f"multiples of {_as_unit(result.unit)}, so rounding may have made them 0 and 1; with these moved by half a "
+            f"unit, the p-value is the one reported. {words}"
+        )
+    details = known | {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
+    return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
+
+
+def _as_unit(unit: float) -> str:
+    if unit < 1e-6:
+        return "the spacing of 32-bit floats"
+    return f"{unit:g}" if round(unit, 4) == unit else f"1/{round(1 / unit)}"
 
 
 WORDS = {
@@ -87,26 +106,33 @@ WORDS = {
 }
 
 
-def contradictions(cells: Cells) -> int:
-    """Rows whose label has probability zero under their score: events at score 0, non-events at score 1."""
-    return int(cells.events[cells.score == 0].sum() + (cells.weight - cells.events)[cells.score == 1].sum())
-
-
 def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator) -> OmnibusTest:
-    """The omnibus test of whole-number weights."""
+    """The omnibus test of whole-number weights.
+
+    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores are visibly
+    rounded. Then scores of 0 and 1 are moved by half the unit of their grid.
+    """
     contradicted = contradictions(cells)
     if contradicted:
-        return OmnibusTest(0.0, {}, None, draws, contradicted)
+        unit, words = grid_unit(cells.score), contradictions_in_words(cells)
+        if unit is None:
+            return OmnibusTest(0.0, {}, None, draws, contradicted, words)
+        moved = omnibus_test(moved_inside(cells, unit / 2), draws, rng)
+        return moved._replace(contradicted=contradicted, impossible=words, unit=unit)
     statistics = Statistics(cells)
     values = statistics.observed_and_drawn(draws, rng)
     alone, combined = combined_pvalues(values)
-    too_good = float(combined_pvalues(-values)[1][0])
+    too_good = lower_tail(values)
     # At its floor the lower tail is ranked among more, fresh draws. Valid: below the floor, the p-value is small only
     # if that of the fresh draws is.
     more = 10 * (draws + 1) - 1
     if too_good * (draws + 1) < 1.5 and statistics.scores.count.size * more <= _MOST_LABELS:
-        too_good = min(too_good, float(combined_pvalues(-statistics.observed_and_drawn(more, rng))[1][0]))
-    return OmnibusTest(float(combined[0]), dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
+        too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, rng)))
+    pvalue = float(combined[0])
+    if pvalue * (draws + 1) < 1.5:  # for the same reason, a proven tail may replace the p-value at its floor
+        whole, directions = np.zeros(1, dtype=np.int64), (log_odds(cells.score, statistics.centre), 1 - 2 * cells.score)
+        pvalue = min(pvalue, tail_bound(cells, (whole, *statistics.partitions), directions))
+    return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
 
 
 def omnibus_power(
@@ -126,8 +152,9 @@ def omnibus_power(
     statistics = Statistics(cells)
     null = statistics.drawn(null_draws, rng)
     drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
-    alone, alone_null = ([_ranks(row, among) for row, among in zip(v, null, strict=True)] for v in (drawn, null))
-    two, two_null = _combinations(np.array(alone)), _combinations(np.array(alone_null))
+    two, two_null = (
+        _combinations(-np.log([_ranks(row, among) for row, among in zip(v, null, strict=True)])) for v in (drawn, null)
+    )
     better, better_null = (
         np.min([_ranks(row, among) for row, among in zip(v, two_null, strict=True)], axis=0) for v in (two, two_null)
     )
@@ -138,16 +165,28 @@ def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
     """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
 
     The p-value of a statistic is its rank. The combination is the minimum or the product of these p-values, whichever
-    has the smaller rank, ranked once more.
+    has the smaller rank, ranked once more. The largest value of a statistic counts for more than its rank by the ratio
+    to the second largest: vectors that lead in one statistic each would otherwise all be equal.
     """
     alone = np.array([_ranks(row) for row in values])
-    better = np.min([_ranks(row) for row in _combinations(alone)], axis=0)
+    logs, (second, largest) = -np.log(alone), np.sort(values, axis=1)[:, -2:].T
+    lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
+    logs[np.arange(lead.size), values.argmax(axis=1)] += lead
+    better = np.min([_ranks(row) for row in _combinations(logs)], axis=0)
     return alone, _ranks(-better)
 
 
-def _combinations(alone: Floats) -> Floats:
-    """Minimum and product of the p-values of each vector; large values are evidence."""
-    return np.array([-alone.min(axis=0), -np.log(alone).sum(axis=0)])
+def lower_tail(values: Floats) -> float:
+    """The p-value of the first vector if small values are evidence.
+
+    Without the debiased error, which is lowest where large residuals of both signs cancel.
+    """
+    return float(combined_pvalues(-values[1:])[1][0])
+
+
+def _combinations(logs: Floats) -> Floats:
+    """Minimum and product of the p-values of each vector, from their negative logarithms; large values are evidence."""
+    return np.array([logs.max(axis=0), logs.sum(axis=0)])
 
 
 def _ranks(values: Floats, among: Floats | None = None) -> Floats:
@@ -173,6 +212,7 @@ class Statistics:
         starts = [bin_starts(cells, rule) for rule in (fine, mass, EqualMass(max(3, round(n**0.25))))]
         every = np.unique(np.concatenate(starts))
         self.low: Floats = cells.score[every]
+        self.partitions = starts[0], starts[2]
         self.scores = _with_few_entries(cells, every)
         z, count, first = self.scores.z[:, 0], self.scores.count, self.scores.first
         fine_at, mass_at, coarse_at = (np.searchsorted(every, start) for start in starts)

@@ -1,0 +1,68 @@
+"""Scores of exactly 0 and 1: labels they rule out, and rounding that may have produced them."""
+
+import numpy as np
+
+from trueness._tally.cells import Cells
+from trueness.typing import Floats
+
+_DECIMAL = (10, 20, 100, 200, 1000, 2000, 10_000)
+_MOST_PARTS = 1000
+# Relative precision of a score that was stored as a 32-bit float.
+_SINGLE = 1.2e-7
+# Fewer distinct scores between 0 and 1 show no grid, and this many are tried on every grid.
+_FEWEST, _SAMPLE = 3, 64
+
+
+def contradictions(cells: Cells) -> int:
+    """Rows whose label has probability zero under their score: events at score 0, non-events at score 1."""
+    return sum(wrong for _, wrong, _ in _wrong_rows(cells))
+
+
+def contradictions_in_words(cells: Cells) -> str:
+    """How many rows of score 0 and 1 have the label that is impossible."""
+    places = (
+        f"{wrong:,} of {rows:,} rows with score exactly {score} {'has' if wrong == 1 else 'have'} label {1 - score}"
+        for score, wrong, rows in _wrong_rows(cells)
+        if wrong
+    )
+    return " and ".join(places)
+
+
+def _wrong_rows(cells: Cells) -> list[tuple[int, int, int]]:
+    """Score, wrong rows and rows, for scores of 0 and 1."""
+    zero, one = cells.score == 0, cells.score == 1
+    others = (cells.weight - cells.events)[one].sum()
+    return [
+        (0, int(cells.events[zero].sum()), int(cells.weight[zero].sum())),
+        (1, int(others), int(cells.weight[one].sum())),
+    ]
+
+
+def grid_unit(score: Floats) -> float | None:
+    """The unit of the grid on which all scores lie, or None.
+
+    A unit is 0.1, 0.05, 0.01, …, 0.0001; or 1/m with m up to 1,000, as for the votes of a forest; or the spacing of
+    32-bit floats below 1. At least three distinct scores between 0 and 1 must show it.
+    """
+    inside = score[(score > 0) & (score < 1)]
+    if inside.size < _FEWEST:
+        return None
+    few = inside[:: -(-inside.size // _SAMPLE)]
+    for parts in (*_DECIMAL, *range(2, _MOST_PARTS + 1)):
+        if _on_grid(few, parts) and _on_grid(inside, parts):
+            return 1 / parts
+    return float(np.finfo(np.float32).epsneg) if (inside == inside.astype(np.float32)).all() else None
+
+
+def _on_grid(score: Floats, parts: int) -> bool:
+    scaled = score * parts
+    nearest = np.rint(scaled)
+    return bool(((np.abs(scaled - nearest) <= _SINGLE * parts) & (nearest > 0) & (nearest < parts)).all())
+
+
+def moved_inside(cells: Cells, distance: float) -> Cells:
+    """The cells with scores of 0 and 1 moved by `distance`, or less if other scores are nearer to 0 or 1 than that."""
+    inside = cells.score[(cells.score > 0) & (cells.score < 1)]
+    low, high = min(distance, inside[0] / 2), max(1 - distance, (1 + inside[-1]) / 2)
+    score = np.where(cells.score == 0, low, np.where(cells.score == 1, high, cells.score))
+    return Cells(score, cells.count, cells.weight, cells.events, cells.squares, cells.event_squares)

@@ -1,0 +1,85 @@
+"""Scores of 0 and 1: labels they rule out, and grids that rounding leaves."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness.infer._certain_scores import contradictions, contradictions_in_words, grid_unit, moved_inside
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "unit"),
+    [
+        (np.arange(21) / 20, 0.05),
+        (np.arange(11) / 10, 0.1),
+        ([0.12, 0.5, 0.99, 1.0], 0.01),
+        (np.float32([0.12, 0.5, 0.99, 1.0]).astype(float), 0.01),
+        ([0.123, 0.5, 0.99, 1.0], 0.001),
+        (RNG.random(5_000).round(4), 0.0001),
+        (np.arange(31) / 30, 1 / 30),
+        (np.arange(1, 400) / 399, 1 / 399),
+        (np.float32(RNG.random(50)).astype(float), 2.0**-24),
+        (RNG.random(50), None),
+        ([0.0, 0.5, 1.0], None),
+        ([1.0], None),
+    ],
+)
+def test_the_unit_is_that_of_the_grid(scores, unit):
+    found = grid_unit(np.unique(np.asarray(scores, dtype=float)))
+    assert found == unit if unit is None else found == pytest.approx(unit)
+
+
+def test_contradictions_are_counted_on_both_sides():
+    cells = tn.tally([1, 0, 0, 1, 0, 0, 1], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.5]).parts[0]
+    assert contradictions(cells) == 3
+    words = contradictions_in_words(cells)
+    assert words == "1 of 3 rows with score exactly 0 has label 1 and 2 of 3 rows with score exactly 1 have label 0"
+
+
+def test_scores_are_moved_by_the_distance_or_less():
+    cells = tn.tally([0, 1, 0, 1], [0.0, 1e-3, 0.5, 1.0]).parts[0]
+    np.testing.assert_allclose(moved_inside(cells, 0.01).score, [5e-4, 1e-3, 0.5, 0.99])
+
+
+def test_one_label_0_among_91_rows_of_score_1_is_impossible_and_said_so():
+    y = np.ones(91, dtype=int)
+    y[7] = 0
+    for p in (np.ones(91), np.append(np.ones(90), 0.5), np.append(np.ones(89), [0.3141, 0.2718281])):
+        found = tn.calibration_test(y, p)
+        assert (found.pvalue, found.contradicted) == (0, 1)
+        rows = int((p == 1).sum())
+        words = f"Labels are impossible under the scores: 1 of {rows} rows with score exactly 1 has label 0."
+        assert found.assumptions == words
+        assert "impossible" in found.strongest
+
+
+def test_rounded_scores_are_judged_by_scores_moved_by_half_a_unit():
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 0.5, 400).round(2)
+    y = (rng.random(400) < p).astype(int)
+    y[np.flatnonzero(p == 1)[0]] = 0
+    found = tn.calibration_test(y, p, seed=0)
+    moved = tn.calibration_test(y, np.clip(p, 0.005, 0.995), seed=0)
+    assert found.pvalue == moved.pvalue > 0.01
+    assert found.alone == moved.alone
+    assert found.contradicted == 1
+    assert "impossible under the scores as they stand (p = 0): 1 of 42 rows" in found.assumptions
+    assert "multiples of 0.01" in found.assumptions
+    y[np.flatnonzero(p == 1)[:15]] = 0
+    assert 0 < tn.calibration_test(y, p, seed=0).pvalue < 1e-8
+
+
+def test_clusters_see_contradictions_too():
+    rng = np.random.default_rng(1)
+    p = rng.beta(2, 0.5, 200).round(2)
+    y = (rng.random(200) < p).astype(int)
+    y[np.flatnonzero(p == 1)[0]] = 0
+    cluster = np.arange(200) // 4
+    found = tn.calibration_test(y, p, cluster=cluster, seed=0)
+    moved = tn.calibration_test(y, np.clip(p, 0.005, 0.995), cluster=cluster, seed=0)
+    assert found.pvalue == pytest.approx(moved.pvalue, abs=0.05)  # clusters are numbered by their content
+    assert "impossible under the scores as they stand" in found.assumptions
+    assert tn.calibration_test([0, 1, 0, 1], [1.0, 1.0, 0.5, 0.5], cluster=[0, 0, 1, 1]).pvalue == 0
