@@ -76,6 +76,75 @@ def test_a_report_opens_with_the_number_of_the_library(opened, binary, edges):
     assert one(page, ".verdict .headline").text.startswith("Not calibrated")
 
 
+SCREEN = """
+const parts = document.querySelectorAll("article:not([hidden]) :is(.verdict, .overview, .answer, .command, .sections)");
+const boxes = [...document.querySelectorAll(".top, .switch"), ...parts].map((one) => one.getBoundingClientRect());
+return [boxes.length, Math.max(...boxes.map((box) => box.bottom)), Math.max(...boxes.map((box) => box.right))];
+"""
+
+
+@pytest.fixture(scope="module")
+def screens():
+    """A miscalibrated model with a flagged segment, two models, a calibrated one, few rows."""
+    d, rng = tn.simulate.demo(4_000), np.random.default_rng(0)
+    p = rng.beta(1, 2, 4_000)
+    y = (rng.random(p.size) < p).astype(int)
+    return {
+        "off": tn.report(d.y_true, d.y_prob, by={"region": d.y_prob > 0.3}, source="predictions.csv"),
+        "two": tn.report(d.y_true, {"a": d.y_prob, "b": d.columns["recalibrated"]}),
+        "calibrated": tn.report(y, p),
+        "few": tn.report(y[:40], p[:40]),
+    }
+
+
+@pytest.mark.parametrize("which", ["off", "two", "calibrated", "few"])
+def test_one_screen_holds_verdict_diagram_answers_and_links(opened, screens, which):
+    page = opened(screens[which], width=1200)
+    parts, bottom, right = page.execute_script(SCREEN)
+    assert parts >= 8
+    assert bottom <= 900
+    assert right <= 1200
+    shown = [one.text for one in every(page, "article:not([hidden]) .answer")]
+    assert [text.splitlines()[0] for text in shown] == ["How far off?", "Where?", "What does it cost?", "What to do?"]
+    assert all(len(text.splitlines()) >= 3 for text in shown)
+
+
+def test_the_screen_says_what_was_judged_and_what_to_type(opened, screens):
+    page = opened(screens["off"], width=1200)
+    head = one(page, ".sub").text
+    assert head.startswith("predictions.csv · 4,000 rows · event: 1 (")
+    assert f"trueness {tn.__version__}" in head
+    assert "tn.PlattScaling().fit(" in one(page, ".command code").text
+    one(page, ".copy").click()
+    assert page.execute_script("return String(getSelection())").startswith("calibrator = ")
+
+
+def test_a_term_is_explained_where_it_stands(opened, screens):
+    page = opened(screens["off"], width=1200)
+    chance = next(term for term in every(page, ".term") if term.text == "by chance")
+    page.execute_script("arguments[0].dispatchEvent(new MouseEvent('mouseenter', {clientX: 5, clientY: 5}))", chance)
+    assert "chance alone produces" in one(page, ".tip").text
+
+
+def test_the_page_opens_with_the_worst_model_and_the_lines_choose_another(opened):
+    d = tn.simulate.demo(4_000)
+    page = opened(tn.report(d.y_true, {"fine": d.columns["recalibrated"], "off": d.y_prob}))
+    assert [line.get_attribute("aria-selected") for line in every(page, ".line")] == ["false", "true"]
+    assert one(page, "article:not([hidden]) .headline").text.startswith("Not calibrated")
+    every(page, ".line")[0].click()
+    assert one(page, "article:not([hidden]) .name").text == "fine"
+    assert one(page, "article:not([hidden]) .answer:last-child .phrase").text == "Nothing"
+
+
+def test_links_lead_to_the_sections(opened, screens):
+    page = opened(screens["off"], width=1200)
+    for link in every(page, "nav.sections a"):
+        link.click()
+        top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+        wanted = link.get_attribute("hash") or link.get_attribute("href").partition("#")[2]
+        assert -1 <= page.execute_script(top, wanted.removeprefix("#")) < 900
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_the_slider_shows_what_the_library_computes_for_every_number_of_bins(opened, binary, edges, rule):
     page = opened(binary)

@@ -91,8 +91,8 @@ def test_several_models_get_one_sentence_and_one_each():
     assert found.verdict == "“model” is miscalibrated; “better” shows no miscalibration."
     first = found.to_dict()["models"][0]["verdict"]
     assert first["code"] == "miscalibrated"
-    assert first["headline"].startswith("“model”: not calibrated: the predictions are too")
-    assert first["sentence"] == f"{first['headline']} {first['certainty']}"
+    assert first["headline"].startswith("Not calibrated: the predictions are too")
+    assert first["sentence"] == f"“model”: n{first['headline'][1:]} {first['certainty']}"
 
 
 def test_the_verdict_of_several_models_has_the_worst_code():

@@ -24,6 +24,13 @@ from trueness._text.strings import shorten
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+_OFF = ("miscalibrated", "slightly-miscalibrated")
+_ADVICE = {
+    "too-good": ("Judge the scores on new rows", "These rows cannot show how good the scores are."),
+    "too-few-rows": ("Collect more rows", "Until then, leave the scores as they are."),
+    "no-evidence": ("Nothing", "Leave the scores as they are."),
+    "undetermined": ("Report on the rows, or on a tally of the scores", "Sums of bins are not enough for a test."),
+}
 TERMS = {
     "Typically": "The root of the mean squared difference between prediction and true rate, corrected for chance "
     "(the l2 calibration error).",
@@ -90,7 +97,7 @@ def _where(facts: Facts) -> Answer:
     groups = _where_else(facts)
     numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
     if at is None:
-        phrase = groups[0] if groups else "Nowhere in particular"
+        phrase = groups[0] if groups else "No range stands out"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [*groups[1:], calm])), numbers)
@@ -137,62 +144,58 @@ def _segment(one: Segment) -> str:
 def _cost(facts: Facts) -> Answer:
     question, fixes = "What does it cost?", facts.remedies
     best = _best(fixes)
-    if fixes is None or not any(math.isfinite(one.gain) for one in fixes.after):
+    if fixes is None or best is None:
         return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
-    if best is None:
-        best = max(fixes.after, key=lambda one: -math.inf if math.isnan(one.gain) else one.gain)
-        detail = f"The best map changes the Brier score of {number(fixes.before.brier)} by {_gain(best, signed=True)}."
-        return Answer(question, "Nothing that a map could recover", detail, _gain_numbers(best, fixes))
-    share = best.gain / fixes.before.brier
-    detail = f"{number(best.gain)} of {number(fixes.before.brier)} could be avoided by recalibration ({_gain(best)})."
-    return Answer(question, f"{percent(share)} of the Brier score", detail, _gain_numbers(best, fixes))
+    before = fixes.before.brier
+    numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
+    numbers |= {"brier": before}
+    gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
+    if best.name == fixes.best:
+        detail = f"{gain} of {number(before)} could be avoided by recalibration ({low} to {high}, on held-out rows)."
+        return Answer(question, f"{percent(best.gain / before)} of the Brier score", detail, numbers)
+    chance = f"({low} to {high}, on held-out rows)"
+    if best.gain > 0 and facts.verdict.code in _OFF:
+        detail = f"Recalibration may avoid {gain} of {number(before)}, or nothing {chance}."
+        return Answer(question, f"Perhaps {percent(best.gain / before)} of the Brier score", detail, numbers)
+    detail = f"The best map lowers the Brier score of {number(before)} by {gain} {chance}."
+    return Answer(question, "Nothing measurable", detail, numbers)
 
 
-def _gain(one: Remedy, *, signed: bool = False) -> str:
-    decimals = 4 if max(abs(one.gain_low), abs(one.gain_high)) >= 0.001 else 6
-    low, high = one.gain_low, one.gain_high
-    if signed:  # of the score, which a gain lowers
-        low, high = -high, -low
-    value = f"{number(-one.gain, decimals)} (" if signed else ""
-    return f"{value}{number(low, decimals)} to {number(high, decimals)}, on held-out rows{')' if signed else ''}"
-
-
-def _gain_numbers(one: Remedy, fixes: Remedies) -> dict[str, Any]:
-    numbers = {"gain": one.gain, "gain_low": one.gain_low, "gain_high": one.gain_high, "brier": fixes.before.brier}
-    return {"calibrator": one.name} | numbers
+def _decimals(*values: float) -> tuple[str, ...]:
+    """Numbers with the decimals that show two digits of the largest; at least four."""
+    decimals = max(4, 1 - math.floor(math.log10(max(map(abs, values)) or 1)))
+    return tuple(f"{round(v, decimals) + 0.0:.{decimals}f}".replace("-", "−") for v in values)
 
 
 def _best(fixes: Remedies | None) -> Remedy | None:
-    return None if fixes is None else next((one for one in fixes.after if one.name == fixes.best), None)
+    """The map with a clear gain that the comparison names or, if there is none, the one with the largest gain."""
+    tried = [] if fixes is None else [one for one in fixes.after if math.isfinite(one.gain)]
+    return max(tried, key=lambda one: (one.name == fixes.best, one.gain), default=None)  # type: ignore[union-attr]
 
 
 def _action(facts: Facts) -> Answer:
     question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
-    if code == "too-good":
-        return Answer(question, "Judge the scores on new rows", "These rows cannot tell how good the scores are.", {})
-    if code == "too-few-rows":
-        return Answer(question, "Collect more rows", "Until then, leave the scores as they are.", {})
-    if code == "no-evidence":
-        return Answer(question, "Nothing", "Leave the scores as they are.", {})
-    if facts.remedies is None:
-        detail = "Sums do not show which map would help: try maps on the rows." if code != "undetermined" else ""
-        phrase = "Report on the rows" if code == "undetermined" else "Fit a map on the rows"
-        return Answer(question, phrase, detail, {})
-    if best is None:
-        detail = "No map showed a clear improvement on held-out rows."
-        return Answer(question, "Leave the scores as they are", detail, {})
-    before, after = facts.remedies.before, best
+    if code in _ADVICE:
+        return Answer(question, *_ADVICE[code], {})
+    if facts.remedies is None or best is None:
+        return Answer(question, "Try maps on the rows", "Only rows show which map would help.", {})
+    before, after, clear = facts.remedies.before, best, best.name == facts.remedies.best
     if before.ece_interval is not None and after.ece_interval is not None:
         pair = before.ece_interval.estimate, after.ece_interval.estimate
-        what, chance = "typical error", after.ece_interval.includes_zero
+        what, within_chance = "typical error", after.ece_interval.includes_zero
     else:
-        pair, what, chance = (before.ece, after.ece), "average gap", False
-    end = ", no longer distinguishable from chance" if chance else ""
+        pair, what, within_chance = (before.ece, after.ece), "average gap", False
+    if not clear and not (within_chance and best.gain > 0):
+        detail = "No map showed a clear improvement on held-out rows."
+        return Answer(question, "Leave the scores as they are", detail, {})
     first, second = points(*pair)
+    end = ", no longer distinguishable from chance" if within_chance else ""
     detail = f"On held-out rows the {what} goes from {first} to {second} points{end}."
+    if not clear:
+        detail += " The gain is not clear yet: check it on new rows."
     command = _command(best.calibrator, facts.provenance, facts.name)
     numbers = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
-    return Answer(question, f"Recalibrate by {best.name}", detail, numbers, command)
+    return Answer(question, f"{'Recalibrate by' if clear else 'Try'} {best.name}", detail, numbers, command)
 
 
 def _command(calibrator: str, origin: Provenance, model: str) -> str:

@@ -136,11 +136,14 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
     if contents.rows.classes is not None:
         label = "" if origin.label is None else f" of {origin.label}"
         yield f"{len(contents.rows.classes)} classes{label}"
+        yield from [f"accuracy {percent(summary.rate)}"] if len(contents.models) == 1 else []
     else:
-        equals = (
-            "" if origin.event is None else origin.event if origin.label is None else f"{origin.label} = {origin.event}"
+        event = origin.event if origin.label is None else f"{origin.label} = {origin.event}"
+        yield (
+            f"event rate {percent(summary.rate)}"
+            if origin.event is None
+            else f"event: {event} ({percent(summary.rate)})"
         )
-        yield f"event{equals and ': '}{equals} ({percent(summary.rate)})"
     day = datetime.date.fromisoformat(origin.date)
     yield f"{day.day} {day:%B %Y}"
     yield f"trueness {contents.version}"

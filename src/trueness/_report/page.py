@@ -137,7 +137,7 @@ def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
         "phrase": _marked_up(answer.phrase, explained),
         "detail": _marked_up(answer.detail, explained),
         "command": answer.command,
-        "meter": _meter(answer.numbers) if "chance_high" in answer.numbers else None,
+        "meter": _meter(answer.numbers) if math.isfinite(answer.numbers.get("chance_high", math.nan)) else None,
     }
 
 

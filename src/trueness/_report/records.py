@@ -100,11 +100,11 @@ class Verdict:
 
     code: Code
     headline: str
-    """The conclusion in one sentence."""
+    """The conclusion in one sentence, without the name of the model."""
     certainty: str
     """How certain it is: the p-value, and the limits of the error."""
     sentence: str
-    """Both."""
+    """Both; of one of several models, with its name."""
 
 
 @dataclass(frozen=True)

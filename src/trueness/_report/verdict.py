@@ -40,16 +40,17 @@ def verdict(name: str, summary: Summary, level: float, *, several: bool, cluster
         "too-good": "Too good to be true for new rows: the labels agree with the predictions better than chance allows",
         "undetermined": "Calibration could not be tested",
     }[code]
-    evidence = _evidence(summary, clustered)
-    return compose(
-        code, f"{quoted(name)}: {headline[0].lower()}{headline[1:]}." if several else f"{headline}.", evidence
-    )
+    return compose(code, f"{headline}.", _evidence(summary, clustered), name if several else None)
 
 
-def compose(code: Code, headline: str, certainty: str) -> Verdict:
-    """The verdict with its whole sentence; `certainty` has no capital and no full stop."""
+def compose(code: Code, headline: str, certainty: str, name: str | None = None) -> Verdict:
+    """The verdict with its whole sentence, which begins with the name of one of several models.
+
+    `certainty` has no capital and no full stop.
+    """
     certainty = f"{certainty[0].upper()}{certainty[1:]}." if certainty else ""
-    return Verdict(code, headline, certainty, f"{headline} {certainty}".rstrip())
+    opening = headline if name is None else f"{quoted(name)}: {headline[0].lower()}{headline[1:]}"
+    return Verdict(code, headline, certainty, f"{opening} {certainty}".rstrip())
 
 
 def _code(summary: Summary, level: float) -> Code:
