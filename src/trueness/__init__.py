@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trueness._tally.tally import Tally as Tally
     from trueness._version import __version__ as __version__
     from trueness._version import show_versions as show_versions
+    from trueness.errors import CertainScoresWarning as CertainScoresWarning
     from trueness.errors import DroppedRowsWarning as DroppedRowsWarning
     from trueness.errors import FewClustersWarning as FewClustersWarning
     from trueness.errors import FewRowsWarning as FewRowsWarning
@@ -130,9 +131,9 @@ _HOMES = {
     "_tally.tally": "Binned Tally",
     "_version": "__version__ show_versions",
     "errors": (
-        "DroppedRowsWarning FewClustersWarning FewRowsWarning InputError MissingLibraryError MovedScoresWarning "
-        "NoEstimateWarning NotConvergedWarning OneClassWarning OwnRowsWarning SeparableWarning TiedScoresWarning "
-        "TruenessError TruenessWarning"
+        "CertainScoresWarning DroppedRowsWarning FewClustersWarning FewRowsWarning InputError MissingLibraryError "
+        "MovedScoresWarning NoEstimateWarning NotConvergedWarning OneClassWarning OwnRowsWarning SeparableWarning "
+        "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
         "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands "

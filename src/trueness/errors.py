@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 __all__ = [
+    "CertainScoresWarning",
     "DroppedRowsWarning",
     "FewClustersWarning",
     "FewRowsWarning",
@@ -230,6 +231,10 @@ class FewRowsWarning(TruenessWarning):
 
 class DroppedRowsWarning(TruenessWarning):
     """Rows with missing values were dropped, because of ``missing="drop"``."""
+
+
+class CertainScoresWarning(TruenessWarning):
+    """Scores of exactly 0 or 1 are left out, because their logit is infinite."""
 
 
 class MovedScoresWarning(TruenessWarning):

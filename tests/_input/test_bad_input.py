@@ -749,7 +749,6 @@ OPTIONS = [
     *(wrong(f"norm={n!r:.20}", partial(tn.ece, norm=n), NORM + repr(n)) for n in ("rms", "L1", "1", 0, 0.5, -1, nan, True, None, [1], 1j, b"l1")),
     *(wrong(f"alpha={a!r:.20}", partial(tn.tce, alpha=a), f"`alpha` must lie strictly between 0 and 1; got {a!r}.") for a in (0, 1, -0.1, 5, nan, True, None, "0.05", [0.05])),
     *(wrong(f"level={a!r:.20}", partial(tn.bin_table, level=a), f"`level` must lie strictly between 0 and 1; got {a!r}.") for a in (0, 1, -0.1, 95, nan, True, None, "0.95")),
-    *(wrong(f"eps={a!r:.20}", partial(tn.calibration_slope, eps=a), f"`eps` must lie strictly between 0 and 0.5; got {a!r}.") for a in (0, 0.5, -1e-12, nan, True, None, "small")),
     *(wrong(f"test={t!r}", partial(tn.tce, test=t), f"`test` must be 'binomial', 't' or 't-variance-for-deviation'; got {t!r}.") for t in ("z", "Binomial", None, True)),
     *(wrong(f"interval={i!r}", partial(tn.bin_table, interval=i), f"`interval` must be 'exact', 'wilson' or 'jeffreys'; got {i!r}.") for i in ("wald", None)),
     *(wrong(f"score={s!r}", partial(tn.corp, score=s), f"`score` must be 'brier' or 'log'; got {s!r}.") for s in ("crps", None)),

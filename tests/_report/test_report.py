@@ -33,11 +33,14 @@ def test_a_measure_is_the_librarys(model, edges, key):
     assert model["summary"][key] == pytest.approx(MEASURES[key](*edges), abs=1e-15)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.errors.MovedScoresWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.CertainScoresWarning")
 def test_the_calibration_line_is_the_librarys(model, edges):
     assert model["summary"]["slope"] == tn.calibration_slope(*edges)
     assert model["summary"]["intercept"] == tn.calibration_intercept(*edges)
-    assert any("moved inwards" in note for note in model["notes"])
+    (note,) = (note for note in model["notes"] if "log-odds are infinite" in note)
+    certain, wrong = model["summary"]["n_certain"], model["summary"]["n_certain_wrong"]
+    assert note.startswith(f"{certain} of ")
+    assert f"{wrong} of them contradict their label" in note
 
 
 def test_the_parts_of_the_brier_score_are_the_librarys(model, edges):

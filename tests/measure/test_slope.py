@@ -2,18 +2,40 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import trueness as tn
 
 
-def test_slope_moves_scores_of_0_and_1_with_a_warning():
-    y, p = [0, 1, 1, 0, 1, 0], [0.0, 1.0, 0.3, 0.7, 0.6, 0.4]
-    with pytest.warns(tn.MovedScoresWarning, match="2 scores are exactly 0 or 1 and were moved inwards by 1e-12"):
-        found = tn.calibration_slope(y, p)
-    with pytest.warns(tn.MovedScoresWarning, match="by 0.001"):
-        assert tn.calibration_slope(y, p, eps=1e-3) != found
-    assert 0 < found < 1
+@pytest.mark.parametrize("measure", [tn.calibration_slope, tn.calibration_intercept])
+def test_scores_of_0_and_1_are_left_out_counted_and_said_to_be_wrong(measure):
+    y, p = [1, 0, 1, 0, 1, 0], [0.3, 0.7, 0.6, 0.4, 0.8, 0.2]
+    inside = measure(y, p)
+    message = (
+        "4 of 10 scores are exactly 0 or 1. Slope and intercept leave them out, .* 1 of them contradict their label"
+    )
+    with pytest.warns(tn.CertainScoresWarning, match=message):
+        assert measure([*y, 0, 1, 1, 0], [*p, 0.0, 1.0, 1.0, 1.0]) == pytest.approx(inside, rel=1e-12)
+    with pytest.warns(tn.CertainScoresWarning, match="0.5 of 6.5 scores are exactly 0 or 1. .* 0.5 of them contradict"):
+        assert measure([*y, 1], [*p, 0.0], sample_weight=[1] * 6 + [0.5]) == pytest.approx(inside, rel=1e-9)
+
+
+def test_a_slope_of_certain_scores_only_is_nan():
+    with pytest.warns(tn.CertainScoresWarning), pytest.warns(tn.NoEstimateWarning, match="no finite estimate"):
+        assert math.isnan(tn.calibration_slope([0, 1, 1], [0.0, 1.0, 1.0]))
+
+
+def test_confidences_with_many_ones_keep_the_slope_of_the_others():
+    """LLM confidences: 28 % exactly 1.0, a quarter of those wrong; a hidden eps made of this a slope near 0."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.99, 2_000)
+    y = (rng.random(2_000) < 1 / (1 + ((1 - p) / p) ** 0.4)).astype(int)
+    certain = rng.random(780) < 0.75
+    with pytest.warns(tn.CertainScoresWarning, match="780 of 2,780 scores"):
+        found = tn.calibration_slope([*y, *certain], [*p, *np.ones(780)])
+    assert found == pytest.approx(tn.calibration_slope(y, p), rel=1e-9)
+    assert found == pytest.approx(0.4, abs=0.1)
 
 
 def test_slope_without_a_finite_estimate_is_nan_with_a_warning():
@@ -24,12 +46,6 @@ def test_slope_without_a_finite_estimate_is_nan_with_a_warning():
     with pytest.warns(tn.TruenessWarning) as said:
         assert math.isnan(tn.calibration_intercept([1, 1], [0.3, 0.5]))
     assert {w.category for w in said} == {tn.OneClassWarning, tn.NoEstimateWarning}
-
-
-def test_an_eps_below_the_last_bit_of_one():
-    with pytest.warns(tn.MovedScoresWarning):
-        found = tn.calibration_slope([0, 1, 1, 0], [0.0, 1.0, 0.0, 1.0], eps=1e-30)
-    assert found == pytest.approx(0, abs=1e-9)
 
 
 def test_intercept_of_odds_that_are_off_by_a_factor():

@@ -139,6 +139,16 @@ class Summary:
     multiclass_log_loss: float | None
     limits: Mapping[str, tuple[float, float]]
     absent: tuple[str, ...]
+    slope_low: float = math.nan
+    """Confidence limits of the slope, of rows with scores strictly inside (0, 1); infinite if the rows set none."""
+    slope_high: float = math.nan
+    observed_expected_low: float = math.nan
+    """Confidence limits of observed/expected, of all rows."""
+    observed_expected_high: float = math.nan
+    n_certain: float = 0
+    """Rows with a score of exactly 0 or 1, which slope and intercept leave out."""
+    n_certain_wrong: float = 0
+    """Those among them whose label contradicts the score."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer import noise_floor
+from trueness.infer._clustered_rows import ClusteredRows
+from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer._slope_interval import slope_interval
 from trueness.measure import (
     ace,
     bounded,
@@ -38,6 +41,7 @@ from trueness.measure import (
     tce,
 )
 from trueness.results import Bounded, NoiseFloor
+from trueness.typing import Ints
 
 ALPHA = 0.05
 """Level of the tests of the TCE."""
@@ -84,8 +88,22 @@ def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
             multiclass_log_loss=None if classwise is None else log_loss(classwise),
             limits={key: (found.low, found.high) for key, found in limits.items()},
             absent=tuple(absent),
+            **_limits_of_line(data, level, cluster),
             **values,
         )
+
+
+def _limits_of_line(data: Evidence, level: float, cluster: Ints | None) -> dict[str, float]:
+    """Confidence limits of the slope and of observed/expected, and the rows that the slope leaves out."""
+    rows = None if cluster is None or data.view is None else ClusteredRows(data.view, cluster)
+    part = data.sums.parts[0] if data.tally is None else data.tally.parts[0]
+    ratio = observed_expected_interval(part, level, rows)  # type: ignore[arg-type]  # a sketch has a tally
+    found = {"observed_expected_low": ratio.low, "observed_expected_high": ratio.high}
+    if data.tally is not None:
+        line = slope_interval(data.tally.parts[0], level, rows)
+        found |= {"slope_low": line.slope_low, "slope_high": line.slope_high}
+        found |= {"n_certain": line.n_certain, "n_certain_wrong": line.n_certain_wrong}
+    return found
 
 
 def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:

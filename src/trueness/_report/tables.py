@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     """The tables of one model, by name."""
     settings = contents.settings
     tables = {
-        "summary": _summary(model, contents.view),
+        "summary": _summary(model, contents.view, settings.level),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
         "segments": None if model.segments is None else _segments(model.segments),
@@ -58,7 +59,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
 
-def _summary(model: Model, view: str) -> Table:
+def _summary(model: Model, view: str, level: float) -> Table:
     """One line per measure: its value, a reference value, what it means."""
     s, multiclass = model.summary, view in ("confidence", "top-label")
     columns = (
@@ -76,7 +77,7 @@ def _summary(model: Model, view: str) -> Table:
             "reference": reference,
             "meaning": meaning,
         }
-        for key, measure, value, reference, meaning in _measures(s, multiclass)
+        for key, measure, value, reference, meaning in _measures(s, multiclass, level)
         if value != "–" or not s.absent
     ]
     note = ["Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."]
@@ -85,7 +86,14 @@ def _summary(model: Model, view: str) -> Table:
     )
 
 
-def _measures(s: Summary, multiclass: bool) -> Iterator[tuple[str, str, str, str, str]]:
+def _reference(value: str, low: float, high: float, level: float) -> str:
+    """The value of a calibrated model, and the confidence limits."""
+    if math.isnan(low) or (math.isinf(low) and math.isinf(high)):
+        return value
+    return f"{value}; {level_percent(level)} confidence interval {span(low, high, partial(number, decimals=3))}"
+
+
+def _measures(s: Summary, multiclass: bool, level: float) -> Iterator[tuple[str, str, str, str, str]]:
     """Key, name, value, reference value and meaning of each measure."""
     rate, meaning = ("Accuracy", "share of correct top labels") if multiclass else ("Prevalence", "share of events")
     yield "n", "Rows", f"{s.n:,}", "", ""
@@ -106,10 +114,15 @@ def _measures(s: Summary, multiclass: bool) -> Iterator[tuple[str, str, str, str
     yield "discrimination", "– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"
     yield "uncertainty", "– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"
     yield "log_loss", "Log loss", number(s.log_loss), _infinite(s.log_loss), "mean negative log-likelihood, in nats"
-    yield "slope", "Slope", number(s.slope, 3), "1", "below 1: too extreme; above 1: not extreme enough"
+    slope = _reference("1", s.slope_low, s.slope_high, level)
+    yield "slope", "Slope", number(s.slope, 3), slope, "below 1: too extreme; above 1: not extreme enough"
     yield "intercept", "Intercept", number(s.intercept, 3), "0", "above 0: too low on average"
-    ratio = number(s.observed_expected, 3)
-    yield "observed_expected", "Observed/expected", ratio, "1", "below 1: too high on average"
+    if s.n_certain:
+        wrong = f"{s.n_certain_wrong:,.6g} of them contradict their label"
+        yield "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", wrong, "left out of slope and intercept"
+    ratio = _reference("1", s.observed_expected_low, s.observed_expected_high, level)
+    value = number(s.observed_expected, 3)
+    yield "observed_expected", "Observed/expected", value, ratio, "below 1: too high on average"
     if s.classwise_ece is not None:
         brier, loss = number(s.multiclass_brier), s.multiclass_log_loss
         yield "classwise_ece", "Class-wise ECE", number(s.classwise_ece), "", "mean over classes, one against the rest"

@@ -11,7 +11,7 @@ from scipy.special import expit, ndtri, stdtrit, xlogy
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
-from trueness.measure._slope import inside_cells
+from trueness.measure._slope import inside_cells, logits
 from trueness.typing import Floats
 
 # With more rows of the rarer class than this, the profile and the Wald limits differ by less than 0.1 % of their width.
@@ -62,7 +62,7 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     """
     inside, n_certain, n_wrong = inside_cells(cells)
     counts = inside.weight.sum().item(), n_certain, n_wrong
-    x = np.log(inside.score) - np.log1p(-inside.score)
+    x = logits(inside.score)
     slope, intercept = recalibration_line(x, inside.weight, inside.events)
     if cluster_rows is None and cells.exact:
         few = min(inside.totals.events, inside.totals.weight - inside.totals.events) <= _MANY
@@ -140,7 +140,7 @@ def _clustered_limits(rows: ClusteredRows, slope: float, intercept: float, level
     kept = (p > 0) & (p < 1)
     p, y, cluster = p[kept], np.asarray(rows.top.y, np.float64)[kept], rows.cluster[kept]
     w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
-    x = np.log(p) - np.log1p(-p)
+    x = logits(p)
     q = expit(intercept + slope * x)
     X = np.stack([np.ones(x.size), x], axis=1)
     bread = np.linalg.inv(X.T @ (X * (w * q * (1 - q))[:, None]))

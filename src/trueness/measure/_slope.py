@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -10,27 +10,18 @@ from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError, MovedScoresWarning, NoEstimateWarning, warn
+from trueness.errors import CertainScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 
 @takes_rows
-def calibration_slope(
-    y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None = None,
-    *,
-    eps: float = 1e-12,
-    **rows: Unpack[RowOptions],
-) -> float:
+def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Slope of the logistic regression of labels on the logits of the scores (Cox 1958).
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    eps : float, default 1e-12
-        Scores of exactly 0 or 1, whose logit is infinite, are moved inwards by this much, with a
-        warning.
     **rows
         As for :func:`ece`.
 
@@ -45,22 +36,23 @@ def calibration_slope(
     -----
     The maximum-likelihood :math:`b` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
 
+    Scores of exactly 0 and 1 have infinite logits. They are left out, as in R's ``rms::val.prob``, with a warning that
+    counts them and those among them that were wrong. Moving them inwards would let the distance decide: on one data
+    set with 28 % ones the slope ran from 0.05 to 0.35. :func:`observed_expected`, :func:`brier` and :func:`ece` use all
+    rows.
+
     Examples
     --------
     >>> import trueness as tn
     >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
     0.421
     """
-    return _estimate(y_true, y_prob, eps, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
+    return _estimate(y_true, y_prob, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
 
 
 @takes_rows
 def calibration_intercept(
-    y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None = None,
-    *,
-    eps: float = 1e-12,
-    **rows: Unpack[RowOptions],
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
 ) -> float:
     r"""Calibration intercept: the shift of the logits that makes the scores right on average.
 
@@ -68,8 +60,6 @@ def calibration_intercept(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    eps : float, default 1e-12
-        As for :func:`calibration_slope`.
     **rows
         As for :func:`ece`.
 
@@ -82,7 +72,8 @@ def calibration_intercept(
     Notes
     -----
     The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, with the
-    slope fixed at 1 (calibration in the large).
+    slope fixed at 1 (calibration in the large). Scores of exactly 0 and 1 are left out, as by
+    :func:`calibration_slope`; :func:`observed_expected` asks the same of all rows.
 
     Examples
     --------
@@ -90,51 +81,64 @@ def calibration_intercept(
     >>> abs(round(tn.calibration_intercept([0, 1], [0.5, 0.5]), 6))
     0.0
     """
-    return _estimate(y_true, y_prob, eps, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
+    return _estimate(y_true, y_prob, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
 
 
 def _estimate(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None,
-    eps: float,
     rows: RowOptions,
     fit: Callable[[Floats, Cells], float],
     name: str,
 ) -> float:
-    if isinstance(eps, bool) or not isinstance(eps, int | float | np.floating) or not 0 < eps < 0.5:
-        raise InputError("eps", "must lie strictly between 0 and 0.5", f"got {eps!r}")
-    value = as_tally(y_true, y_prob, rows).average(lambda cells: fit(_logit(cells, eps), cells))
+    tally = as_tally(y_true, y_prob, rows)
+    parts = [inside_cells(part) for part in tally.parts]
+    certain = sum(part.certain for part in parts)
+    if certain:
+        total = sum(float(part.totals.weight) for part in tally.parts)
+        warn(left_out(total, certain, sum(part.wrong for part in parts)), CertainScoresWarning)
+    inside = Tally(tally.kind, tuple(part.cells for part in parts), tally.classes)
+    value = (
+        inside.average(lambda cells: fit(logits(cells.score), cells))
+        if any(part.size for part in inside.parts)
+        else math.nan
+    )
     if math.isnan(value):
         warn(f"The {name} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
     return float(value)
 
 
-def _logit(cells: Cells, eps: float) -> Floats:
-    p = cells.score
-    ends = (p == 0) | (p == 1)
-    if ends.any():
-        moved = int(cells.count[ends].sum())
-        warn(f"{moved:,} scores are exactly 0 or 1 and were moved inwards by {eps:g}.", MovedScoresWarning)
-    return logits(p, eps)
+class InsideCells(NamedTuple):
+    """The rows with scores strictly between 0 and 1, and how many others there are; whole weights count as rows."""
+
+    cells: Cells
+    certain: float
+    """Weight of the rows with a score of exactly 0 or 1."""
+    wrong: float
+    """Weight of those among them whose label contradicts the score."""
 
 
-def inside_cells(cells: Cells) -> tuple[Cells, float, float]:
-    """The cells with scores strictly between 0 and 1; the weight of the others, and of those whose label is wrong.
-
-    Weights without fractions give whole numbers.
-    """
+def inside_cells(cells: Cells) -> InsideCells:
+    """Set the scores of exactly 0 and 1 apart."""
     p = cells.score
     inside = (p > 0) & (p < 1)
-    certain = cells.weight[~inside].sum().item()
     wrong = np.where(p == 1, cells.weight - cells.events, cells.events)[~inside].sum().item()
     kept = Cells(**{name: column[inside] for name, column in cells.columns().items()})
-    return kept, certain, wrong
+    return InsideCells(kept, cells.weight[~inside].sum().item(), wrong)
 
 
-def logits(p: Floats, eps: float) -> Floats:
-    """Log-odds, with 0 and 1 moved inwards."""
-    inside = np.where((p == 0) | (p == 1), eps, p)  # 1 − eps may round to 1, so the logit of 1 is minus that of 0
-    return np.asarray(np.where(p == 1, -1.0, 1.0) * (np.log(inside) - np.log1p(-inside)))
+def left_out(total: float, certain: float, wrong: float) -> str:
+    """The sentence about scores of exactly 0 and 1."""
+    return (
+        f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. Slope and intercept leave them out, since their "
+        f"log-odds are infinite; {wrong:,.6g} of them contradict their label. Observed/expected, Brier score and ECE "
+        "use all rows."
+    )
+
+
+def logits(p: Floats) -> Floats:
+    """Log-odds of scores strictly between 0 and 1."""
+    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 @takes_rows
