@@ -18,12 +18,16 @@ from trueness._report.records import (
     Summary,
     Verdict,
 )
+from trueness._report.segments import worst_segment
 from trueness._text.numbers import level_percent, number, percent, percents, points
 from trueness._text.strings import shorten
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+_LONGEST = 30  # letters of a name
+_LEAST_FOLD = 1.25
+_SEGMENT = ("score", "rate", "ratio", "ratio_low", "ratio_high", "adjusted_pvalue", "finding")
 _OFF = ("miscalibrated", "slightly-miscalibrated")
 _ADVICE = {
     "too-good": ("Judge the scores on new rows", "These rows cannot show how good the scores are."),
@@ -92,53 +96,59 @@ def _how_far(facts: Facts) -> Answer:
 
 def _where(facts: Facts) -> Answer:
     b, at = facts.picture.bins, facts.picture.worst
-    said, occurred = ("Confidence", "correct") if facts.top_label else ("Predicted", "happened")
     flagged, filled = int(b.outside.sum()) if b.band else 0, int((b.n > 0).sum())
-    groups = _where_else(facts)
+    segment, group = worst_segment(facts.segments), _group_sentence(facts)
     numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
+    if segment is not None:
+        numbers["segment"] = {key: getattr(segment, key) for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
-        phrase = groups[0] if groups else "No range stands out"
+        phrase = "No range stands out" if segment is None else f"In {_segment_name(segment)}"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
-        return Answer("Where?", phrase, " ".join(filter(None, [*groups[1:], calm])), numbers)
+        return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
     score, rate = float(b.score[at]), float(b.rate[at])
     low, high = facts.picture.interval_low[at], facts.picture.interval_high[at]
     edges = float(b.low_edge[at]), float(b.high_edge[at])
     numbers |= {"low_edge": edges[0], "high_edge": edges[1], "score": score, "rate": rate}
     numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at])}
     predicted, happened, *limits = percents(score, rate, low, high)
+    said, occurred = ("Confidence", "correct") if facts.top_label else ("Predicted", "happened")
     detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %)."
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
-    ends = percents(*edges)
-    return Answer("Where?", f"Worst between {ends[0]} and {ends[1]} %", " ".join([detail, *groups]), numbers)
+    phrase = f"Worst between {' and '.join(percents(*edges))} %" if edges[0] < edges[1] else f"At {predicted} %"
+    return Answer("Where?", phrase, f"{detail} {group}".strip(), numbers)
 
 
-def _where_else(facts: Facts) -> list[str]:
-    """The worst segment and the worst class that are flagged, each as one sentence."""
-    texts = []
-    if facts.segments is not None:
-        flagged = [one for one in facts.segments.rows if one.flagged]
-        if flagged:
-            texts.append(_segment(max(flagged, key=lambda one: one.n * one.gap**2)))
-    if facts.classes:
-        bad = [one for one in facts.classes if one.flagged]
-        if bad:
-            predicted, happened = percents(bad[0].score, bad[0].share)
-            name = shorten(bad[0].label, 30)
-            texts.append(f"Class {name}: predicted {predicted} %, happened {happened} % of the time.")
-    return texts
+def _group_sentence(facts: Facts) -> str:
+    """The worst flagged segment or, without one, the worst flagged class; empty if there is none."""
+    one = worst_segment(facts.segments)
+    if one is not None and facts.segments is not None:
+        flagged, total = sum(row.flagged for row in facts.segments.rows), len(facts.segments.rows)
+        several = f"{flagged:,} of {total:,} segments are off, most of all " if flagged > 1 else "Segment "
+        return f"{several}{_segment_name(one)}: {_finding(one)}."
+    bad = next((row for row in facts.classes or () if row.flagged), None)
+    if bad is None:
+        return ""
+    predicted, happened = percents(bad.score, bad.share)
+    return f"Class {shorten(bad.label, _LONGEST)}: predicted {predicted} %, happened {happened} %."
 
 
-def _segment(one: Segment) -> str:
-    ratio = one.score / one.rate if one.rate > 0 else math.inf
-    side = "over" if ratio > 1 else "under"
-    times = ratio if ratio > 1 else 1 / ratio if ratio > 0 else math.inf
-    name = f"{shorten(one.column, 30)} = {shorten(one.value, 30)}"
-    if times > 1.05 and math.isfinite(times):
-        return f"Segment {name} is {side}-predicted {times:.1f}-fold."
+def _segment_name(one: Segment) -> str:
+    return f"{shorten(one.column, _LONGEST)} = {shorten(one.value, _LONGEST)}"
+
+
+def _finding(one: Segment) -> str:
+    """How a flagged segment is off: by which factor, or in percentages if that says more."""
+    ratios = one.ratio, one.ratio_low, one.ratio_high
+    if "predicted" not in one.finding:
+        return one.finding
+    if one.finding == "over-predicted" and min(ratios) > 0:
+        ratios = 1 / one.ratio, 1 / one.ratio_high, 1 / one.ratio_low
+    if all(map(math.isfinite, ratios)) and min(ratios) > 0 and ratios[0] >= _LEAST_FOLD:
+        return f"{one.finding} {ratios[0]:.1f}-fold ({ratios[1]:.1f} to {ratios[2]:.1f})"
     predicted, happened = percents(one.score, one.rate)
-    return f"Segment {name}: predicted {predicted} %, happened {happened} %."
+    return f"{one.finding} (predicted {predicted} %, happened {happened} %)"
 
 
 def _cost(facts: Facts) -> Answer:
@@ -177,6 +187,10 @@ def _action(facts: Facts) -> Answer:
     question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
     if code in _ADVICE:
         return Answer(question, *_ADVICE[code], {})
+    segment = worst_segment(facts.segments)
+    if segment is not None and (facts.remedies is None or facts.remedies.best is None):
+        detail = "One map for all rows cannot mend one segment: fit a map on its rows."
+        return Answer(question, f"Recalibrate {_segment_name(segment)} by itself", detail, {})
     if facts.remedies is None or best is None:
         return Answer(question, "Try maps on the rows", "Only rows show which map would help.", {})
     before, after, clear = facts.remedies.before, best, best.name == facts.remedies.best

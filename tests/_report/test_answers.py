@@ -1,0 +1,189 @@
+"""The four answers of the first screen are words for numbers of the report."""
+
+import datetime
+import re
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness._report.answers import _command
+from trueness._report.records import Provenance
+from trueness.errors import InputError
+
+
+def answers(report, model=0):
+    return report.to_dict()["models"][model]["answers"]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return tn.simulate.demo(4_000)
+
+
+@pytest.fixture(scope="module")
+def off(demo):
+    return tn.report(demo.y_true, demo.y_prob, by={"half": demo.y_prob > 0.3})
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    rng = np.random.default_rng(4)
+    p = rng.random(6_000)
+    return tn.report((rng.random(p.size) < p).astype(int), p)
+
+
+def test_how_far_off_is_the_l2_error_with_its_set_and_the_ece_with_its_floor(off):
+    found, summary = answers(off)["how_far"], off.to_dict()["models"][0]["summary"]
+    interval = summary["ece_interval"]
+    assert found["numbers"]["l2"] == interval["estimate"]
+    assert [found["numbers"]["low"], found["numbers"]["high"]] == interval["hull"]
+    assert found["numbers"]["chance"] == summary["noise_floor"]["mean"]
+    assert found["phrase"] == f"Typically {100 * interval['estimate']:.1f} points"
+    assert f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}" in found["detail"]
+    assert f"The average gap is {100 * summary['ece']:.1f}" in found["detail"]
+
+
+def test_the_worst_range_is_flagged_and_its_score_is_farthest_outside_the_interval_of_the_rate(off):
+    found, bins = answers(off)["where"]["numbers"], off.to_dict()["models"][0]["bins"]
+    distance = np.maximum(
+        np.subtract(bins["interval_low"], bins["score"]), np.subtract(bins["score"], bins["interval_high"])
+    )
+    worst = int(np.argmax(np.where(bins["outside"], distance, -1)))
+    assert (found["low_edge"], found["n"]) == (bins["low_edge"][worst], bins["n"][worst])
+    assert found["flagged"] == sum(bins["outside"])
+
+
+def test_the_cost_is_the_gain_of_the_best_calibrator_on_held_out_rows(off):
+    found, fixes = answers(off)["cost"], off.to_dict()["models"][0]["remedies"]
+    best = next(one for one in fixes["after"] if one["name"] == fixes["best"])
+    assert [found["numbers"][key] for key in ("gain", "gain_low", "gain_high")] == [
+        best[key] for key in ("gain", "gain_low", "gain_high")
+    ]
+    assert found["phrase"] == f"{100 * best['gain'] / fixes['before']['brier']:.1f} % of the Brier score"
+
+
+def test_the_lines_to_copy_run(off, demo):
+    found = answers(off)["action"]
+    names = {"tn": tn, "y_prob": demo.y_prob, "y_true": demo.y_true, "new_scores": np.array([0.1, 0.9])}
+    exec(found["command"], names)
+    assert names["calibrated"].shape == (2,)
+    assert found["numbers"]["after"] < found["numbers"]["before"]
+
+
+def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
+    found = answers(calibrated)
+    assert found["action"]["phrase"] == "Nothing"
+    assert found["action"]["command"] == ""
+    assert found["where"]["phrase"] == "No range stands out"
+    assert found["cost"]["phrase"] == "Nothing measurable"
+    assert found["how_far"]["phrase"].startswith("At most ")
+
+
+def test_few_rows_ask_for_more():
+    rng = np.random.default_rng(0)
+    p = rng.random(40)
+    assert answers(tn.report((rng.random(40) < p).astype(int), p))["action"]["phrase"] == "Collect more rows"
+
+
+def test_a_segment_that_is_off_is_named_with_its_factor():
+    rng = np.random.default_rng(2)
+    p = rng.beta(2, 6, 6_000)
+    south = rng.random(p.size) < 0.1
+    y = (rng.random(p.size) < np.where(south, p / 2.5, p)).astype(int)
+    found = answers(tn.report(y, p, by={"region": np.where(south, "south", "north")}))
+    assert re.search(r"region = south: over-predicted 2\.\d-fold \(", found["where"]["detail"])
+    assert found["where"]["numbers"]["segment"]["value"] == "south"
+
+
+def test_events_far_more_frequent_than_predicted_are_not_left_alone():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 300, 40_000)
+    y = (rng.random(p.size) < np.minimum(1, 1.6 * p)).astype(int)
+    found = answers(tn.report(y, p))
+    assert found["action"]["phrase"].startswith(("Try ", "Recalibrate "))
+    assert found["action"]["command"]
+
+
+def test_sums_know_no_cost(demo):
+    for sums in (tn.tally(demo.y_true, demo.y_prob), tn.binned(demo.y_true, demo.y_prob)):
+        assert answers(tn.report(sums))["cost"]["phrase"] == "Not known"
+
+
+def test_a_matrix_is_about_confidence(multiclass):
+    found = answers(multiclass)
+    assert found["where"]["detail"].startswith("Confidence ")
+    assert "Class 3: predicted" in found["where"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "python", "typed"),
+    [
+        ("PlattScaling()", "tn.PlattScaling()", "platt-scaling"),
+        ("OneVsRest(PlattScaling())", "tn.OneVsRest(tn.PlattScaling())", "one-vs-rest:platt-scaling"),
+        (
+            "HistogramBinning(n_bins=5, scheme='randomized', seed=3)",
+            "tn.HistogramBinning(n_bins=5, scheme='randomized', seed=3)",
+            "histogram-binning --set n_bins=5 --set scheme=randomized --seed 3",
+        ),
+        (
+            "TopLabel(calibrator=HistogramBinning(n_bins=5))",
+            "tn.TopLabel(calibrator=tn.HistogramBinning(n_bins=5))",
+            "top-label:histogram-binning --set calibrator__n_bins=5",
+        ),
+    ],
+)
+def test_a_calibrator_is_written_as_python_and_as_options(calibrator, python, typed):
+    origin = Provenance("rows.parquet", "y", "1", "2026-11-16", {"a": "trueness fit rows.parquet --label y --prob a"})
+    assert _command(calibrator, origin, "other").startswith(f"calibrator = {python}.fit(y_prob, y_true)\n")
+    fit, apply = _command(calibrator, origin, "a").splitlines()
+    assert fit == f"trueness fit rows.parquet --label y --prob a --calibrator {typed} -o map.json"
+    assert apply == "trueness apply new.parquet --calibrator map.json -o calibrated.parquet"
+
+
+def test_every_form_starts_with_the_same_answers(off):
+    found = answers(off)
+    for form in (off.to_markdown().replace("\\", ""), " ".join(str(off).split()), re.sub(r"<[^>]*>", "", off.page())):
+        places = [form.index(one["phrase"]) for one in found.values()]
+        assert places == sorted(places)
+        assert places[-1] < form.index("Prevalence")
+
+
+def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    y, p = pandas.Series(demo.y_true, name="churned"), pandas.Series(demo.y_prob, name="model_a")
+    found = tn.report(y, p, source="mart.churn", date=datetime.date(2026, 2, 3))
+    assert found.to_dict()["provenance"] == {
+        "file": "mart.churn", "label": "churned", "event": "1", "date": "2026-02-03"
+    }  # fmt: skip
+    head = "mart.churn · scores model_a · 4,000 rows · event: churned = 1 (20.2 %) · 3 February 2026 · trueness"
+    assert head in " ".join(str(found).split())
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert tn.report(y[:50], p[:50]).to_dict()["provenance"]["date"] == "1970-01-02"
+
+
+@pytest.mark.parametrize(
+    ("options", "event"),
+    [({"pos_label": "yes"}, "yes"), ({"labels": ["no", "yes"]}, "yes")],
+)
+def test_the_event_is_named(options, event):
+    d = tn.simulate.demo(60)
+    y = np.where(d.y_true == 1, "yes", "no")
+    assert tn.report(y, d.y_prob, **options).to_dict()["provenance"]["event"] == event
+
+
+def test_the_event_of_true_and_false_is_true():
+    d = tn.simulate.demo(60)
+    assert tn.report(d.y_true == 1, d.y_prob).to_dict()["provenance"]["event"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"source": 3}, "`source` must be a string or None; got 3"),
+        ({"date": "today"}, "`date` must be a datetime.date or None; got 'today'"),
+    ],
+)
+def test_a_wrong_name_of_the_data_is_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        tn.report([0, 1], [0.2, 0.7], **options)
