@@ -116,7 +116,11 @@ def _where(facts: Facts) -> Answer:
     detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %)."
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
-    phrase = f"Worst between {' and '.join(percents(*edges))} %" if edges[0] < edges[1] else f"At {predicted} %"
+    where = f"between {' and '.join(percents(*edges))} %" if edges[0] < edges[1] else f"at {predicted} %"
+    if facts.verdict.code in ("no-evidence", "too-few-rows"):
+        phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
+    else:
+        phrase = f"Worst {where}"
     return Answer("Where?", phrase, f"{detail} {group}".strip(), numbers)
 
 
