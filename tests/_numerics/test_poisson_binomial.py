@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from trueness._numerics import poisson_binomial
-from trueness._numerics.poisson_binomial import central_interval, distribution
+from trueness._numerics.poisson_binomial import central_interval, distribution, tails
 
 
 def by_enumeration(p):
@@ -69,3 +70,47 @@ def test_the_law_of_three_moments_is_at_most_one_count_off(scale, monkeypatch):
         exact = central_interval(p, one, level)
         monkeypatch.setattr(poisson_binomial, "_MOST_WORK", 0)
         assert np.abs(np.subtract(central_interval(p, one, level), exact)).max() <= 1
+
+
+def by_hand(p, k):
+    """Two-sided tail by convolution, one trial after another."""
+    pmf = np.ones(1)
+    for chance in p:
+        pmf = np.convolve(pmf, [1 - chance, chance])
+    return min(1.0, 2 * min(pmf[: k + 1].sum(), pmf[k:].sum()))
+
+
+@pytest.mark.parametrize("sizes", [[1, 3, 130, 8, 128, 129], [1], [300], [2] * 50])
+def test_tails_of_many_groups_are_those_of_each(sizes):
+    rng = np.random.default_rng(len(sizes))
+    p = rng.beta(0.5, 2, sum(sizes))
+    starts = np.cumsum([0, *sizes[:-1]])
+    found = tails(p, np.ones(p.size, dtype=np.int64), starts)
+    for step in (0, 1, 2):
+        counts = np.minimum(np.array(sizes), step * np.array(sizes) // 3)
+        expected = [by_hand(p[a : a + n], k) for a, n, k in zip(starts, sizes, counts, strict=True)]
+        np.testing.assert_allclose(found.of(counts), expected, atol=1e-13)
+
+
+def test_tails_take_repeated_trials_and_many_draws():
+    p, count = np.array([0.2, 0.5, 0.2]), np.array([3, 200, 1])
+    found = tails(p, count, np.array([0, 2]))
+    plain = tails(np.repeat(p, count), np.ones(204, dtype=np.int64), np.array([0, 203]))
+    events = np.array([[0, 100, 203], [0, 1, 1]])
+    np.testing.assert_allclose(found.of(events), plain.of(events), atol=1e-13)
+
+
+def test_impossible_counts_have_no_tail():
+    found = tails(np.array([0.0, 1.0, 0.5]), np.array([1, 1, 2]), np.array([0, 1, 2]))
+    assert found.of(np.array([1, 0, 3])).tolist() == [0.0, 0.0, 0.0]
+    assert found.of(np.array([0, 1, 1])).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_pooled_probabilities_hardly_change_tails():
+    p = np.random.default_rng(0).random(60_000)
+    large = tails(p, np.ones(p.size, dtype=np.int64), np.array([0]))
+    mean, deviation = p.sum(), np.sqrt((p * (1 - p)).sum())
+    for z in (-3, -1, 0.5, 2, 4):
+        k = round(mean + z * deviation)
+        near = 2 * min(ndtr((k + 0.5 - mean) / deviation), ndtr((mean - k + 0.5) / deviation))
+        assert large.of(np.array([k]))[0] == pytest.approx(near, rel=0.01)

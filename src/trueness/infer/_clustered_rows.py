@@ -120,15 +120,20 @@ def _codes_by_content(top: Sample, cluster: Ints) -> Ints:
     bits = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ (np.asarray(top.y).astype(np.uint64) << 63)
     if top.w is not None:
         bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ top.w.view(np.uint64)
-    return ranks_by_content(cluster, bits)[cluster]
+    return rank_by_sum(cluster, mix_bits(bits))[cluster]
 
 
-def ranks_by_content(code: Ints, bits: NDArray[np.uint64]) -> Ints:
-    """The rank of each code by the 64-bit integers of its rows, which are mixed and added, ignoring their order."""
+def mix_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Other 64-bit integers, of which each bit depends on all bits."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits
+
+
+def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
+    """The rank of each code by the sum of its values, which ignores their order."""
     sums = np.zeros(int(code.max()) + 1, dtype=np.uint64)
-    np.add.at(sums, code, bits)
+    np.add.at(sums, code, values)
     rank = np.empty(sums.size, dtype=np.int64)
     rank[np.argsort(sums, kind="stable")] = np.arange(sums.size)
     return rank

@@ -14,8 +14,8 @@ from trueness._input.sample import Sample
 from trueness._input.segment_columns import SegmentColumn
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.infer._clustered_rows import ranks_by_content
-from trueness.typing import Bools, Floats, Ints, Numbers
+from trueness.infer._clustered_rows import mix_bits, rank_by_sum
+from trueness.typing import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ class SegmentRows:
         return np.asarray(self.scale**2 * self.count * self.score * (1 - self.score))
 
     @property
+    def log_odds(self) -> Floats:
+        """Logit p, and 0 where that is infinite."""
+        inside = self.inside
+        return np.where(inside, logit(np.where(inside, self.score, 0.5)), 0.0)
+
+    @property
     def residual(self) -> Floats:
         """Σw(y − p)."""
         return np.asarray(self.events - self.weight * self.score)
@@ -68,7 +74,7 @@ class SegmentRows:
         Scores of 0 and 1 are left out.
         """
         members, inside = self.members, self.inside
-        x = np.where(inside, logit(np.where(inside, self.score, 0.5)), 0.0)
+        x = self.log_odds
         total = members @ np.where(inside, self.variance, 0.0)
         mean = np.divide(members @ (self.variance * x), total, out=np.zeros(total.size), where=total > 0)
         centred = x[members.indices] - np.repeat(mean, np.diff(members.indptr))
@@ -87,14 +93,13 @@ class SegmentRows:
     def pooled(self, angle: float | None = None) -> "SegmentRows":
         """Entries that share score, weight and segments as one, in an order that ignores names and the order of rows.
 
+        Entries of the same segments are neighbours.
+
         With `angle`, scores share an entry if arcsin √p falls into the same step, and have their mean; weights then
         have their root mean square.
         """
-        keys = [self._rank_by_content(one)[one.code] for one in self.columns]
-        if angle is None:
-            keys += [self.scale, self.score]
-        else:
-            keys.append(np.floor(np.arcsin(np.sqrt(self.score)) / angle))
+        scores = [self.scale, self.score] if angle is None else [np.floor(np.arcsin(np.sqrt(self.score)) / angle)]
+        keys = [*scores, *(self._rank_by_content(one)[one.code] for one in self.columns)]
         order = np.lexsort(keys)
         new = np.zeros(self.size, dtype=bool)
         for key in keys:
@@ -116,23 +121,23 @@ class SegmentRows:
         return SegmentRows(score, count, scale, rows, weight, events, columns)
 
     def _rank_by_content(self, column: SegmentColumn) -> Ints:
-        return ranks_by_content(column.code, _bits(self.score, self.events, self.weight, self.scale))
+        return rank_by_sum(column.code, self._content())
 
     @property
     def cluster_by_content(self) -> Ints:
         """The cluster of each entry, numbered by content, so that results depend neither on names nor on order."""
         assert self.cluster is not None
-        segments = [self._rank_by_content(one)[one.code] for one in self.columns]
-        rank = ranks_by_content(self.cluster, _bits(self.score, self.events, self.weight, self.scale, *segments))
-        return rank[self.cluster]
+        return rank_by_sum(self.cluster, self._content(*(self._rank_by_content(c)[c.code] for c in self.columns)))[
+            self.cluster
+        ]
 
-
-def _bits(*columns: Numbers) -> NDArray[np.uint64]:
-    """64 bits for the values of each row."""
-    bits = np.zeros(columns[0].size, dtype=np.uint64)
-    for values in columns:
-        bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ (values.astype(np.float64) + 0.0).view(np.uint64)
-    return bits
+    def _content(self, *more: Ints) -> NDArray[np.uint64]:
+        """A number for the labels of each entry; those of equal rows add up to that of their entry."""
+        bits = np.zeros(self.size, dtype=np.uint64)
+        for values in (self.score, self.scale, *more):
+            bits = mix_bits(bits ^ (values.astype(np.float64) + 0.0).view(np.uint64))
+        events = np.rint(self.events / self.scale).astype(np.uint64)
+        return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
 
 
 def of_sample(sample: Sample, columns: tuple[SegmentColumn, ...], cluster: Ints | None = None) -> SegmentRows:

@@ -122,10 +122,9 @@ class _LabelStatistics:
         total, spread = members @ variance, (away * away) @ variance
         effective = (members @ (variance / entries.scale)) ** 2 / np.maximum(total, _TINY)
         self.sloped = np.flatnonzero((effective >= _LEAST_VARIANCE) & (spread > 1e-9 * total))
-        self.away = away[self.sloped]
-        self.slope_tail = self._gamma_tail(self.away, spread[self.sloped])
-        self.expected = members @ (entries.scale * entries.count * p)
-        self.expected_slope = self.away @ (entries.scale * entries.count * p)
+        self.slope_tail = self._gamma_tail(away[self.sloped], spread[self.sloped])
+        self.patterns = _Patterns(entries)
+        self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
         if entries.whole:
             order, start = members.indices, members.indptr[:-1]
             self.tails = tails(p[order], entries.count[order], start)
@@ -175,15 +174,13 @@ class _LabelStatistics:
 
     def of_hits(self, hits: Any) -> Floats:
         """The tails of numbers of events in each entry, of shape (entries, draws)."""
-        entries = self.entries
-        if entries.whole:
-            gap = self.tails.of(entries.members @ hits)
-        else:
-            hits = entries.scale[:, np.newaxis] * hits
-            gap = self.gap_tail(entries.members @ hits - self.expected[:, np.newaxis])
+        events, by_log_odds = self.patterns.sums(hits)
+        gap = self.tails.of(events) if self.entries.whole else self.gap_tail(events - self.expected)
         if not self.sloped.size:
             return gap
-        return np.concatenate([gap, self.slope_tail(self.away @ hits - self.expected_slope[:, np.newaxis])])
+        # The centre times the events whose score is 1 is subtracted and added: these are always expected.
+        excess = (by_log_odds - self.expected_slope) - self.centre[:, np.newaxis] * (events - self.expected)
+        return np.concatenate([gap, self.slope_tail(excess[self.sloped])])
 
     def proven_tails(self, rows: SegmentRows) -> Floats:
         """The p-values of the gaps alone: exact tails, and Hoeffding's bound where these are below rounding error."""
@@ -197,6 +194,24 @@ class _LabelStatistics:
         bound = 2 * np.exp(-np.where(np.isnan(divergence), 0.0, np.maximum(divergence, 0.0)))
         large = np.diff(self.tails.start) > _CONVOLVED_TABLE
         return np.where(large & (found < 100 * _ABSOLUTE_ERROR), np.minimum(found + _ABSOLUTE_ERROR, bound), found)
+
+
+class _Patterns:
+    """Sums over segments by way of patterns, the runs of entries that belong to the same segments."""
+
+    def __init__(self, entries: SegmentRows) -> None:
+        codes = np.stack([one.code for one in entries.columns])
+        first = np.flatnonzero(np.append(True, (np.diff(codes, axis=1) != 0).any(axis=0)))
+        at = np.arange(entries.size), np.append(first, entries.size)
+        weight = np.ones(entries.size, dtype=np.int64) if entries.whole else entries.scale
+        self.events = sparse.csr_array((weight, *at))
+        self.log_odds = sparse.csr_array((entries.scale * entries.log_odds, *at))
+        # Any entry of a pattern stands for all.
+        self.segments = entries.members[:, first]
+
+    def sums(self, hits: Any) -> tuple[Any, Any]:
+        """Σw and Σwx of the events in each segment, with x = logit p; `hits` has the shape (entries, draws)."""
+        return self.segments @ (self.events @ hits), self.segments @ (self.log_odds @ hits)
 
 
 def _by_signs(

@@ -1,0 +1,295 @@
+"""Segments are tested jointly and exactly, and the order of rows, names and weights do not matter."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trueness as tn
+from trueness.errors import InputError
+
+scores = st.sampled_from([0.0, 0.03, 0.1, 0.25, 0.5, 0.8, 0.97, 1.0])
+data = st.lists(
+    st.tuples(scores, st.booleans(), st.sampled_from("abcd"), st.sampled_from("xyz")), min_size=1, max_size=40
+)
+
+
+def columns(rows):
+    p, y, a, b = (np.array(values) for values in zip(*rows, strict=True))
+    return y.astype(int), p, {"a": a, "b": b}
+
+
+def by_name(found):
+    return {(c, v): row for c, v, row in zip(found.column, found.value, found.rows(), strict=True)}
+
+
+def tail(events, p):
+    """The two-sided tail by enumeration of all labels."""
+    weight = np.array([np.prod(np.where(labels, p, 1 - p)) for labels in product([0, 1], repeat=len(p))])
+    counts = np.array([sum(labels) for labels in product([0, 1], repeat=len(p))])
+    return min(1.0, 2 * min(weight[counts <= events].sum(), weight[counts >= events].sum()))
+
+
+def exact_adjusted(y, p, by):
+    """Step-down max-T with the exact null distribution: every label vector with its probability."""
+    masks = {(name, v): values == v for name, values in by.items() for v in np.unique(values)}
+    tables = {key: [tail(k, p[some]) for k in range(some.sum() + 1)] for key, some in masks.items()}
+    observed = {key: tables[key][y[some].sum()] for key, some in masks.items()}
+    order = sorted(observed, key=observed.get)
+    vectors = np.array(list(product([0, 1], repeat=y.size)))
+    weight = np.where(vectors, p, 1 - p).prod(axis=1)
+    tails = {key: np.array(tables[key])[vectors[:, some].sum(axis=1)] for key, some in masks.items()}
+    adjusted, running = {}, 0.0
+    for i, key in enumerate(order):
+        least = np.min([tails[other] for other in order[i:]], axis=0)
+        running = max(running, weight[least <= observed[key]].sum())
+        adjusted[key] = running
+    return observed, adjusted
+
+
+def test_pvalues_are_those_of_all_label_vectors():
+    rng = np.random.default_rng(5)
+    p = np.array([0.03, 0.2, 0.2, 0.35, 0.5, 0.7, 0.1, 0.05, 0.6, 0.9])
+    y = np.array([1, 1, 1, 1, 0, 1, 1, 0, 0, 1])
+    by = {"a": np.repeat(["u", "v", "w"], [4, 4, 2]), "b": rng.choice(["x", "z"], 10)}
+    observed, adjusted = exact_adjusted(y, p, by)
+    found = by_name(tn.segments(y, p, by, resamples=19_999, seed=0))
+    for key, one in found.items():
+        assert one["pvalue"] == pytest.approx(observed[key], abs=1e-12)
+        error = np.sqrt(adjusted[key] * (1 - adjusted[key]) / 20_000)
+        assert one["adjusted_pvalue"] == pytest.approx(adjusted[key], abs=4.5 * error + 1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=data, seed=st.integers(0, 10))
+def test_neither_the_order_of_rows_nor_names_matter(rows, seed):
+    y, p, by = columns(rows)
+    found = by_name(tn.segments(y, p, by, resamples=99, seed=1))
+    order = np.random.default_rng(seed).permutation(y.size)
+    names = dict(zip("abcd", np.random.default_rng(seed).permutation(list("mnop")), strict=True))
+    renamed = {"a": np.array([names[v] for v in by["a"]])[order], "b": by["b"][order]}
+    other = by_name(tn.segments(y[order], p[order], renamed, resamples=99, seed=1))
+    for (column, value), row in found.items():
+        same = other[column, names[value] if column == "a" else value]
+        for key in set(row) - {"value", "column", "finding"}:
+            assert same[key] == pytest.approx(row[key], rel=1e-6, abs=1e-9, nan_ok=True), key
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=data, weights=st.lists(st.integers(0, 3), min_size=40, max_size=40))
+def test_a_weight_of_two_is_the_row_twice(rows, weights):
+    y, p, by = columns(rows)
+    w = np.array(weights[: y.size])
+    if w.sum() == 0:
+        return
+    weighted = by_name(tn.segments(y, p, by, sample_weight=w, resamples=99, seed=0))
+    repeated = by_name(
+        tn.segments(np.repeat(y, w), np.repeat(p, w), {k: np.repeat(v, w) for k, v in by.items()}, resamples=99, seed=0)
+    )
+    assert weighted.keys() == repeated.keys()
+    for key, row in repeated.items():
+        for name in set(row) - {"value", "column", "n", "finding"}:
+            assert weighted[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9, nan_ok=True), name
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=data)
+def test_swapping_the_classes_swaps_the_signs(rows):
+    y, p, by = columns(rows)
+    found = by_name(tn.segments(y, p, by, resamples=19, seed=0))
+    other = by_name(tn.segments(1 - y, 1 - p, by, resamples=19, seed=0))
+    for key, row in found.items():
+        swapped = other[key]
+        assert swapped["pvalue"] == pytest.approx(row["pvalue"], abs=1e-12)
+        assert swapped["gap"] == pytest.approx(-row["gap"], abs=1e-12)
+        assert swapped["gap_low"] == pytest.approx(-row["gap_high"], abs=1e-9)
+        assert swapped["shrunk_gap"] == pytest.approx(-row["shrunk_gap"], abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def shops():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 9, 12_000)
+    shop = np.repeat([f"s{i:02d}" for i in range(1, 61)], 200)
+    y = (rng.random(p.size) < np.where(shop == "s55", np.minimum(1, 2.2 * p), p)).astype(int)
+    return y, p, shop
+
+
+def test_one_of_sixty_segments_is_flagged(shops):
+    y, p, shop = shops
+    found = tn.segments(y, p, {"shop": shop}, seed=0)
+    assert len(found) == 60
+    assert [v for v, flag in zip(found.value, found.flagged, strict=True) if flag] == ["s55"]
+    assert (found.value[0], found.finding[0]) == ("s55", "under-predicted")
+    assert found.ratio_low[0] > 1.25
+    assert found.joint_pvalue == found.adjusted_pvalue[0] < 1e-3  # a proven tail goes below 1/(R + 1)
+
+
+def test_a_segment_whose_errors_cancel_is_flagged_by_its_slope():
+    rng = np.random.default_rng(3)
+    p = rng.random(6_000)
+    half = np.where(np.arange(p.size) % 6 == 0, "odd", "even")
+    log_odds = np.log(p / (1 - p))
+    y = rng.random(p.size) < np.where(half == "odd", 1 / (1 + np.exp(-0.4 * log_odds)), p)
+    found = tn.segments(y, p, half, seed=0)
+    odd = found.value.index("odd")
+    assert found.pvalue[odd] > 0.05
+    assert found.flagged[odd]
+    assert found.finding[odd] == "too extreme"
+    assert not found.flagged[1 - odd]
+
+
+def test_limits_hold_without_any_event():
+    found = tn.segments(np.zeros(60), np.full(60, 1e-4), np.repeat("all", 60), seed=0)
+    assert found.gap_high[0] == pytest.approx(1 - 0.025 ** (1 / 60) - 1e-4)
+    assert (found.gap_low[0], found.ratio_low[0]) == (pytest.approx(-1e-4), 0.0)
+    assert found.shrunk_high[0] > found.shrunk_gap[0] > found.shrunk_low[0]
+
+
+def test_a_label_that_its_score_rules_out_has_p_zero():
+    y, p = np.array([1] * 90 + [0] + [0, 1] * 20), np.array([1.0] * 91 + [0.5] * 40)
+    found = tn.segments(y, p, np.repeat(["certain", "even"], [91, 40]), seed=0)
+    at = found.value.index("certain")
+    assert found.pvalue[at] == found.adjusted_pvalue[at] == 0
+    assert found.adjusted_pvalue[1 - at] == 1
+
+
+def test_pvalues_do_not_stop_at_the_number_of_draws_nor_at_rounding_error():
+    y, p = np.ones(400), np.full(400, 0.3)
+    found = tn.segments(np.append(y, [0, 1]), np.append(p, [0.5, 0.5]), np.repeat(["a", "b"], [400, 2]), seed=0)
+    at = found.value.index("a")
+    assert found.pvalue[at] == pytest.approx(2 * 0.3**400, rel=1e-6)
+    assert found.adjusted_pvalue[at] <= 4.01 * found.pvalue[at]
+
+
+@pytest.mark.parametrize("bins", ["distinct", "sketch", 20])
+def test_groups_of_an_accumulator_are_segments(shops, bins):
+    y, p, shop = shops
+    sums = tn.Accumulator(bins=bins, by="shop")
+    for part in np.array_split(np.arange(y.size), 3):
+        sums.update(y[part], p[part], group=shop[part])
+    found, rows = by_name(tn.segments(sums, seed=0)), by_name(tn.segments(y, p, {"shop": shop}, seed=0))
+    assert found.keys() == rows.keys()
+    for key, row in rows.items():
+        exact = bins == "distinct"
+        for name in ("n", "events", "expected", "gap", "gap_low", "ratio_high"):
+            assert found[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9)
+        assert found[key]["adjusted_pvalue"] == pytest.approx(row["adjusted_pvalue"], abs=1e-12 if exact else 0.2)
+        assert found[key]["pvalue"] == pytest.approx(row["pvalue"], abs=1e-12 if exact else 0.02)
+    assert found["shop", "s55"]["flagged"]
+
+
+def test_fractional_weights_count_by_their_squares():
+    rng = np.random.default_rng(4)
+    p = rng.random(3_000)
+    y, group = rng.random(p.size) < p, rng.integers(0, 10, p.size).astype(str)
+    equal = by_name(tn.segments(y, p, group, sample_weight=np.full(p.size, 0.3), seed=0))
+    plain = by_name(tn.segments(y, p, group, seed=0))
+    for key, row in plain.items():
+        assert equal[key]["pvalue"] == pytest.approx(row["pvalue"], abs=0.06)  # a continuous tail for a lattice
+        assert equal[key]["gap_low"] == pytest.approx(row["gap_low"], abs=1e-9)
+        assert equal[key]["shrunk_gap"] == pytest.approx(row["shrunk_gap"], abs=1e-9)
+    heavy = by_name(tn.segments(y, p, group, sample_weight=np.where(np.arange(p.size) % 100 == 0, 500.5, 1), seed=0))
+    wider = [
+        heavy[key]["gap_high"] - heavy[key]["gap_low"] > 3 * (row["gap_high"] - row["gap_low"])
+        for key, row in plain.items()
+    ]
+    assert all(wider)
+
+
+def test_clusters_widen_limits_and_spare_copies():
+    rng = np.random.default_rng(7)
+    p = np.repeat(rng.random(300), 8)
+    y, cluster = np.repeat(rng.random(300) < p[::8], 8), np.repeat(np.arange(300), 8)
+    group = np.repeat(rng.integers(0, 6, 300), 8)
+    alone, aware = tn.segments(y, p, group, seed=0), tn.segments(y, p, group, cluster=cluster, seed=0)
+    assert alone.joint_pvalue < 0.01  # eight copies of each row look like proof
+    assert aware.joint_pvalue > 0.05
+    one, other = by_name(alone), by_name(aware)
+    assert all(other[k]["gap_high"] - other[k]["gap_low"] > 2 * (one[k]["gap_high"] - one[k]["gap_low"]) for k in one)
+    order = rng.permutation(y.size)
+    names = rng.permutation(1_000)[cluster]
+    shuffled = tn.segments(y[order], p[order], group[order], cluster=names[order], seed=0)
+    assert shuffled.adjusted_pvalue.tolist() == aware.adjusted_pvalue.tolist()
+
+
+def test_few_clusters_are_named():
+    y, p = np.tile([0, 1], 60), np.full(120, 0.5)
+    found = tn.segments(y, p, np.repeat(["few", "many"], [20, 100]), cluster=np.arange(120) // 4, seed=0)
+    assert found.notes == ("Equivalent to fewer than 20 clusters of equal size, so flags are less reliable: by = few.",)
+
+
+def test_a_matrix_is_seen_through_its_largest_scores():
+    P = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.4, 0.35, 0.25]] * 10)
+    y = np.tile([0, 1, 0], 10)
+    found = tn.segments(y, P, np.tile(["a", "b", "a"], 10), seed=0)
+    a = found.value.index("a")
+    assert (found.events[a], found.expected[a]) == (20, pytest.approx(11.0))
+
+
+def test_messages():
+    y, p = [0, 1], [0.5, 0.5]
+    with pytest.raises(InputError, match="`by` must be a column, a dict of columns or a frame; got None"):
+        tn.segments(y, p)
+    with pytest.raises(InputError, match="`by` must have one entry per row; 'by' has shape"):
+        tn.segments(y, p, ["a"])
+    with pytest.raises(InputError, match="`crossed` must be a whole number ≥ 1"):
+        tn.segments(y, p, ["a", "b"], crossed=0)
+    with pytest.raises(InputError, match="must have groups; this Accumulator has none"):
+        tn.segments(tn.Accumulator())
+
+
+def test_it_prints_as_a_table_and_converts(shops):
+    y, p, shop = shops
+    found = tn.segments(y, p, {"shop": shop}, seed=0)
+    text = str(found)
+    assert text.splitlines()[1].startswith("shop    s55")
+    assert text.endswith("1 of 60 segments flagged; jointly p = 0.00019.")
+    assert found.to_dict()["value"][0] == "s55"
+    assert set(found.rows()[0]) >= {"column", "value", "n", "shrunk_gap", "cost", "finding"}
+    assert found.to_frame().shape == (60, 23)
+
+
+def false_flags(make, runs, **options):
+    """How many of `runs` calibrated data sets have a flagged segment at 0.1."""
+    flags = 0
+    for seed in range(runs):
+        y, p, by, cluster = make(np.random.default_rng(seed))
+        flags += tn.segments(y, p, by, cluster=cluster, level=0.9, resamples=199, seed=seed, **options).flagged.any()
+    return flags
+
+
+def overlapping(rng):
+    p = rng.beta(0.3, 20, 500)
+    by = {
+        "small": rng.integers(0, 160, p.size).astype(str),
+        "few": rng.integers(0, 4, p.size),
+        "high": p > np.median(p),
+    }
+    return rng.random(p.size) < p, p, by, None
+
+
+def clustered(rng):
+    centre = rng.normal(size=100)
+    cluster = np.repeat(np.arange(100), rng.integers(1, 8, 100))
+    p = 1 / (1 + np.exp(1 - 0.7 * centre[cluster] - rng.normal(size=cluster.size)))
+    # A Gaussian copula with equal correlation inside a cluster keeps the margins.
+    from scipy.special import ndtr
+
+    u = ndtr(np.sqrt(0.4) * rng.normal(size=100)[cluster] + np.sqrt(0.6) * rng.normal(size=cluster.size))
+    by = {"row": rng.integers(0, 5, p.size), "cluster": rng.integers(0, 4, 100)[cluster]}
+    return u < p, p, by, cluster
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [(overlapping, {}), (overlapping, {"crossed": 2}), (clustered, {})],
+    ids=["rows", "crossed", "clusters"],
+)
+def test_any_false_flag_is_as_rare_as_promised(make, options):
+    runs = 400
+    most = runs * 0.1 + 3 * np.sqrt(runs * 0.1 * 0.9)
+    assert false_flags(make, runs, **options) <= most
