@@ -42,6 +42,9 @@ TERMS = {
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
     "(ECE). It is above zero even for a perfect model.",
     "by chance": "The noise floor: the average gap that chance alone produces in this many rows.",
+    "l2 calibration error": "The root of the mean squared difference between prediction and true rate.",
+    "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
+    "p-value": "How often chance alone would give labels at least this far from the scores, if the scores were right.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
     "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",

@@ -99,6 +99,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "id": f"m{i}",
         "model": model,
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
+        "certainty": _marked_up(model.verdict.certainty, explained),
         "answers": [_answer(one, explained) for one in vars(model.answers).values()],
         "links": _links(f"m{i}", tables, contents),
         "overview": Markup(reliability_chart(model.picture, first)),

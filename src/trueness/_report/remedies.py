@@ -35,9 +35,6 @@ _MATRIX = {
     "VectorScaling": "vector scaling",
     "OneVsRest": "Platt scaling class by class",
 }
-_WORDING: dict[type[Warning], str] = {
-    MovedScoresWarning: "In fitting, scores of exactly 0 or 1 were moved inwards, because their logit is infinite."
-}
 _MANY_CLASSES = 50  # beyond, fits per class would take longer than everything else
 
 
@@ -55,7 +52,7 @@ def remedies(sample: Sample, options: Options) -> Remedies | None:
     if sample.y.size < _LEAST_ROWS or (cluster is not None and cluster.max() + 1 < _FOLDS):
         return None
     names = _calibrator_names(sample)
-    notes = Notes(_WORDING)
+    notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
     task = _subsample(_Task(sample, options, notes))
     rows = task.rows
     with collect_warnings(notes):
@@ -92,6 +89,16 @@ def _calibrator_names(sample: Sample) -> dict[str, str]:
         return _VECTOR
     few = sample.p.shape[1] <= _MANY_CLASSES
     return {name: words for name, words in _MATRIX.items() if few or name == "TemperatureScaling"}
+
+
+def _moved_sentence(sample: Sample) -> str:
+    """What was done to scores without a logit, and which maps depend on it."""
+    vector, eps = sample.p.ndim == 1, recalibrate.PlattScaling().eps
+    return (
+        f"{'Platt scaling needs' if vector else 'These maps need'} logits, which scores of exactly "
+        f"{'0 or 1' if vector else '0'} do not have: in fitting, they were moved inwards by {eps:g}, and another "
+        f"distance gives another map.{' The other maps do not depend on it.' if vector else ''}"
+    )
 
 
 def _subsample(task: _Task) -> _Task:
