@@ -88,7 +88,7 @@ def percents(*values: float) -> tuple[str, ...]:
     Examples
     --------
     >>> percents(0.651, 0.41, 0.352), percents(0.0012, 0.0031), percents(0.9991, 1.0)
-    (('65', '41', '35'), ('0.12', '0.31'), ('99.91', '100.00'))
+    (('65', '41', '35'), ('0.12', '0.31'), ('99.910', '100.000'))
     """
     known = [100 * v for v in values if math.isfinite(v)]
     scale = max((min(v, 100 - v) for v in known), default=0.0)
