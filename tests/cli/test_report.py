@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import numpy as np
 import pytest
 from tables_on_disk import write_columns
 
@@ -106,3 +107,10 @@ def test_the_report_names_the_data_and_the_command_that_helps(call, tmp_path, mo
     page = call("report", "my rows.csv", *asked, "--format", "markdown").stdout
     assert "my rows.csv · scores p · 2,000 rows · event: y = 1" in page.replace("\\", "")
     assert "15 November 2026" in page
+
+
+def test_several_columns_are_crossed(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped | {"day": np.where(np.arange(grouped["y"].size) % 2, "u", "v")})
+    done = call("report", "x.csv", "--prob", "p", "--by", "region", "--by", "day", "--crossed", "2", "--format", "json")
+    segments = json.loads(done.stdout)["models"][0]["segments"]["rows"]
+    assert {one["column"] for one in segments} == {"region", "day", "region × day"}

@@ -17,7 +17,7 @@ from trueness._report.inference import Notes, Options, collect_warnings, compari
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
-from trueness._report.segments import segments
+from trueness._report.segments import SHARE, segments
 from trueness._report.summary import ALPHA, summarize
 from trueness._report.verdict import overall_verdict, verdict
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
@@ -224,8 +224,10 @@ def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
         "observed/expected": "observed divided by expected events.",
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
-        "flagged segments": f"the p-value, adjusted by Holm's method, is at most {level_percent(1 - settings.level)}: "
-        "the probability that any segment of a calibrated model is flagged is no larger.",
+        "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same redrawn labels for "
+        f"all); the adjusted p-value is at most {level_percent(SHARE * (1 - settings.level))}. The probability that "
+        "any segment of a calibrated model is flagged is no larger; the rest of 1 − level is left to the verdict on "
+        "all rows.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
         "all numbers are for rows that it was not fitted on.",
     }

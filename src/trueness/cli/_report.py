@@ -26,6 +26,7 @@ _page = opt.combine(
 
 @click.command("report", no_args_is_help=True)
 @opt.data()
+@opt.count("--crossed", "With several --by: the most columns to cross; 2 adds every pair of values.", 1)
 @opt.cluster
 @opt.bins("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
@@ -40,7 +41,7 @@ def command(**options: Any) -> None:
 
     \b
       trueness report --demo
-      trueness report predictions.csv --label churned --prob model_a --prob model_b --by region
+      trueness report predictions.csv --label churned --prob model_a --prob model_b --by region --by age
       trueness report answers.jsonl --label correct --prob confidence --cluster question
       trueness report scores.npz --label y --prob P -o dogs.html
       trueness report monday.tally tuesday.tally -o days.html
@@ -49,7 +50,10 @@ def command(**options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_input()
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
-    settings = {**{name: options[name] for name in ("level", "seed", "title")}, "bins": opt.bin_rule(options["bins"])}
+    settings = {
+        **{name: options[name] for name in ("crossed", "level", "seed", "title")},
+        "bins": opt.bin_rule(options["bins"]),
+    }
     with open_dataset(Request.pop_from(options)) as data:
         rows = data.rows()
     _write(_report_of_rows(rows, settings), target)

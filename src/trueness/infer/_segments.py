@@ -1,6 +1,7 @@
 """Segments: which groups of rows are miscalibrated, tested jointly and shrunk towards the whole."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Unpack
@@ -13,8 +14,10 @@ from trueness._input.columns import column
 from trueness._input.segment_columns import read_by
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accumulator import Accumulator
+from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.tally import binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import FEW_CLUSTERS
 from trueness.infer._interval import checked_level
@@ -50,8 +53,8 @@ def segments(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`; of a matrix, the largest score of each row. Or, in place of both and of `by`, an
-        :class:`trueness.Accumulator` with groups.
+        As for :func:`trueness.ece`; of a matrix, the largest score of each row, and of two columns the second. Or, in
+        place of both and of `by`, an :class:`trueness.Accumulator` with groups.
     by : array-like of shape (n,), dict of such, or frame
         The columns. Missing values are a segment of their own. Numeric columns with more than 12 distinct values are
         cut into five groups of about equal size; convert them to text to keep every value.
@@ -122,12 +125,15 @@ def segments(
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)  # type: ignore[dict-item]
-    top = top_scores(paired.samples[""])
+    sample = paired.samples[""]
+    top = top_scores(binary_of_two_columns(sample))
     cells_of_rows(top)  # checks every value
     kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
     kept[paired.row] = True
     segment_rows = of_sample(top, read_by(by, y_true, kept, crossed), paired.cluster)
-    return describe_segments(segment_rows, level, 1 - level, draws, rng)
+    found = describe_segments(segment_rows, level, 1 - level, draws, rng)
+    two = sample.p.ndim == 2 and sample.p.shape[1] == 2
+    return replace(found, notes=(two_columns_in_words(sample.classes or ()), *found.notes)) if two else found
 
 
 def _accumulated(sums: Accumulator, y_prob: Any, by: Any, cluster: Any, rows: RowOptions) -> SegmentRows:
@@ -138,10 +144,12 @@ def _accumulated(sums: Accumulator, y_prob: Any, by: Any, cluster: Any, rows: Ro
         raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
     if sums.total.n == 0:
         raise InputError("y_true", "must hold at least one row", "this Accumulator is empty")
-    if len(sums.total.parts) > 1:
-        got = f"this Accumulator has {len(sums.total.parts)}, one per class"
+    groups = {str(name): binary_of_two_classes(part) for name, part in sums.groups.items()}
+    problems = max(len(part.parts) for part in groups.values())
+    if problems > 1:
+        got = f"this Accumulator has {problems}, one per class"
         raise InputError("y_true", "must hold one problem", got, remedy="Accumulate with `kind='confidence'`.")
-    return of_groups(sums.by, {str(name): part for name, part in sums.groups.items()})
+    return of_groups(sums.by, groups)
 
 
 def describe_segments(
