@@ -157,7 +157,7 @@ def test_bins_have_a_diagram_and_no_verdict(call, tmp_path):
     call("tally", "x.csv", "--bins", "10", "-o", "x.tally")
     text = call("report", "x.tally", "--format", "html", "-o", "-").stdout
     assert "These 4 rows are too few to tell" in text
-    assert text.count("<circle") == 3
+    assert text.count("<circle") == 6  # three bins, in two pictures
     assert "2 rows, mean score 0.8000, rate 0.5000" in text
 
 
@@ -371,8 +371,10 @@ def test_each_file_in_every_form(call, days, tmp_path):
     asked = ("measure", "mon.tally", "tue.tally", "--each", "--bins", "8")
     table = call(*asked).stdout
     assert [line.split()[:2] for line in table.splitlines()[:2]] == [["file", "region"], ["mon.tally", "250"]]
-    assert " [0." in table
-    assert "Brackets: range of the exact value" in table
+    in_seven = call(*asked[:-1], "7").stdout
+    assert "ECE [exact range]" in in_seven
+    assert " [0." in in_seven
+    assert "Brackets: range of the exact value (not a confidence interval)." in in_seven
     assert call(*asked, "--format", "markdown").stdout.startswith("| file | region | rows |")
     assert call(*asked, "-o", "x.csv").exit_code == 0
     assert (tmp_path / "x.csv").read_text().startswith("file,group,n,prevalence,prevalence_low,prevalence_high,ece,")
@@ -396,9 +398,11 @@ def test_the_report_has_files_side_by_side(call, days, form):
         both = json.loads(text)
         files = [one["file"] for one in both.pop("files")]
         assert files == [name for name in ("mon.tally", "tue.tally", "all") for _ in range(3)]
-        assert both == {key: value for key, value in json.loads(without).items() if key != "files"}
+        assert both.pop("series")["name"] == ["mon.tally", "tue.tally"]
+        assert both == {key: value for key, value in json.loads(without).items() if key not in ("files", "series")}
         return
-    assert text.count("tue.tally") == without.count("tue.tally") + 3  # all rows and two groups
+    chart = 2 if form == "html" else 0  # a name and a tooltip
+    assert text.count("tue.tally") == without.count("tue.tally") + 3 + chart  # all rows and two groups
     assert text.index("Obs./exp.") < text.index("Log loss")
 
 

@@ -62,9 +62,10 @@ def test_the_numbers_of_a_day_are_those_of_the_public_functions():
     t = tn.tally(y, p)
     found = tn.calibration_series({"a": t}, seed=7)
     interval = tn.ece_interval(t, level=0.95, seed=7)
-    assert (found.error[0], found.low[0], found.high[0]) == (interval.estimate, interval.low, interval.high)
+    assert (found.error[0], found.error_low[0], found.error_high[0]) == (interval.estimate, interval.low, interval.high)
     assert found.includes_zero[0] == interval.includes_zero
     assert found.ece[0] == tn.ece(y, p)
+    assert found.ece_low[0] < found.ece[0] < found.ece_high[0]
     assert found.pvalue[0] == tn.calibration_test(t, method="omnibus", seed=7).pvalue
     assert (found.adjusted_pvalue[0], found.change_pvalue) == (found.pvalue[0], None)
     floor = tn.noise_floor(tn.ece, t, seed=8)
@@ -142,7 +143,7 @@ def test_messages():
 
 @pytest.mark.slow
 def test_thirty_calibrated_days_rarely_have_a_flag_or_a_change():
-    runs = 100
-    found = [series("sketch", lambda d: 1.0, seed=seed, n=150) for seed in range(runs)]
+    runs = 50
+    found = [series("sketch", lambda d: 1.0, seed=seed, n=60) for seed in range(runs)]
     false = np.mean([one.flagged.any() or one.change is not None for one in found])
     assert false <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,6 @@ def compute_contents(
     title: str | None,
     progress: Callable[[int, int], None],
     provenance: Provenance,
-    files: tuple[Mapping[str, Any], ...] | None = None,
 ) -> Contents:
     """Compute everything, model by model; `progress` receives the steps done and their total."""
     done, total = itertools.count(1), _STEPS * len(subject.models) + 1
@@ -73,7 +72,6 @@ def compute_contents(
         settings=settings,
         models=models,
         comparison=differences,
-        files=files,
         notes=(*subject.notes, *notes.sentences),
         definitions=_definitions(settings, subject),
     )

@@ -95,6 +95,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     yield Heading(1, contents.title)
     yield " · ".join(what_was_judged(contents))
     yield contents.verdict.sentence
+    yield "" if contents.series is None else contents.series.headline
     if len(contents.models) == 1:
         yield from _answers(contents.models[0])
     yield contents.omitted

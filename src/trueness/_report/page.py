@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from trueness._report.answers import TERMS
-from trueness._report.charts import blocks_chart, reliability_chart
+from trueness._report.charts import blocks_chart, reliability_chart, series_chart
 from trueness._report.clusters import INDEPENDENT
 from trueness._report.document import (
     circumstances,
@@ -23,6 +23,7 @@ from trueness._report.document import (
     worst_sentence,
 )
 from trueness._report.records import Answer, Contents, Explorer, Model
+from trueness._report.series import days
 from trueness._report.tables import model_tables, report_tables
 from trueness._text.numbers import level_percent, number, p_value, percentage, points
 from trueness._text.strings import json_ready, visible
@@ -47,6 +48,7 @@ def page(contents: Contents) -> str:
         judged=list(what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
         tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
+        series_chart=contents.series and Markup(series_chart(days(contents.series))),
         plural=plural(contents),
         independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
         circumstances=list(circumstances(contents)),
@@ -125,7 +127,7 @@ def _links(name: str, tables: Mapping[str, Any], contents: Contents) -> list[tup
         (f"{name}-fix", "Maps compared", "remedies" in tables),
         (f"{name}-pictures", "Other bins", True),
         ("side", f"{plural(contents).capitalize()} compared", len(contents.models) > 1),
-        ("files", "Files", bool(contents.files)),
+        ("files", "Each file", bool(contents.files)),
         ("how", "How it was computed", True),
     ]
     return [(target, words) for target, words, there in parts if there]

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from trueness._text.strings import json_ready
-from trueness.results import Bands, Comparison, Interval, NoiseFloor, Significance
+from trueness.results import Bands, Comparison, Interval, NoiseFloor, Series, Significance
 
 SCHEMA = 1
 """Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
@@ -380,9 +380,10 @@ class Contents:
     settings: Settings
     models: tuple[Model, ...]
     comparison: Comparison | None
-    files: tuple[Mapping[str, Any], ...] | None
     notes: tuple[str, ...]
     definitions: Mapping[str, str]
+    files: tuple[Mapping[str, Any], ...] | None = None
+    series: Series | None = None
 
 
 def as_json(contents: Contents) -> dict[str, Any]:

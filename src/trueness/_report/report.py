@@ -31,6 +31,7 @@ from trueness._tally.tally import Parts
 from trueness.errors import InputError
 from trueness.infer._interval import checked_level
 from trueness.measure import ece
+from trueness.results import Series
 from trueness.typing import ArrayLike, RowOptions
 
 
@@ -47,6 +48,11 @@ class Report:
     def verdict(self) -> str:
         """The conclusion in one sentence."""
         return self._contents.verdict.sentence
+
+    @property
+    def series(self) -> Series | None:
+        """The files of sums as a series, from ``trueness report --each``; None otherwise."""
+        return self._contents.series
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -268,15 +274,16 @@ def report_sums(
     progress: Progress = True,
     origin: Provenance | None = None,
     files: Sequence[Mapping[str, Any]] | None = None,
+    series: Series | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """The report of sums; `files` are the lines of a table of the files that they were read from."""
+    """The report of sums; `files` are the lines of a table of the files that they were read from, a `series`."""
     origin = origin or Provenance(None, None, None, today())
     rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
     subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
     options = Options(rule, checked_level(level), _seed(seed))
-    lines = None if files is None else tuple(files)
-    return Report(compute_contents(subject, (), options, _text("title", title), reporter(progress), origin, lines))
+    contents = compute_contents(subject, (), options, _text("title", title), reporter(progress), origin)
+    return Report(replace(contents, files=None if files is None else tuple(files), series=series))
 
 
 # A matrix is reported in every view: `kind` is the one option of rows that is not accepted.

@@ -1,7 +1,7 @@
 """The tables of a report."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from trueness._report.clusters import with_cluster_notes
 from trueness._report.records import Blocks, ClassRow, Contents, Model, Remedies, Remedy, Segments, Summary, TopK
+from trueness._report.series import files_table
 from trueness._text.bins import bin_name
 from trueness._text.numbers import (
     confidence_set,
@@ -22,7 +23,7 @@ from trueness._text.numbers import (
     span,
 )
 from trueness._text.strings import shorten
-from trueness._text.table import Cell, Column, Kind, Table
+from trueness._text.table import Cell, Column, Table
 from trueness.results import Comparison, Interval, NoiseFloor
 
 _LONGEST_RESULT = 24
@@ -198,32 +199,24 @@ def _models(contents: Contents) -> Table:
 
 def _files(contents: Contents) -> Table:
     """One line per file of sums, and one for all."""
-    rows = contents.files or ()
     by = contents.models[0].segments
     titles = {
         "file": "File",
+        "flag": "Flag",
         "group": by.rows[0].column if by and by.rows else "Group",
         "n": "Rows",
-        "prevalence": "Prevalence",
         "ece": "ECE",
+        "ece_interval": "interval",
+        "noise_floor": "Noise floor",
+        "l2_error": "l2 error",
+        "confidence_set": "set",
+        "observed_expected": "Obs./exp.",
+        "adjusted_pvalue": "Adjusted p",
+        "prevalence": "Prevalence",
         "ace": "ACE",
         "brier": "Brier score",
-        "observed_expected": "Obs./exp.",
     }
-    kinds: dict[str, Kind] = {"file": "name", "group": "name", "n": "count"}
-    columns = [Column(key, title, kinds.get(key, "number")) for key, title in titles.items()]
-    lines = [{key: _with_limits(row, key) if key not in kinds else row.get(key) for key in titles} for row in rows]
-    brackets = any(isinstance(cell, Cell) for line in lines for cell in line.values())
-    note = ["Brackets: range of the exact value (not a confidence interval)."] if brackets else []
-    return Table(columns, lines, note, "files", "Each file, and all together")
-
-
-def _with_limits(row: Mapping[str, Any], key: str) -> Any:
-    """A value, with the range of the exact one if that is wider than the digits shown."""
-    value, low, high = (row.get(name) for name in (key, f"{key}_low", f"{key}_high"))
-    if value is None or low is None or high is None or number(low) == number(high):
-        return value
-    return Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
+    return files_table(contents.files or (), contents.series, titles)
 
 
 def _bins(model: Model) -> Table:

@@ -28,15 +28,10 @@ _OF_GROUPS = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "obse
 """Measures that a table of groups shows; CSV and JSON have all."""
 
 _KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
-_OF_FILES = ("prevalence", "ece", "ace", "brier", "observed_expected")
 _SKETCH = (
     "The sums are a sketch: where limits are shown, the exact value lies between them, and needs the rows. Equal-width "
     "bins are exact if their number is a power of two up to 512."
 )
-_SIGNS = {
-    "[": "Brackets: range of the exact value (not a confidence interval).",
-    "≈": "≈: approximate, without known limits.",
-}
 
 
 @click.command("measure", no_args_is_help=True)
@@ -94,6 +89,7 @@ def command(**options: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each
+@opt.level(0.95, "Confidence level of sets and flags, with --each.", least=0.5)
 @opt.output()
 def measure(**options: Any) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
@@ -109,7 +105,13 @@ def measure(**options: Any) -> None:
     sums, total = read_total(options["files"], target.path)
     rule = rule or own_bins(total)
     lines = sums_lines(total, rule, blocks=True)
-    target.deliver((_files_output if options["each"] else _sums_output)(sums, total, lines, rule))
+    output = _sums_output(sums, total, lines, rule)
+    if options["each"]:
+        from trueness.cli._series import compare_files, files_output
+
+        files = compare_files(sums, total, rule, options["level"], lines)
+        output = files_output(files, output, lines, total.by)
+    target.deliver(output)
 
 
 def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":
@@ -295,26 +297,3 @@ def _value(line: "Line") -> str:
 def _limits(line: "Line") -> str | None:
     """The limits, if there are any and they differ."""
     return f"{line['low']:.6g} to {line['high']:.6g}" if line.get("low") is not None and not line["note"] else None
-
-
-def _files_output(
-    sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], rule: "BinRule"
-) -> Output:
-    """A row per file and group, and rows for all files."""
-    from trueness.cli._measurements import file_rows, lines_data, sums_lines
-
-    whole = _sums_output(sums, total, lines, rule)
-    files = [(name, sums_lines(one, rule, name)) for name, one in sums]
-    rows = file_rows([*files, ("all", lines)])
-    names = {line["key"]: line["name"] for line in lines if line["key"] != "n"}
-    columns = [
-        Column("file", "file", "name"),
-        *([Column("group", total.by, "name")] if total.by else []),
-        Column("n", "rows", "count"),
-        *(Column(key + end, key + end, forms="data") for key in names for end in ("", "_low", "_high")),
-        *(Column(f"{key}_shown", names[key], forms="table") for key in _OF_FILES if key in names),
-    ]
-    cells = {str(row.get(f"{key}_shown")) for row in rows for key in _OF_FILES}
-    notes = [*whole.table.notes, *(text for sign, text in _SIGNS.items() if any(sign in cell for cell in cells))]
-    data = {**whole.data, "files": [{"file": name, "measures": lines_data(own)} for name, own in files]}
-    return replace(whole, table=Table(columns, rows, notes), data=data)

@@ -13,7 +13,7 @@ from trueness._text.bins import rule_in_words
 from trueness.cli._columns import Choice, Group, Model
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import Rows, dropped_message, sort_values
-from trueness.cli._sums import ModelSums, SumsFile
+from trueness.cli._sums import ModelSums
 from trueness.errors import InputError
 from trueness.typing import Kind, RowOptions
 
@@ -317,35 +317,3 @@ def lines_data(lines: Iterable[Line]) -> list[Line]:
 def group_name(group: Any) -> Any:
     """The group in a table, where an empty cell stands for all groups."""
     return "''" if group == "" else group
-
-
-def file_lines(sums: Sequence[SumsFile], total: tn.Accumulator, rule: BinRule) -> list[Line]:
-    """The measures of each file and of all, as plain rows: what a report shows of the files."""
-    files = [(name, sums_lines(one, rule, name)) for name, one in sums]
-    rows = file_rows([*files, ("all", sums_lines(total, rule))])
-    return [{key: value for key, value in row.items() if not key.endswith("_shown")} for row in rows]
-
-
-def file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
-    """Of each file one row for all groups, and one for each."""
-    rows: dict[Any, Line] = {}
-    for i, (name, lines) in enumerate(files):
-        for line in lines:
-            group, key = line["group"], line["key"]
-            row = rows.setdefault((i, group), {"file": name, "group": group_name(group)})
-            row[key] = line.get("value")
-            if key != "n":
-                ends = {f"{key}_{end}": line.get(end) for end in ("low", "high")}
-                row |= {**ends, f"{key}_shown": _short_value(line)}
-    return list(rows.values())
-
-
-def _short_value(line: Line) -> str:
-    """Four decimals, with the limits if they differ at four decimals."""
-    if line.get("value") is None:
-        return "-"
-    value = f"{line['value']:.4f}"
-    if line.get("low") is None:
-        return f"≈{value}"
-    low, high = f"{line['low']:.4f}", f"{line['high']:.4f}"
-    return value if low == value == high else f"{value} [{low}, {high}]"

@@ -69,24 +69,27 @@ def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
     from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
-    from trueness.cli._measurements import file_lines
+    from trueness.cli._series import compare_files
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
-    lines = file_lines(sums, total, rule or own_bins(total)) if options["each"] else None
+    files = compare_files(sums, total, rule or own_bins(total), options["level"]) if options["each"] else None
+    given = {} if files is None else {"files": files.rows, "series": files.series}
     names = file_names([name for name, _ in sums])
     label, score = total.about.get("label"), total.about.get("score")
     origin = Provenance(names, None if label is None else str(label), None, today())
     settings = {name: options[name] for name in ("level", "title")}
     source = f"{names}: labels {label!r}, scores {score!r}."
-    _write(report_sums(total, bins=rule, origin=origin, files=lines, notes=[source], **settings), target)
+    _write(report_sums(total, bins=rule, origin=origin, notes=[source], **settings, **given), target)
 
 
 def _write(report: "Report", target: Target) -> None:
     target.write(report.page() if target.form == "html" else getattr(report, f"to_{target.form}")())
     if target.path is not None:
         click.echo(report.verdict)
+        if report.series is not None:
+            click.echo(report.series.headline)
         note(f"the report is in {target.path}.")
 
 

@@ -20,6 +20,7 @@ from trueness.errors import InputError, TruenessWarning
 from trueness.infer._calibration_test import calibration_test
 from trueness.infer._change_point import change_point
 from trueness.infer._compare import holm
+from trueness.infer._ece_limits import ece_limits
 from trueness.infer._interval import checked_level, ece_interval
 from trueness.infer._redrawn_labels import count_entries, label_batches
 from trueness.infer._test_method import bin_starts
@@ -39,7 +40,7 @@ _MANY_TESTS = 2_000
 _SMALL = 0.02
 _BINS = (
     "Sums of bins do not hold the scores: tests and noise floors take all rows of a bin at its mean score, which is "
-    "cautious and misses errors that cancel inside a bin; there is no confidence set."
+    "cautious and misses errors that cancel inside a bin; there is no l2 error."
 )
 
 
@@ -72,8 +73,8 @@ def calibration_series(
     Returns
     -------
     Series
-        A line per day: ECE with its noise floor, the l2 error with its confidence set, the p-value of
-        ``calibration_test(method="omnibus")`` and its adjustment; and the change, if there is one.
+        A line per day: ECE with its confidence interval and its noise floor, the l2 error with its confidence set, the
+        p-value of ``calibration_test(method="omnibus")`` and its adjustment; and the change, if there is one.
 
     Notes
     -----
@@ -180,18 +181,19 @@ class _Line(NamedTuple):
     score: float
     rate: float
     ece: float
+    ece_low: float
+    ece_high: float
     floor: float
     floor_high: float
     error: float
-    low: float
-    high: float
+    error_low: float
+    error_high: float
     includes_zero: bool
     pvalue: float
 
     @classmethod
     def empty(cls) -> "_Line":
-        nan = math.nan
-        return cls(0, nan, nan, nan, nan, nan, nan, nan, nan, False, nan)
+        return cls(0, *[math.nan] * 10, False, math.nan)  # type: ignore[arg-type]
 
 
 def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
@@ -201,9 +203,12 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
         interval = None if isinstance(sums, Binned) or len(tally.parts) > 1 else _interval(tally, level, tests.seed)
         floor = _floor(tally, rule, level, tests.seed)
         error = float(ece(sums, bins=rule))
+        limits = _ece_limits(sums, rule, level, tests.seed)
     ends = (math.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
     zero = interval is not None and interval.includes_zero
-    return _Line(sums.n, *_means(tally), error, *floor, *ends, zero, tests.pvalue(tally, tests.draws, tests.seed))
+    return _Line(
+        sums.n, *_means(tally), error, *limits, *floor, *ends, zero, tests.pvalue(tally, tests.draws, tests.seed)
+    )
 
 
 def _as_tally(sums: Sums) -> Tally:
@@ -234,6 +239,15 @@ def _interval(tally: Tally, level: float, seed: int) -> Interval | None:
         return ece_interval(tally, level=level, seed=seed)
     except InputError:  # too few rows, or weights that a tally does not know one by one
         return None
+
+
+def _ece_limits(sums: Sums, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
+    """A two-sided interval for the ECE of infinitely many rows."""
+    try:
+        limits = ece_limits(sums, bins=rule, level=(1 + level) / 2, seed=seed)
+    except InputError:  # one row, or several classes
+        return math.nan, math.nan
+    return limits.low, limits.high
 
 
 def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:

@@ -11,8 +11,8 @@ from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints
 
 _COLUMNS = (
-    *("name", "n", "score", "rate", "ece", "floor", "floor_high", "error", "low", "high", "includes_zero"),
-    *("pvalue", "adjusted_pvalue", "flagged"),
+    *("name", "n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high"),
+    *("error", "error_low", "error_high", "includes_zero", "pvalue", "adjusted_pvalue", "flagged"),
 )
 _NAMED = 6
 
@@ -91,15 +91,19 @@ class Series(Record):
     """Event rate."""
     ece: Floats
     """ECE in the same bins on all days."""
+    ece_low: Floats
+    """Lower end of a confidence interval for the ECE in these bins, were there infinitely many rows."""
+    ece_high: Floats
+    """Its upper end."""
     floor: Floats
     """Noise floor: the mean ECE of a calibrated model with the same scores."""
     floor_high: Floats
     """The ECE that a calibrated model exceeds with probability 1 − level, on one day."""
     error: Floats
     """The l2 calibration error, debiased."""
-    low: Floats
+    error_low: Floats
     """Lower end of its confidence set, without the point zero."""
-    high: Floats
+    error_high: Floats
     """Upper end of its confidence set."""
     includes_zero: Bools
     """Whether zero belongs to the confidence set."""
@@ -154,6 +158,10 @@ class Series(Record):
         columns = {name: np.asarray(values).tolist() for name, values in self.columns().items()}
         return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, with the headline."""
+        return {"headline": self.headline} | super().to_dict()
+
     def __str__(self) -> str:
         head = ["name", "rows", "ECE", "noise floor", "l2 error", f"{level_percent(self.level)} set", "adjusted p", ""]
         lines = [
@@ -174,5 +182,5 @@ def _decimal(value: float) -> str:
 
 def _span(row: dict[str, Any]) -> str:
     """The smallest interval that contains the confidence set."""
-    low = 0.0 if row["includes_zero"] else row["low"]
-    return f"{low:.4f} to {row['high']:.4f}" if np.isfinite(row["high"]) else "-"
+    low, high = 0.0 if row["includes_zero"] else row["error_low"], row["error_high"]
+    return f"{low:.4f} to {high:.4f}" if np.isfinite(high) else "-"

@@ -1,0 +1,86 @@
+"""The table of the files of a series, such as days: for a page and for a terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trueness._text.numbers import level_percent, number
+from trueness._text.table import Cell, Column, Kind, Table
+from trueness.results import Series
+
+_KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
+_LEVELLED = ("ece_interval", "confidence_set")
+_OPTIONAL = {"prevalence", "ace", "brier"}
+"""Columns that a narrow terminal goes without."""
+
+
+class Day(NamedTuple):
+    """What a chart shows of one file."""
+
+    name: str
+    ece: float
+    low: float
+    high: float
+    floor: float
+    floor_high: float
+    flagged: bool
+
+
+def days(series: Series) -> list[Day]:
+    """The files of a series for its chart."""
+    columns = ("name", "ece", "ece_low", "ece_high", "floor", "floor_high", "flagged")
+    return [Day(*(row[column] for column in columns)) for row in series.rows()]
+
+
+def files_table(
+    rows: Sequence[Mapping[str, Any]], series: Series | None, titles: Mapping[str, str], exact: bool = False
+) -> Table:
+    """A line per file and group, and lines for all files; `titles` are the columns, by key.
+
+    Keys that are not in the rows: 'flag', 'ece_interval' and 'confidence_set'. With `exact`, ≈ stands before values
+    without known limits.
+    """
+    lines = [{key: _cell(row, key, exact) for key in titles} for row in rows]
+    texts = {key: [line[key].text or "" for line in lines if isinstance(line[key], Cell)] for key in titles}
+    ranged = [key for key in titles if any("[" in text for text in texts[key])]
+    # Sums of bins have no l2 error, and then the interval of the ECE is the one there is.
+    optional = _OPTIONAL | ({"ece_interval"} if any(line.get("confidence_set") for line in lines) else set())
+    columns = []
+    for key, title in titles.items():
+        words = f"{level_percent(series.level)} {title}" if series and key in _LEVELLED else title
+        words += " [exact range]" if key in ranged else ""
+        columns.append(Column(key, words, _KINDS.get(key, "number"), optional=key in optional))
+    notes = [] if series is None else _explanations(series)
+    if ranged:
+        notes.append("Brackets: range of the exact value (not a confidence interval).")
+    if any("≈" in text for one in texts.values() for text in one):
+        notes.append("≈: approximate, without known limits.")
+    return Table(columns, lines, notes, "files", "Each file, and all together")
+
+
+def _cell(row: Mapping[str, Any], key: str, exact: bool) -> Any:
+    if key == "flag":
+        return Cell("miscalibrated", None, "flag") if row.get("flagged") else None
+    if key == "confidence_set":
+        return _span(0.0 if row.get("l2_includes_zero") else row.get("l2_low"), row.get("l2_high"))
+    if key == "ece_interval":
+        return _span(row.get("ece_confidence_low"), row.get("ece_confidence_high"))
+    value, low, high = (row.get(name) for name in (key, f"{key}_low", f"{key}_high"))
+    if f"{key}_low" not in row or value is None:
+        return None if value != value else value  # a column without any number is left out
+    if low is None or high is None:
+        return Cell(value, f"≈{number(value)}") if exact else value
+    return value if number(low) == number(high) else Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
+
+
+def _span(low: float | None, high: float | None) -> Cell | None:
+    return None if low is None or high is None or high != high else Cell(high, f"{number(low)} to {number(high)}")
+
+
+def _explanations(series: Series) -> list[str]:
+    doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
+    return [
+        "Noise floor: mean ECE of a calibrated model with the same scores. A file is flagged if the p-value of its "
+        f"omnibus test, adjusted by Holm's method{doubled}, is at most {level_percent(1 - series.level)}. The files "
+        "are a series in the order given.",
+        *series.notes,
+    ]

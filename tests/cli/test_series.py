@@ -1,0 +1,106 @@
+"""Thirty daily tallies: every day has its floor, its interval and its flag, and the day of a collapse is named."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import trueness as tn
+
+NAMES = [f"day-{d:02}.tally" for d in range(1, 31)]
+FORMS = ("table", "markdown", "json", "csv")
+
+
+def save_days(folder, slope, names=NAMES, bins="sketch", n=400):
+    rng = np.random.default_rng(3)
+    for d, name in enumerate(names):
+        p = rng.beta(1, 3, n)
+        sums = tn.Accumulator(bins, about={"label": "y", "score": "p", "weight": None})
+        sums.update(rng.random(n) < expit(slope(d) * logit(p)), p)
+        sums.save(folder / name)
+    return names
+
+
+@pytest.fixture(params=["sketch", "distinct", 10], ids=str)
+def collapse(tmp_path, request):
+    """Calibration collapses on the tenth of thirty days."""
+    return save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, bins=request.param)
+
+
+def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
+    outputs = {form: call("measure", *collapse, "--each", "--format", form).stdout for form in FORMS}
+    for form in ("table", "markdown", "json"):
+        assert "Calibration changed on day-10.tally" in " ".join(outputs[form].replace("\\", "").split()), form
+    lines = list(csv.DictReader(io.StringIO(outputs["csv"])))
+    assert [line["flagged"] for line in lines] == ["false"] * 9 + ["true"] * 21 + [""]
+    assert [line["changed"] for line in lines] == ["false"] * 9 + ["true"] * 21 + [""]
+    for line in lines:
+        ece, low, high = (float(line[key]) for key in ("ece", "ece_confidence_low", "ece_confidence_high"))
+        assert low <= ece <= high
+        assert 0 < float(line["noise_floor"]) < float(line["noise_floor_high"])
+    series = json.loads(outputs["json"])["series"]
+    assert series["change"]["first"] == "day-10.tally"
+    assert series["flagged"] == [False] * 9 + [True] * 21
+    table = outputs["table"].splitlines()
+    assert "noise floor" in table[0]
+    assert table[9].split()[0] == "day-09.tally"
+    assert "miscalibrated" not in table[9]
+    assert table[10].split()[-1] == "miscalibrated"
+
+
+def test_the_column_heads_say_which_interval_is_a_confidence_interval(call, tmp_path):
+    names = save_days(tmp_path, lambda d: 1.0, NAMES[:3])
+    text = call("measure", *names, "--each", "--bins", "7").stdout
+    assert "ECE [exact range]" in text
+    assert "95 % confidence set" in text
+    assert "Brackets: range of the exact value (not a confidence interval)." in text
+    assert "90 % confidence set" in call("measure", *names, "--each", "--level", "0.9").stdout
+
+
+def test_sums_of_bins_say_what_is_missing(call, tmp_path):
+    names = save_days(tmp_path, lambda d: 1.0, NAMES[:3], bins=10)
+    text = " ".join(call("measure", *names, "--each").stdout.split())
+    assert "95 % interval" in text
+    assert "confidence set" not in text
+    assert "there is no l2 error." in text
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
+def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
+    names = save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0)
+    text = call("report", *names, "--each", "--format", form, "-o", "-").stdout
+    assert "Calibration changed on day-10.tally" in text.replace("\\", "").replace("\n", " ")
+    if form == "html":
+        assert '<svg class="series"' in text or 'class="series"' in text
+        assert text.index("Calibration changed on day-10.tally") < text.index('class="screen"')
+        assert text.count(">miscalibrated<") == 21
+
+
+def test_the_report_prints_the_headline_of_the_series(call, tmp_path):
+    names = save_days(tmp_path, lambda d: 0.2 if d == 4 else 1.0, NAMES[:9])
+    out = call("report", *names, "--each", "-o", "x.html").stdout
+    assert "Calibration differed on day-05.tally (p = " in out
+    assert "Calibration differed" not in call("report", *names, "-o", "x.html").stdout
+
+
+def test_days_that_a_shell_sorts_by_digits_are_mentioned(call, tmp_path):
+    names = save_days(tmp_path, lambda d: 1.0, [f"day-{d}.tally" for d in (1, 2, 9, 10)], n=50)
+    said = "day-10.tally comes before day-2.tally"
+    assert said in call("measure", "day-*.tally", "--each").stderr
+    assert said not in call("measure", *names, "--each").stderr
+    assert said not in call("measure", "day-*.tally").stderr
+
+
+def test_files_of_several_folders_are_told_apart(call, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        save_days(tmp_path / folder, lambda d, folder=folder: 1.0, [f"{folder}.tally", "x.tally"], n=50 + len(folder))
+    names = ["a/a.tally", "b/b.tally"]
+    data = json.loads(call("measure", *names, "--each", "--format", "json").stdout)
+    assert data["series"]["name"] == ["a.tally", "b.tally"]
+    names = ["a/x.tally", "b/b.tally", "b/x.tally"]
+    data = json.loads(call("measure", *names, "--each", "--format", "json").stdout)
+    assert data["series"]["name"] == names
