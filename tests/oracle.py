@@ -394,11 +394,12 @@ def log_loss(y, p, w=None):
 
 
 def brier_multiclass(P, y, w=None):
-    """Mean over rows of the sum over classes."""
+    """Mean over rows of the sum over classes; of two classes, the binary score of the second."""
     ws = weights(w, len(y))
     total = Fraction(0)
     for i, row in enumerate(P):
-        total += ws[i] * sum((int(y[i] == k) - exact(q)) ** 2 for k, q in enumerate(row))
+        squares = [(int(y[i] == k) - exact(q)) ** 2 for k, q in enumerate(row)]
+        total += ws[i] * (sum(squares) if len(row) > 2 else sum(squares) / 2)
     return float(total / sum(ws))
 
 

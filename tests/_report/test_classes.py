@@ -17,9 +17,11 @@ def test_the_summary_is_of_the_top_label(model, classes):
     summary = model["summary"]
     assert summary["rate"] == pytest.approx((P.argmax(axis=1) == y).mean())
     assert summary["ece"] == tn.ece(y, P, kind="confidence")
-    assert summary["classwise_ece"] == pytest.approx(tn.ece(y, P), abs=1e-15)
-    assert summary["multiclass_brier"] == pytest.approx(tn.brier(y, P))
-    assert summary["multiclass_log_loss"] == pytest.approx(tn.log_loss(y, P))
+    assert summary["ece_confidence"] == summary["ece"]
+    assert summary["ece_classwise"] == pytest.approx(tn.ece(y, P), abs=1e-15)
+    assert summary["brier"] == pytest.approx(tn.brier(y, P))
+    assert summary["log_loss"] == pytest.approx(tn.log_loss(y, P))
+    assert summary["miscalibration"] == pytest.approx(tn.corp(y, P).miscalibration)
     assert summary["ece_interval"] == tn.ece_interval(y, P, level=0.95, seed=0).to_dict()
 
 

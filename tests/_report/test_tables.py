@@ -1,10 +1,12 @@
 """The tables of a report."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import trueness as tn
 from trueness._report.report import report_sums
-from trueness._report.tables import model_tables, report_tables
+from trueness._report.tables import held_out_gain, model_tables, report_tables
 from trueness._text.table import Cell
 
 
@@ -35,3 +37,51 @@ def test_files_show_the_range_of_the_exact_value_where_it_is_wider_than_the_digi
     ]
     assert table.notes == ["Brackets: range of the exact value (not a confidence interval)."]
     assert report.to_dict()["files"] == files
+
+
+def summary_rows(report):
+    (model,) = report._contents.models
+    return {str(row["measure"]): row for row in map(dict, model_tables(model, report._contents)["summary"].rows)}
+
+
+def test_rows_of_a_matrix_name_their_view(multiclass):
+    rows = summary_rows(multiclass)
+    assert {"ECE (confidence)", "ECE (class-wise)", "TCE (confidence)", "Brier score (all classes)"} <= rows.keys()
+    assert not {"ECE", "TCE", "ACE", "MCE", "Brier score", "Slope", "Class-wise ECE"} & rows.keys()
+    tables = model_tables(multiclass._contents.models[0], multiclass._contents)
+    titles = {column.title for column in tables["remedies"].columns}
+    assert {"ECE (confidence)", "Brier score (all classes)"} <= titles
+
+
+def test_the_tce_never_appears_without_its_floor(binary):
+    assert "if calibrated: " in summary_rows(binary)["TCE"]["reference"]
+    (model,) = binary._contents.models
+    without = replace(model, summary=replace(model.summary, tce_floor=None))
+    table = model_tables(without, binary._contents)["summary"]
+    assert "TCE" not in {str(row["measure"]) for row in map(dict, table.rows)}
+
+
+def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
+    """200 calibrated rows: a miscalibration of 0.012 means nothing, and isotonic recalibration loses."""
+    d = tn.simulate.binary(200, seed=1)
+    report = tn.report(d.y_true, d.y_prob)
+    rows = summary_rows(report)
+    summary = report._contents.models[0].summary
+    assert 0.005 < summary.miscalibration < summary.miscalibration_floor.high
+    assert rows["– miscalibration (MCB)"]["reference"].startswith("if calibrated: 0.01")
+    gain = rows["– gain on held-out rows"]
+    assert gain["value"].text.startswith("−0.00")
+    assert gain["reference"].startswith("95 % confidence interval −0.01")
+    assert gain["meaning"] == "cross-fitted isotonic regression"
+    isotonic = report._contents.models[0].remedies.after[1]
+    assert held_out_gain(report._contents.models[0].remedies) is isotonic
+
+
+def test_limits_and_certain_scores_stand_beside_slope_and_ratio():
+    d = tn.simulate.demo(400)
+    report = tn.report([*d.y_true, 0, 1, 0], [*d.y_prob, 0.0, 1.0, 1.0])
+    rows = summary_rows(report)
+    assert rows["Slope"]["reference"].startswith("1; 95 % confidence interval 0.")
+    assert rows["Observed/expected"]["reference"].startswith("1; 95 % confidence interval ")
+    certain = rows["Scores of exactly 0 or 1"]
+    assert (certain["value"].text, certain["reference"]) == ("3", "1 of them contradict their label")

@@ -26,6 +26,39 @@ def test_brier_of_a_matrix_is_summed_over_classes():
     assert tn.log_loss(y, P) == pytest.approx(math.log(2))
 
 
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_one_brier_score_everywhere(k):
+    """`brier`, `corp`, `compare`, sketches and reports have one definition; two columns are the binary score."""
+    rng = np.random.default_rng(k)
+    P, other = rng.dirichlet(np.ones(k), size=(2, 200))
+    y = np.array([rng.choice(k, p=row) for row in P])
+    squares = ((P - np.eye(k)[y]) ** 2).sum(axis=1).mean()
+    expected = squares / 2 if k == 2 else squares
+    assert tn.brier(y, P) == pytest.approx(expected, abs=1e-14)
+    parts = tn.corp(y, P)
+    assert parts.score == pytest.approx(expected, abs=1e-14)
+    assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(expected, abs=1e-12)
+    assert tn.bounded(tn.brier, tn.sketch(y, P)).value == pytest.approx(expected, abs=1e-9)
+    limits = tn.bounded("miscalibration", tn.sketch(y, P))
+    assert limits.low <= parts.miscalibration <= limits.high
+    compared = tn.compare(y, {"a": P, "b": other}, measure="brier").estimates["a"]
+    assert compared == pytest.approx(expected, abs=1e-12)
+    summary = tn.report(y, P).to_dict()["models"][0]["summary"]
+    assert summary["brier"] == pytest.approx(expected, abs=1e-12)
+    assert summary["miscalibration"] == pytest.approx(parts.miscalibration, abs=1e-12)
+    if k == 2:
+        assert tn.brier(y, P) == pytest.approx(tn.brier(y, P[:, 1]), abs=1e-14)
+        assert parts.discrimination == pytest.approx(tn.corp(y, P[:, 1]).discrimination, abs=1e-12)
+
+
+def test_the_brier_score_is_scikit_learns():
+    metrics = pytest.importorskip("sklearn.metrics", minversion="1.7")
+    rng = np.random.default_rng(3)
+    for k in (2, 4):
+        P, y = rng.dirichlet(np.ones(k), size=300), rng.integers(0, k, 300)
+        assert tn.brier(y, P) == pytest.approx(metrics.brier_score_loss(y, P, labels=range(k)))
+
+
 def test_scores_agree_with_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(3)

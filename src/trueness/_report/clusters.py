@@ -13,6 +13,10 @@ _SUMMARY = {
     "l2 calibration error": "yes",
     "Test of calibration": "yes",
     "TCE": "no, nor its floor",
+    "– miscalibration": "not the noise floor",
+    "– gain on held-out rows": "yes",
+    "Slope": "yes",
+    "Observed/expected": "yes",
 }
 _TABLES = {
     "summary": "Clusters: whether they are taken into account. Averages over all rows do not need to.",
@@ -50,7 +54,7 @@ def with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
 
 
 def _summary_entry(row: dict[str, Cell]) -> str:
-    return "–" if row["value"].text == "–" else _SUMMARY.get(str(row["measure"]), "no need")
+    return "–" if row["value"].text == "–" else _SUMMARY.get(str(row["measure"]).partition(" (")[0], "no need")
 
 
 def clusters_in_words(clusters: Clusters) -> str:

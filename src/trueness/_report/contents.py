@@ -214,9 +214,11 @@ def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
         "'ks' is the Kolmogorov–Smirnov test, used for many rows.",
         "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % "
         "of the rows. It is not zero for a calibrated model: compare it with its noise floor.",
-        "Brier score": "mean squared error = miscalibration (possible gain from recalibration) − discrimination (gain "
-        "over the base rate) + uncertainty (score of the base rate), by isotonic regression (CORP).",
-        "slope, intercept": "of the logistic regression of the labels on the logits of the scores. A calibrated model "
+        "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
+        "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
+        "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
+        "slope, intercept": "of the logistic regression of the labels on the logits of the scores strictly between 0 "
+        "and 1. A calibrated model "
         "has slope 1 and intercept 0; a slope below 1 means scores that are too extreme. The intercept is estimated "
         "with the slope fixed at 1.",
         "observed/expected": "observed divided by expected events.",

@@ -109,9 +109,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """The numbers of the summary table; for a matrix of scores, about the top label unless the name says otherwise.
+    """The numbers of the summary table.
 
-    A measure that sums cannot give is nan.
+    For a matrix of scores, proper scores and their parts are of all classes, and all other measures of the top label
+    unless the name says otherwise. A measure that sums cannot give is nan.
     """
 
     n: int
@@ -134,11 +135,14 @@ class Summary:
     slope: float
     intercept: float
     observed_expected: float
-    classwise_ece: float | None
-    multiclass_brier: float | None
-    multiclass_log_loss: float | None
+    ece_confidence: float | None
+    """The ECE of the top label, which `ece` is for a matrix; None for a vector of scores."""
+    ece_classwise: float | None
+    """The mean ECE over classes; None for a vector of scores."""
     limits: Mapping[str, tuple[float, float]]
     absent: tuple[str, ...]
+    miscalibration_floor: NoiseFloor | None = None
+    """The noise floor of `miscalibration`, which is above 0 for every calibrated model."""
     slope_low: float = math.nan
     """Confidence limits of the slope, of rows with scores strictly inside (0, 1); infinite if the rows set none."""
     slope_high: float = math.nan

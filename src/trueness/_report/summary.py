@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from trueness._report.evidence import Evidence, Sums, means
+from trueness._report.evidence import Evidence, Sums, means, weight_type
 from trueness._report.inference import (
     FEW_ROWS,
     Clustered,
@@ -46,8 +46,10 @@ from trueness.typing import Ints
 ALPHA = 0.05
 """Level of the tests of the TCE."""
 _TCE_DRAWS, _FEWER_TCE_DRAWS, _MANY_CELLS = 39, 19, 200_000
+_MCB_DRAWS, _MCB_LABELS = 99, 2e7
 _ORDINARY_BINS = 10
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
+_PROPER = ("brier", "log_loss")
 
 
 def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
@@ -72,7 +74,7 @@ def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
     classwise = data.classwise
     with collect_warnings(notes):
         limits = _limits(data.sums, rule)
-        values = _values(data.sums, rule, absent, counted=exact or tally is None) | {
+        values = _values(data, rule, absent, counted=exact or tally is None) | {
             key: found.value for key, found in limits.items()
         }
         return Summary(
@@ -83,9 +85,9 @@ def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
             noise_floor=floor,
             test=test,
             tce_floor=tce_floor,
-            classwise_ece=None if classwise is None else ece(classwise, bins=rule),
-            multiclass_brier=None if classwise is None else brier(classwise),
-            multiclass_log_loss=None if classwise is None else log_loss(classwise),
+            miscalibration_floor=_miscalibration_floor(data, options, notes),
+            ece_confidence=None if classwise is None else values["ece"],
+            ece_classwise=None if classwise is None else ece(classwise, bins=rule),
             limits={key: (found.low, found.high) for key, found in limits.items()},
             absent=tuple(absent),
             **_limits_of_line(data, level, cluster),
@@ -123,13 +125,13 @@ def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
     }
 
 
-def _values(sums: Sums, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, float]:
+def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, float]:
     """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
 
-    The TCE requires weights that count rows.
+    The TCE requires weights that count rows. Proper scores and their parts are of all classes of a matrix.
     """
 
-    def attempt(name: str, measure: Callable[[Sums], Any]) -> Any:
+    def attempt(name: str, measure: Callable[[Sums], Any], sums: Sums = data.sums) -> Any:
         try:
             return measure(sums)
         except InputError:
@@ -138,11 +140,12 @@ def _values(sums: Sums, rule: BinRule, absent: list[str], *, counted: bool) -> d
             absent.append(name)
             return None
 
+    whole: Sums = data.sums if data.classwise is None else data.classwise
     values = {
-        key: attempt(name, measure) if counted or key != "tce" else None
+        key: attempt(name, measure, whole if key in _PROPER else data.sums) if counted or key != "tce" else None
         for key, (name, measure) in _measures(rule).items()
     }
-    parts = attempt("the parts of the Brier score", corp)
+    parts = attempt("the parts of the Brier score", corp, whole)
     values |= {key: None if parts is None else getattr(parts, key) for key in _PARTS}
     return {key: math.nan if value is None else float(value) for key, value in values.items()}
 
@@ -178,6 +181,28 @@ def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> 
 def _tce_floor(tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
     draws = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
     return _floor("TCE", partial(tce, alpha=ALPHA), tally, draws, options, notes)
+
+
+def miscalibration(tally: Tally) -> float:
+    """The part of the Brier score that isotonic regression of the same rows removes."""
+    return corp(tally).miscalibration
+
+
+def _miscalibration_floor(data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
+    tally, rows, name = data.tally, data.sample, "miscalibration"
+    if tally is None:
+        return None
+    if data.classwise is None and (tally.parts[0].exact or rows is None):
+        draws = _MCB_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
+        return _floor(name, miscalibration, tally, draws, options, notes)
+    if rows is None:
+        return None
+    draws = min(_MCB_DRAWS, int(_MCB_LABELS / rows.p.size))
+    if draws < _FEWER_TCE_DRAWS:
+        return None
+    weights: dict[str, Any] = {"sample_weight": rows.w, "sum_tolerance": rows.tolerance or None}
+    weights["weight_type"] = weight_type(rows)
+    return _floor(name, miscalibration, rows.p, draws, options, notes, **weights)
 
 
 def _floor(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "segments": None if model.segments is None else _segments(model.segments),
         "classes": None if model.classes is None else _classes(model.classes),
         "top_k": _top_k(model.top_k) if model.top_k else None,
-        "remedies": None if model.remedies is None else _remedies(model.remedies, settings.level),
+        "remedies": None if model.remedies is None else _remedies(model.remedies, settings.level, _views(model)),
     }
     return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
@@ -78,7 +78,7 @@ def _summary(model: Model, view: str, level: float) -> Table:
             "reference": reference,
             "meaning": meaning,
         }
-        for key, measure, value, reference, meaning in _measures(s, multiclass, level)
+        for key, measure, value, reference, meaning in _measures(model, multiclass, level)
         if value != "–" or not s.absent
     ]
     note = ["Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."]
@@ -94,41 +94,69 @@ def _reference(value: str, low: float, high: float, level: float) -> str:
     return f"{value}; {level_percent(level)} confidence interval {span(low, high, partial(number, decimals=3))}"
 
 
-def _measures(s: Summary, multiclass: bool, level: float) -> Iterator[tuple[str, str, str, str, str]]:
-    """Key, name, value, reference value and meaning of each measure."""
+_Line: TypeAlias = tuple[str, str, str, str, str]
+"""Key, name, value, reference value and meaning of a measure."""
+
+
+def _measures(model: Model, multiclass: bool, level: float) -> Iterator[_Line]:
+    """One line per measure; those of a matrix name their view."""
+    s, view = model.summary, " (confidence)" if multiclass else ""
     rate, meaning = ("Accuracy", "share of correct top labels") if multiclass else ("Prevalence", "share of events")
     yield "n", "Rows", f"{s.n:,}", "", ""
     yield "rate", rate, number(s.rate), "", meaning
     mean = "Mean confidence" if multiclass else "Mean score"
     yield "mean_score", mean, number(s.mean_score), number(s.rate), f"equals the {rate.lower()} if right on average"
-    yield "ece", "ECE", number(s.ece), _floor(s.noise_floor, number), "mean gap between score and rate"
-    yield "ece_interval", "l2 calibration error", *_interval(s.ece_interval), "root mean squared gap, debiased"
-    yield "test", "Test of calibration", *_test(s), "could the labels have been drawn from the scores?"
-    yield "tce", "TCE", percentage(s.tce), _floor(s.tce_floor, percentage), "share of rows whose score a test rejects"
-    yield "ace", "ACE", number(s.ace), "", "mean gap in bins of equal mass"
-    yield "mce", "MCE", number(s.mce), "", "largest gap of any bin"
-    yield "smooth_ece", "Smooth ECE", number(s.smooth_ece), "", "mean gap after smoothing, without bins"
-    brier = number(s.brier)
-    sum_of_parts = "" if math.isnan(s.uncertainty) else "= miscalibration − discrimination + uncertainty"
-    yield "brier", "Brier score", brier, sum_of_parts, "mean squared error"
-    yield "miscalibration", "– miscalibration (MCB)", number(s.miscalibration), "0", "possible gain from recalibration"
-    yield "discrimination", "– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"
-    yield "uncertainty", "– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"
-    yield "log_loss", "Log loss", number(s.log_loss), _infinite(s.log_loss), "mean negative log-likelihood, in nats"
+    yield "ece", f"ECE{view}", number(s.ece), _floor(s.noise_floor, number), "mean gap between score and rate"
+    if s.ece_classwise is not None:
+        yield (
+            "ece_classwise",
+            "ECE (class-wise)",
+            number(s.ece_classwise),
+            "",
+            "mean over classes, each against the rest",
+        )
+    yield "ece_interval", f"l2 calibration error{view}", *_interval(s.ece_interval), "root mean squared gap, debiased"
+    yield "test", f"Test of calibration{view}", *_test(s), "could the labels have been drawn from the scores?"
+    if s.tce_floor is not None:  # without its floor the TCE misleads: a calibrated model, too, has one above 0
+        floor = _floor(s.tce_floor, percentage)
+        yield "tce", f"TCE{view}", percentage(s.tce), floor, "share of rows whose score a test rejects"
+    yield "ace", f"ACE{view}", number(s.ace), "", "mean gap in bins of equal mass"
+    yield "mce", f"MCE{view}", number(s.mce), "", "largest gap of any bin"
+    yield "smooth_ece", f"Smooth ECE{view}", number(s.smooth_ece), "", "mean gap after smoothing, without bins"
+    yield from _proper_scores(model, level)
     slope = _reference("1", s.slope_low, s.slope_high, level)
-    yield "slope", "Slope", number(s.slope, 3), slope, "below 1: too extreme; above 1: not extreme enough"
-    yield "intercept", "Intercept", number(s.intercept, 3), "0", "above 0: too low on average"
+    yield "slope", f"Slope{view}", number(s.slope, 3), slope, "below 1: too extreme; above 1: not extreme enough"
+    yield "intercept", f"Intercept{view}", number(s.intercept, 3), "0", "above 0: too low on average"
     if s.n_certain:
         wrong = f"{s.n_certain_wrong:,.6g} of them contradict their label"
         yield "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", wrong, "left out of slope and intercept"
     ratio = _reference("1", s.observed_expected_low, s.observed_expected_high, level)
     value = number(s.observed_expected, 3)
-    yield "observed_expected", "Observed/expected", value, ratio, "below 1: too high on average"
-    if s.classwise_ece is not None:
-        brier, loss = number(s.multiclass_brier), s.multiclass_log_loss
-        yield "classwise_ece", "Class-wise ECE", number(s.classwise_ece), "", "mean over classes, one against the rest"
-        yield "multiclass_brier", "Brier score, all classes", brier, "", "squared error of all classes"
-        yield "multiclass_log_loss", "Log loss, all classes", number(loss), _infinite(loss), "over all classes"
+    yield "observed_expected", f"Observed/expected{view}", value, ratio, "below 1: too high on average"
+
+
+def _proper_scores(model: Model, level: float) -> Iterator[_Line]:
+    """Brier score, its parts, the gain on held-out rows, and log loss."""
+    s, view = model.summary, "" if model.summary.ece_classwise is None else " (all classes)"
+    sum_of_parts = "" if math.isnan(s.uncertainty) else "= miscalibration − discrimination + uncertainty"
+    yield "brier", f"Brier score{view}", number(s.brier), sum_of_parts, "mean squared error"
+    floor = _floor(s.miscalibration_floor, number) or "above 0 even if calibrated"
+    fitted = "gap to isotonic regression fitted on these rows"
+    yield "miscalibration", "– miscalibration (MCB)", number(s.miscalibration), floor, fitted
+    yield "discrimination", "– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"
+    yield "uncertainty", "– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"
+    gain = held_out_gain(model.remedies)
+    if gain is not None:
+        limits = f"{level_percent(level)} confidence interval {span(gain.gain_low, gain.gain_high, signed)}"
+        yield "gain", "– gain on held-out rows", signed(gain.gain), limits, f"cross-fitted {gain.name}"
+    yield "log_loss", f"Log loss{view}", number(s.log_loss), _infinite(s.log_loss), "negative log-likelihood, in nats"
+
+
+def held_out_gain(remedies: Remedies | None) -> Remedy | None:
+    """Isotonic regression, cross-fitted; for a matrix of scores, the map with the smallest Brier score."""
+    after = [one for one in (remedies.after if remedies else ()) if not math.isnan(one.gain)]
+    isotonic = [one for one in after if one.calibrator.startswith("IsotonicCalibration")]
+    return min(isotonic or after, key=lambda one: one.brier, default=None)
 
 
 def _limits(s: Summary, key: str) -> str:
@@ -164,15 +192,16 @@ def _infinite(loss: float | None) -> str:
 
 def _models(contents: Contents) -> Table:
     """One line per model."""
+    confidence, all_classes = _views(contents.models[0])
     columns = (
         Column("model", "Model", "name"),
         Column("verdict", "Verdict"),
-        _ECE,
+        _ECE._replace(title=f"ECE{confidence}"),
         Column("floor", "Noise floor", "number"),
         _L2,
         Column("set", "Confidence set"),
         Column("p", "p", "p"),
-        Column("brier", "Brier", "number"),
+        Column("brier", f"Brier{all_classes}", "number"),
         Column("slope", "Slope", "number"),
         Column("ratio", "Obs./exp.", "number"),
     )
@@ -189,12 +218,17 @@ def _models(contents: Contents) -> Table:
                 "l2": None if interval is None else interval.estimate,
                 "set": None if interval is None else confidence_set(interval),
                 "p": None if s.test is None else s.test.pvalue,
-                "brier": s.brier if s.multiclass_brier is None else s.multiclass_brier,
+                "brier": s.brier,
                 "slope": Cell(s.slope, number(s.slope, 3)),
                 "ratio": Cell(s.observed_expected, number(s.observed_expected, 3)),
             }
         )
     return Table(columns, rows, name="models", caption="On the same rows")
+
+
+def _views(model: Model) -> tuple[str, str]:
+    """What follows the names of calibration errors and of proper scores of a matrix."""
+    return ("", "") if model.summary.ece_classwise is None else (" (confidence)", " (all classes)")
 
 
 def _files(contents: Contents) -> Table:
@@ -327,14 +361,15 @@ def _segments(segments: Segments) -> Table:
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
 
 
-def _remedies(remedies: Remedies, level: float) -> Table:
+def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table:
     """The scores as they are, then after each calibrator."""
+    confidence, all_classes = views
     columns = (
         Column("name", "Scores"),
         Column("note", "Note"),
-        *(_ECE, _L2),
+        *(_ECE._replace(title=f"ECE{confidence}"), _L2),
         Column("set", f"{level_percent(level)} set"),
-        Column("brier", "Brier score", "number"),
+        Column("brier", f"Brier score{all_classes}", "number"),
         Column("gain", f"Gain, {level_percent(level)} interval", "number"),
         Column("log_loss", "Log loss", "number"),
     )

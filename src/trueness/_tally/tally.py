@@ -86,6 +86,14 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         filled = [part for part in self.parts if part.totals.rows > 0]
         return float(np.average([of(part) for part in filled], weights=[part.totals.weight for part in filled]))
 
+    @property
+    def class_factor(self) -> int:
+        """The sum over classes divided by their mean, for scores that Brier's definition sums over classes.
+
+        1 for two classes, where the second error repeats the first: their score is the binary one.
+        """
+        return len(self.parts) if self.kind == "classwise" and len(self.parts) > 2 else 1
+
     def __add__(self, other: object) -> Self:
         if isinstance(other, int) and other == 0:
             return self

@@ -265,7 +265,8 @@ def _losses(sample: Sample, all_classes: bool, measure: str) -> Floats:
         of_label = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
         if measure == "brier":
             squares = np.einsum("ik,ik->i", sample.p, sample.p, dtype=np.float64)
-            return np.asarray(squares - of_label**2 + (1 - of_label) ** 2)
+            summed = np.asarray(squares - of_label**2 + (1 - of_label) ** 2)
+            return summed / 2 if sample.p.shape[1] == 2 else summed  # two classes: the binary score
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(of_label)) + 0.0
     bins_of_rows(top, EqualWidth(1))  # checks every value of a vector

@@ -164,9 +164,8 @@ def _squared_ece(sketch: Sketch, options: Options) -> Limits | None:
 
 
 def _brier(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001  # all limits have one signature
-    total = _over_parts(sketch, _limits.brier)
-    times = len(sketch.parts) if sketch.kind == "classwise" else 1
-    return Limits(max(0.0, total.low * times), total.high * times)
+    mean = _over_parts(sketch, _limits.brier)
+    return Limits(max(0.0, mean.low * sketch.class_factor), mean.high * sketch.class_factor)
 
 
 def _log_loss(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001
@@ -178,8 +177,10 @@ def _log_loss(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001
 
 def _corp(index: int) -> Callable[[Sketch, Options], Limits]:
     def limits(sketch: Sketch, options: Options) -> Limits:
-        low, high = _over_parts(sketch, lambda part: _limits.corp(part, options.get("score", "brier"))[index])
-        return Limits(max(0.0, low), max(0.0, high))
+        score = options.get("score", "brier")
+        factor = sketch.class_factor if score == "brier" else 1
+        low, high = _over_parts(sketch, lambda part: _limits.corp(part, score)[index])
+        return Limits(max(0.0, factor * low), max(0.0, factor * high))
 
     return limits
 

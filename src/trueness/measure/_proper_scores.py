@@ -20,27 +20,29 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. For a matrix with ``kind="classwise"`` the squares are summed over the
-        classes, as in Brier's definition; the other kinds score the largest probability of each row.
+        As for :func:`ece`. For a matrix of three or more classes with ``kind="classwise"`` the squares are summed
+        over the classes, as in Brier's definition; for two columns the score is the binary one, as in scikit-learn. The
+        other kinds score the largest probability of each row.
 
     Returns
     -------
     float
-        Between 0 and 1 for a vector, 0 and 2 for a matrix; exact to 1e-15.
+        Between 0 and 1 for two classes, 0 and 2 for more; exact to 1e-15.
 
     Notes
     -----
     .. math:: \frac1n \sum_i (p_i - y_i)^2, \qquad \frac1n \sum_i \sum_k (p_{ik} - 1\{y_i = k\})^2 .
 
+    :func:`corp`, :func:`compare`, reports and the command line use the same definition.
+
     Examples
     --------
     >>> import trueness as tn
-    >>> tn.brier([0, 1], [0.5, 0.75])
-    0.15625
+    >>> tn.brier([0, 1], [0.5, 0.75]), tn.brier([0, 1], [[0.5, 0.5], [0.25, 0.75]])
+    (0.15625, 0.15625)
     """
     binned = as_binned(y_true, y_prob, 1, rows, moments=True)
-    mean = binned.average(_mean_square)
-    return mean * len(binned.parts) if binned.kind == "classwise" else mean
+    return binned.average(_mean_square) * binned.class_factor
 
 
 def _mean_square(bins: Bins) -> float:

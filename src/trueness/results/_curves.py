@@ -105,7 +105,7 @@ class Decomposition(Record):
     score: float
     """The mean score of the predictions."""
     miscalibration: float
-    """The gain from recalibration; at least 0."""
+    """The gap to isotonic regression of the same rows; at least 0, and above it for every calibrated model."""
     discrimination: float
     """The gain of the recalibrated predictions over the base rate; at least 0."""
     uncertainty: float
