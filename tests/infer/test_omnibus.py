@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 import trueness as tn
-from trueness.infer._omnibus import NAMES, Statistics, _ranks, omnibus_power, omnibus_test
+from trueness.infer._omnibus import combined_pvalues, omnibus_power, omnibus_test
+from trueness.infer._omnibus_statistics import NAMES, Statistics, evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -32,7 +33,7 @@ def mass_cuts(p, n_bins):
 
 
 def transcription(y, p):
-    """The five statistics by loops over rows."""
+    """Error, cells, trend, mean, slope and cosines by loops over rows."""
     n = len(p)
     width = max(5, round(n**0.4))
     fine = mass_cuts(p, max(5, round(n**0.5))) | {b / width for b in range(1, width)}
@@ -51,14 +52,16 @@ def transcription(y, p):
         cells += u[at].sum() ** 2 / v[at].sum() if v[at].sum() > 0 else 0.0
     for b in set(binned(p, coarse)):
         at = binned(p, coarse) == b
-        trend += u[at].sum() ** 2 / v[at].sum() if v[at].sum() > 0 else 0.0
+        rows, events, expected = at.sum(), y[at].sum(), p[at].sum()
+        for o, e in ((events, expected), (rows - events, rows - expected)):
+            trend += 2 * o * math.log(o / e) if o else 0.0
     inside = (p > 0) & (p < 1)
-    x = np.column_stack([np.ones(inside.sum()), logit(p[inside])])
-    score, information = x.T @ u[inside], x.T @ (v[inside, None] * x)
-    cox = score @ np.linalg.pinv(information) @ score
-    every = binned(p, fine | mass | coarse)
-    path = np.cumsum([0.0] + [u[every == b].sum() for b in sorted(set(every))])
-    return np.array([error, cells, trend, cox, path.max() - path.min()])
+    x = np.where(inside, logit(np.where(inside, p, 0.5)), 0.0)
+    slope = np.where(inside, x - (v @ x) / v.sum(), 0.0)
+    # The share of the variance below a score, and half of that at the score.
+    t = np.array([v[p < s].sum() + v[p == s].sum() / 2 for s in p]) / v.sum()
+    forms = [np.ones(n), slope, *(np.cos(np.pi * j * t) for j in range(2, 13))]
+    return np.array([error, cells, trend, *(a @ u / math.sqrt(a**2 @ v) for a in forms)])
 
 
 @pytest.mark.parametrize("n", [8, 30, 80, 300])
@@ -68,13 +71,26 @@ def test_the_statistics_are_those_of_the_transcription(n, digits):
     p = rng.beta(0.7, 1.2, n).round(digits)
     y = (rng.random(n) < p).astype(int)
     statistics = Statistics(tn.tally(y, p).parts[0])
-    np.testing.assert_allclose(statistics(statistics.scores.hits)[:, 0], transcription(y, p), rtol=1e-9, atol=1e-9)
+    hits = statistics.entries.hits[:, np.newaxis]
+    np.testing.assert_allclose(statistics(hits)[:, 0], transcription(y, p), rtol=1e-9, atol=1e-9)
 
 
-def test_the_pvalue_is_the_rank_of_the_better_of_two_combinations_of_ranks():
+def test_the_pvalue_is_the_rank_of_the_combined_ranks():
     values = np.array([[3.0, 1.0, 2.0, 3.0], [0.0, 5.0, 1.0, 0.5]])
-    np.testing.assert_array_equal(_ranks(values[0]), [0.5, 1.0, 0.75, 0.5])
-    np.testing.assert_array_equal(_ranks(values[1]), [1.0, 0.25, 0.5, 0.75])
+    alone, combined = combined_pvalues(values)
+    np.testing.assert_array_equal(alone, [[0.5, 1.0, 0.75, 0.5], [1.0, 0.25, 0.5, 0.75]])
+    # Sums of inverse roots: 2.41, 1 + 2 √5 (the leader, five times the second), 2.57, 2.57.
+    np.testing.assert_array_equal(combined, [1.0, 0.25, 0.75, 0.75])
+
+
+def test_forms_are_the_normal_scores_of_their_ranks_and_the_ends_lie_further_out():
+    values = np.vstack([np.zeros((3, 5)), np.tile([5.0, -1.0, 0.0, 1.0, 0.0], (13, 1))])
+    found = evidence(values)
+    end, tied = ndtri(0.9), -ndtri(0.4)  # the two zeros have ranks 2 and 3 of 5
+    np.testing.assert_allclose(found[3], [end + 4, end + 1, tied, ndtri(0.7), tied], atol=1e-12)
+    squares = found[3] ** 2
+    expected = np.max([(k * squares - k) / math.sqrt(2 * k) for k in range(2, 14)], axis=0)
+    np.testing.assert_allclose(found[5], expected)
 
 
 rows = st.lists(
@@ -258,6 +274,6 @@ def test_the_power_of_very_many_scores_uses_pooled_entries():
     p = np.linspace(0.001, 0.999, 9_999)
     cells = tn.tally((np.arange(p.size) % 2).astype(int), p).parts[0]
     statistics = Statistics(cells)
-    assert statistics.scores.count.size < 9_999
-    np.testing.assert_allclose(statistics.mean_of_entries(cells, p), statistics.scores.z[:, 0], rtol=1e-12)
+    assert statistics.entries.count.size < 9_999
+    np.testing.assert_allclose(statistics.mean_of_entries(cells, p), statistics.entries.z, rtol=1e-12)
     assert omnibus_power(cells, expit(logit(p) + 0.5), 0.05, draws=19, null_draws=99, rng=np.random.default_rng(0)) == 1

@@ -88,14 +88,15 @@ def calibration_test(
         used to fit the scores (except with `fitted`).
     method : str, default 'omnibus'
         'omnibus'
-            Five statistics at once, for errors of unknown kind: :math:`T` of 'exact'; the standardised squared
-            residuals :math:`\sum_b S_b^2 / V_b`, :math:`S_b = \sum (y - p)`, :math:`V_b = \sum p (1 - p)`, in cells cut
-            by mass and width (:class:`trueness.MassAndWidth`, n^0.5 and n^0.4 of them) and in n^0.25 cells of equal
-            mass; 'cox'; and 'kuiper', evaluated at the ends of the cells. All come from the same redrawn labels. Their
-            p-values are combined by their minimum and by their product, whichever is smaller by its own rank, and the
-            result is ranked among the redrawn labels again: the level holds at any n. The statistic is the smallest
-            single p-value; `strongest` says whose. At the floor 1/(R + 1) a smaller, proven tail bound replaces the
-            p-value. A label that a score of exactly 0 or 1 rules out gives p = 0. See Notes.
+            Six statistics at once, for errors of unknown kind. With :math:`S = \sum (y - p)` and
+            :math:`V = \sum p (1 - p)` over a cell: 'error', :math:`T` of 'exact'; 'cells', :math:`\sum S^2 / V` in
+            cells cut by mass and width (:class:`trueness.MassAndWidth`, n^0.5 and n^0.4 of them); 'trend', the deviance
+            in n^0.25 cells of equal mass; 'mean' and 'slope', the two parts of 'cox'; 'waves', these two and eleven
+            cosines along the scores, as many as fit best. All come from the same redrawn labels. Their p-values
+            :math:`p_j` are combined by :math:`\sum p_j^{-1/2}`, which is ranked among the redrawn labels: the level
+            holds at any n. The statistic is the smallest :math:`p_j`; `strongest` says whose. At the floor 1/(R + 1) a
+            smaller, proven tail bound replaces the p-value. A label that a score of exactly 0 or 1 rules out gives
+            p = 0. See Notes.
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
             redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
@@ -195,7 +196,7 @@ def calibration_test(
     ---------------  -------------  -------------
     cluster          given   not    given   not
     ===============  ======  =====  ======  =====
-    'omnibus'        .042    .201   .014    .107
+    'omnibus'        .055    .182   .021    .103
     'exact'          .042    .104   .037    .096
     'ks'             .050    .212   .033    .113
     'kuiper'         .041    .204   .026    .108

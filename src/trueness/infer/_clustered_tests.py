@@ -11,6 +11,7 @@ Statistics, 2008.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,15 +23,8 @@ from trueness.infer._certain_scores import moved_inside
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._cumulative import ks_statistic, kuiper_statistic
 from trueness.infer._exact import score_test_bins
-from trueness.infer._omnibus import (
-    OmnibusTest,
-    Statistics,
-    combined_pvalues,
-    log_odds,
-    lower_tail,
-    omnibus_outcome,
-    omnibus_test,
-)
+from trueness.infer._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test
+from trueness.infer._omnibus_statistics import Statistics, evidence
 from trueness.infer._redrawn_labels import draw_hits, monte_carlo_pvalue
 from trueness.infer._residuals import BinnedResiduals
 from trueness.infer._test_method import Options, Outcome
@@ -176,15 +170,18 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Gener
         cells = moved_inside(cells, by_labels.unit / 2)
         p = cells.score[np.searchsorted(rows.cells.score, p)]
     u = rows.p + rows.u - p
-    statistics = Statistics(cells)
-    cell = np.searchsorted(statistics.low, p, side="right") - 1
-    sums = sparse.csr_array((u, (cell, rows.cluster)), shape=(statistics.low.size, rows.clusters))
-    line = np.bincount(rows.cluster, u * log_odds(p, statistics.centre), rows.clusters)
+    statistics = Statistics(cells, pooled=False)
+    at = np.searchsorted(cells.score, p)
+    sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))
+    of_rows = np.searchsorted(statistics.low, p, side="right") - 1
+    finest = sparse.csr_array((u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters))
+    forms = statistics.forms @ sums
     ones, size = np.ones((rows.clusters, 1)), max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
     batches = (_signs(rows.clusters, min(size, draws - i), rng) for i in range(0, draws, size))
     # A sign does not change the squares of a cluster.
-    values = np.concatenate([statistics.of_sums(sums @ s, line @ s, 0.0) for s in (ones, *batches)], axis=1)
-    alone, combined = combined_pvalues(values)
+    of_sums = partial(statistics.of_sums, squares=0.0, symmetric=True)
+    values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
+    alone, combined = combined_pvalues(evidence(values))
     return by_labels._replace(
         pvalue=max(by_labels.pvalue, float(combined[0])),
         alone={name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},

@@ -1,0 +1,221 @@
+r"""The statistics of the omnibus test, for many sets of labels at once.
+
+No single statistic detects every kind of miscalibration. Each of these is the best, or close to it, for one kind; u is
+the residual y − p, S its sum over a cell and V the variance of S if the scores are calibrated:
+
+- ``error``: the debiased squared error T in cells of equal mass (local errors, over-prediction of rare events);
+- ``cells``: :math:`\sum S^2 / V` in cells cut by mass and by width (errors where events are rare or nearly certain);
+- ``trend``: the deviance :math:`2 \sum N\,\mathrm{KL}(r, \bar p)` in a few cells of equal mass (slow departures);
+- ``mean``: :math:`\sum u`, two-sided (shifts);
+- ``slope``: :math:`\sum u\,(x - \bar x)` with the log-odds x, two-sided (scores too extreme or too moderate);
+- ``waves``: the largest standardised sum of squares of the first 2, 3, …, 13 of mean, slope and the sums
+  :math:`\sum u \cos(\pi j t)`, j = 2, …, 12, with t the share of the variance below a score (smooth departures).
+
+Mean, slope and cosines are replaced by the normal scores of their ranks among all sets of labels, because their
+distributions are skewed when events are rare.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
+from trueness.infer._redrawn_labels import label_batches
+from trueness.infer._test_method import bin_starts
+from trueness.typing import Floats, Ints
+
+NAMES = ("error", "cells", "trend", "mean", "slope", "waves")
+WORDS = {
+    "error": "squared error in cells of equal mass",
+    "cells": "standardised residuals in fine cells",
+    "trend": "deviance in coarse cells",
+    "mean": "observed against expected events",
+    "slope": "slope of the log-odds",
+    "waves": "smooth departures along the scores",
+}
+MANY = 4096
+"""With more entries than this, near ties are drawn together."""
+_ANGLE = 1 / 1024
+_COSINES = 12
+# The least variance: scores down to 5e-324 must not overflow its inverse.
+_LEAST = 1e-290
+# Digits of a statistic that count: the same labels in another order of summation may differ in the last ones.
+_DIGITS = 9
+
+
+def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
+    """About n^mass cells of equal mass, cut at n^width edges too; one cell per score if the scores are few."""
+    rule = MassAndWidth(max(5, round(n**mass)), max(5, round(n**width)))
+    return Distinct() if cells.size <= 2 * rule.group(cells).edges.size else rule
+
+
+class Entries(NamedTuple):
+    """Rows of the same score and weight, in order of their scores."""
+
+    z: Floats
+    count: Ints
+    """Rows, whose labels are independent."""
+    weight: Floats
+    """The weight of each of these rows."""
+    hits: Ints
+    """Rows with label 1."""
+
+
+def entries_of_cells(cells: Cells) -> Entries:
+    """One entry per distinct score; weights are counts."""
+    count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    return Entries(cells.score, count, np.ones(cells.size), hits)
+
+
+class Statistics:
+    """The statistics of sets of labels of the same scores, as functions of sums over the finest cells and of forms."""
+
+    def __init__(self, cells: Cells, entries: Entries | None = None, *, pooled: bool = True) -> None:
+        n = float(cells.weight.sum() if cells.exact else cells.count.sum())
+        fine = mass_and_width_cells(cells, n, 0.5, 0.4)
+        mass = fine if isinstance(fine, Distinct) else EqualMass(max(5, round(n**0.4)))
+        starts = [bin_starts(cells, rule) for rule in (fine, mass, EqualMass(max(3, round(n**0.25))))]
+        every = np.unique(np.concatenate(starts))
+        self.low: Floats = cells.score[every]
+        self.partitions = starts[0], starts[2]
+        if entries is None and pooled and cells.size > MANY:
+            self.entries, self.first = _pooled(cells, every)
+        else:
+            self.entries = entries_of_cells(cells) if entries is None else entries
+            self.first = np.searchsorted(self.entries.z, self.low)
+        z, count, w, _ = self.entries
+        self.fine_at, self.mass_at, self.coarse_at = (np.searchsorted(every, start) for start in starts)
+        v = count * w * w * z * (1 - z)
+        self.expected, self.variance, self.total, squares = (
+            np.add.reduceat(part, self.first) for part in (count * w * z, v, count * w, count * w * w)
+        )
+        # Rows of weight 1 that carry as much information as the weighted ones.
+        self.scale = float(self.total.sum() / squares.sum())
+        # T = Σ (S² − Q) / (N − 1), and Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+        size = np.add.reduceat(self.total, self.mass_at) * self.scale
+        self.share = np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
+        share = np.repeat(self.share, np.diff(np.append(self.first[self.mass_at], z.size))) * w * w
+        self.square, self.square_slope = float(share @ (count * z * z)), share * (1 - 2 * z)
+        fine_variance = np.add.reduceat(self.variance, self.fine_at)
+        self.inverse = np.where(fine_variance > 0, 1 / np.maximum(fine_variance, _LEAST), 0.0)
+        self.forms = _forms(z, v)
+        self.centre = _centre(z, v)
+        self.deviation = np.sqrt(self.forms**2 @ v)
+        self.expected_forms = self.forms @ (count * w * z)
+
+    def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
+        """The values of the observed labels, in the first column, and of labels drawn from the scores."""
+        return np.concatenate([self(self.entries.hits[:, np.newaxis]), self.drawn(draws, rng)], axis=1)
+
+    def drawn(self, draws: int, rng: np.random.Generator, z: Floats | None = None) -> Floats:
+        """The values of labels drawn from the scores, or from other probabilities of the entries."""
+        z = self.entries.z if z is None else z
+        batches = label_batches(z[:, np.newaxis], self.entries.count, draws, rng)
+        return np.concatenate([self(hits) for (hits,) in batches], axis=1)
+
+    def mean_of_entries(self, cells: Cells, values: Floats) -> Floats:
+        """The means of one value per cell over the entries, which are cells or runs of them."""
+        if cells.size == self.entries.count.size:
+            return values
+        ends = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.count), side="left") + 1
+        start = np.concatenate([[0], ends[:-1]])
+        return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.count)
+
+    def __call__(self, hits: NDArray[Any]) -> Floats:
+        """The values of each column of `hits`: see :meth:`of_sums`."""
+        events = hits * self.entries.weight[:, np.newaxis]
+        excess = np.add.reduceat(events, self.first, axis=0) - self.expected[:, np.newaxis]
+        forms = self.forms @ events - self.expected_forms[:, np.newaxis]
+        return self.of_sums(excess, forms, self.square + self.square_slope @ hits)
+
+    def of_sums(self, excess: Floats, forms: Floats, squares: Floats | float, *, symmetric: bool = False) -> Floats:
+        """Error, cells, trend and standardised forms, in rows, from the sums of u in the finest cells and the forms.
+
+        `squares` are the sums of squares that the error subtracts. With `symmetric`, residuals of either sign count the
+        same: the trend is Σ S² / V.
+        """
+        error = self.share @ np.add.reduceat(excess, self.mass_at, axis=0) ** 2 - squares
+        cells = self.inverse @ np.add.reduceat(excess, self.fine_at, axis=0) ** 2
+        coarse = np.add.reduceat(excess, self.coarse_at, axis=0)
+        expected, total, variance = (
+            np.add.reduceat(part, self.coarse_at)[:, np.newaxis] for part in (self.expected, self.total, self.variance)
+        )
+        if symmetric:
+            trend = (coarse**2 / np.maximum(variance, _LEAST)).sum(axis=0)
+        else:
+            events = np.clip(coarse + expected, 0, total)
+            trend = 2 * self.scale * (_log_ratio(events, expected) + _log_ratio(total - events, total - expected))
+            trend = trend.sum(axis=0)
+        return np.vstack([error, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]])
+
+
+def _log_ratio(observed: Floats, expected: Floats) -> Floats:
+    """O log(O / E), and zero for O = 0."""
+    some = observed > 0
+    ratio = np.log(np.where(some, observed, 1)) - np.log(np.where(some, np.maximum(expected, _LEAST), 1))
+    return np.asarray(observed * ratio)
+
+
+def _forms(z: Floats, v: Floats) -> Floats:
+    """The coefficients of u in mean, slope and cosines, one row each."""
+    total = max(float(v.sum()), _LEAST)
+    t = (np.cumsum(v) - v / 2) / total
+    cosines = np.cos(np.pi * np.arange(2, _COSINES + 1)[:, np.newaxis] * t)
+    away = log_odds(z, _centre(z, v))
+    # Log-odds that differ by rounding only are equal.
+    flat = float(v @ away**2) <= 1e-12 * total
+    return np.vstack([np.ones(z.size), np.zeros(z.size) if flat else away, cosines])
+
+
+def _centre(z: Floats, v: Floats) -> float:
+    return float(v @ log_odds(z, 0.0)) / max(float(v.sum()), _LEAST)
+
+
+def log_odds(z: Floats, centre: float) -> Floats:
+    """The log-odds minus `centre`; zero where they are infinite."""
+    inside = (z > 0) & (z < 1)
+    z = np.where(inside, z, 0.5)
+    return np.where(inside, np.log(z) - np.log1p(-z) - centre, 0.0)
+
+
+def evidence(values: Floats, among: Floats | None = None) -> Floats:
+    """The six statistics, large values being evidence, from the values of sets of labels in columns.
+
+    Forms are ranked among all columns, or among those of `among`.
+    """
+    if among is None:
+        forms = np.array([_normal_scores(v, v, alone=False) for v in values[3:]])
+    else:
+        forms = np.array([_normal_scores(v, a, alone=True) for v, a in zip(values[3:], among[3:], strict=True)])
+    k = np.arange(2, len(forms) + 1)[:, np.newaxis]
+    waves = ((np.cumsum(forms**2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
+    return np.vstack([values[:3], np.abs(forms[:2]), waves])
+
+
+def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
+    """Normal scores of the ranks; the largest and the smallest are further out by their distance from the next.
+
+    With `alone`, each value is ranked by itself among those of `among`.
+    """
+    scale = 10.0**_DIGITS / max(float(np.abs(among).max()), _LEAST)
+    rounded, ordered = np.rint(values * scale), np.sort(np.rint(among * scale))
+    below, upto = (np.searchsorted(ordered, rounded, side=side) for side in ("left", "right"))
+    if alone:
+        return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)))
+    scores = ndtri((below + upto) / 2 / ordered.size)
+    if ordered.size > 1:
+        scores[rounded == ordered[-1]] += (ordered[-1] - ordered[-2]) / scale
+        scores[rounded == ordered[0]] -= (ordered[1] - ordered[0]) / scale
+    return np.asarray(scores)
+
+
+def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
+    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell."""
+    scores = of_cells(cells, Distinct(), None)
+    scores = near_ties(BinnedScores(scores.z, scores.count, scores.hits, first, None, ""), _ANGLE)
+    z = scores.z[:, 0]
+    return Entries(z, scores.count, np.ones(z.size), scores.hits[:, 0]), scores.first
