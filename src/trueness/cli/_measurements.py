@@ -23,6 +23,9 @@ _IMPORTANCE = (
 )
 
 
+_SCORES_LOST = "This measure needs every distinct score; bins have lost them."
+
+
 class Quantity(NamedTuple):
     """One measure: its key in JSON and CSV, its name, its meaning, how it is written, how it is computed."""
 
@@ -299,6 +302,8 @@ def _line(one: Quantity, sums: Any, options: Options) -> Line:
     try:
         value = one.function(sums, **arguments)
     except InputError as reason:
+        if isinstance(sums, Binned) and one.scores:  # not the bins that it asks for, which the user did not name
+            return line | {"note": _SCORES_LOST}
         return line | {"note": reason.but(remedy="", context="").render(wording())}
     if not isinstance(sums, tn.Sketch):
         return line | _exact_line(value)

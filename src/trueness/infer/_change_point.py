@@ -92,7 +92,8 @@ class _Strata:
         shape = (draws, *self.rate.shape)
         if self.whole:
             return np.asarray(rng.binomial(self.count.astype(np.int64), self.rate, shape) - self.expected)
-        return self.count * self.rate - self.expected + np.sqrt(self.variance) * rng.standard_normal(shape)
+        noise = np.sqrt(self.variance) * rng.standard_normal(shape)
+        return np.asarray(self.count * self.rate - self.expected + noise)
 
 
 def _edges(days: Sequence[Cells]) -> Floats:

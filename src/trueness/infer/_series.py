@@ -193,7 +193,8 @@ class _Line(NamedTuple):
 
     @classmethod
     def empty(cls) -> "_Line":
-        return cls(0, *[math.nan] * 10, False, math.nan)  # type: ignore[arg-type]
+        nan = math.nan
+        return cls(0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, False, nan)
 
 
 def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
