@@ -181,6 +181,20 @@ def test_the_event_is_named(options, event):
     assert tn.report(y, d.y_prob, **options).to_dict()["provenance"]["event"] == event
 
 
+def test_the_lines_to_copy_name_the_event_and_the_column(demo):
+    y, p, w = np.where(demo.y_true == 1, "yes", "no"), demo.y_prob, np.ones(4_000) * 2
+    given = {"tn": tn, "y_true": y, "y_prob": p, "sample_weight": w, "new_scores": p[:3]}
+    vector = answers(tn.report(y, p, pos_label="yes", sample_weight=w))["action"]["command"]
+    assert ".fit(y_prob, y_true, pos_label='yes', sample_weight=sample_weight)" in vector
+    exec(vector, dict(given))
+    matrix = np.column_stack([1 - p, p])
+    found = tn.report(y, matrix)
+    assert found.to_dict()["provenance"]["event"] == "yes"
+    two = answers(found)["action"]["command"]
+    assert ".fit(y_prob[:, 1], y_true, pos_label='yes')" in two
+    exec(two, given | {"y_prob": matrix})
+
+
 def test_the_event_of_true_and_false_is_true():
     d = tn.simulate.demo(60)
     assert tn.report(d.y_true == 1, d.y_prob).to_dict()["provenance"]["event"] == "True"

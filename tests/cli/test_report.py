@@ -114,3 +114,15 @@ def test_several_columns_are_crossed(call, grouped, tmp_path):
     done = call("report", "x.csv", "--prob", "p", "--by", "region", "--by", "day", "--crossed", "2", "--format", "json")
     segments = json.loads(done.stdout)["models"][0]["segments"]["rows"]
     assert {one["column"] for one in segments} == {"region", "day", "region × day"}
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("p_no", "p_yes")])
+def test_the_command_for_two_columns_takes_the_second(call, tmp_path, names):
+    demo = tn.simulate.demo(2_000)
+    scores = dict(zip(names, (1 - demo.y_prob, demo.y_prob), strict=True))
+    write_columns(tmp_path / "x.csv", {"y": np.where(demo.y_true == 1, "yes", "no"), **scores})
+    matrix = "no,yes" if names[0] == "no" else "p_*"
+    found = json.loads(call("report", "x.csv", "--prob-columns", matrix, "--format", "json").stdout)
+    fit = found["models"][0]["answers"]["action"]["command"].splitlines()[0]
+    assert fit.startswith(f"trueness fit x.csv --label y --prob {names[1]} --pos-label yes --calibrator ")
+    assert call(*shlex.split(fit)[1:]).exit_code == 0

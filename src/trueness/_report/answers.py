@@ -224,7 +224,7 @@ def _command(calibrator: str, origin: Provenance, model: str) -> str:
     call, fit = ast.parse(calibrator, mode="eval").body, origin.commands.get(model)
     assert isinstance(call, ast.Call)
     if fit is None:
-        return f"calibrator = {_python(call)}.fit(y_prob, y_true)\ncalibrated = calibrator.predict(new_scores)"
+        return f"calibrator = {_python(call)}.fit({origin.arguments})\ncalibrated = calibrator.predict(new_scores)"
     name, options = _typed(call)
     suffix = PurePath(origin.file or "").suffix
     suffix = suffix if suffix in _SUFFIXES else ".csv"

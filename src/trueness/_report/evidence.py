@@ -69,6 +69,10 @@ class Subject:
     groups: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
     """Their sums, by model and group."""
     notes: tuple[str, ...] = ()
+    event: Any = None
+    """The label that the scores predict; None for sums and for several classes."""
+    two_columns: bool = False
+    """Whether the scores were passed as a matrix of two columns."""
 
     def evidence(self, name: str) -> Evidence:
         """The sums of one model, made when they are needed."""
@@ -154,14 +158,34 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
     kept[paired.row] = True
     counts = _counts(next(iter(paired.samples.values())), kept.size, paired.dropped)
     codes = None if paired.cluster is None else _by_appearance(paired.cluster)
-    notes = ()
+    notes: tuple[str, ...] = ()
+    two_columns, event = False, None
     samples = list(map(_without_unit_weights, paired.samples.values()))
     if counts.classes is not None and len(counts.classes) == 2:
         notes = (two_columns_in_words(counts.classes),)
         samples = list(map(binary_of_two_columns, samples))
+        two_columns, event = True, counts.classes[1]
         counts = replace(counts, classes=None)
+    elif counts.classes is None:
+        event = _event(y_true, rows)
     view: Literal["binary", "confidence"] = "binary" if counts.classes is None else "confidence"
-    return Subject(dict(zip(models, samples, strict=True)), counts, "rows", view, kept, codes, notes=notes)
+    return Subject(
+        dict(zip(models, samples, strict=True)),
+        *(counts, "rows", view, kept, codes),
+        notes=notes,
+        event=event,
+        two_columns=two_columns,
+    )
+
+
+def _event(y_true: Any, rows: RowOptions) -> Any:
+    """The label that a vector of scores predicts."""
+    if rows.get("pos_label") is not None:
+        return rows["pos_label"]
+    labels = rows.get("labels")
+    if labels is not None:
+        return list(labels)[-1]
+    return True if column(y_true, "y_true").values.dtype.kind == "b" else 1
 
 
 def _by_appearance(codes: Ints) -> Ints:

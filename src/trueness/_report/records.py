@@ -69,6 +69,8 @@ class Provenance:
     """The day of the report, as year-month-day."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """By model: the command that reads its rows and fits a map, without the name of the map."""
+    arguments: str = "y_prob, y_true"
+    """What a calibrator takes to be fitted on the rows, as Python."""
 
 
 @dataclass(frozen=True)
@@ -393,7 +395,8 @@ class Contents:
 def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
-    del data["provenance"]["commands"]  # the answers have them, with the name of the map
+    for name in ("commands", "arguments"):  # the answers have them, with the name of the map
+        del data["provenance"][name]
     for model in data["models"]:
         model["bins"] |= {"interval_low": model.pop("interval_low"), "interval_high": model.pop("interval_high")}
         del model["picture"], model["explorers"]  # only the page needs them

@@ -14,12 +14,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, generator
-from trueness._input.columns import column
 from trueness._input.segment_columns import read_by
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
-from trueness._report.evidence import Sums, kept_bins, read_rows, read_sums
+from trueness._report.evidence import Subject, Sums, kept_bins, read_rows, read_sums
 from trueness._report.inference import Options
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
@@ -233,20 +232,23 @@ def report_rows(
     callback, heading = reporter(progress), _text("title", title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
-    if origin.event is None and subject.counts.classes is None:
-        origin = replace(origin, event=_event(y_true, rows))
+    origin = replace(origin, event=_label_text(subject.event), arguments=_fit_arguments(subject, rows))
     segments = read_by(by, y_true, subject.kept, crossed)
     return Report(compute_contents(subject, segments, options, heading, callback, origin))
 
 
-def _event(y_true: Any, rows: RowOptions) -> str:
-    """The label that a vector of scores predicts."""
-    if rows.get("pos_label") is not None:
-        return str(rows["pos_label"])
-    labels = rows.get("labels")
-    if labels is not None:
-        return str(list(labels)[-1])
-    return "True" if column(y_true, "y_true").values.dtype.kind == "b" else "1"
+def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
+    """What the calibrators that were tried take in `fit`, as Python."""
+    event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
+    labels = rows.get("labels") if event is None else None
+    options = {"labels": None if labels is None else list(labels), "pos_label": None if event == 1 else event}
+    typed = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    weights = ["sample_weight=sample_weight"] if rows.get("sample_weight") is not None else []
+    return ", ".join(["y_prob[:, 1]" if subject.two_columns else "y_prob", "y_true", *typed, *weights])
+
+
+def _label_text(label: Any) -> str | None:
+    return None if label is None else str(label)
 
 
 def today() -> str:

@@ -99,7 +99,7 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
 
     require_rows(rows.source, len(rows))
     rows.check_shapes()
-    commands = {model.name: _fit_command(rows, model) for model in rows.choice.models if not rows.request.from_logits}
+    commands = {model.name: _fit_command(rows, model) for model in rows.choice.models}
     origin = Provenance(rows.source, rows.choice.label, None, today(), commands)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
         scores, one = rows.model_scores()
@@ -117,12 +117,16 @@ def _fit_command(rows: Rows, model: Model) -> str:
     """The command that fits a map on these rows, without the name of the map."""
     request, choice = rows.request, rows.choice
     demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
+    scores, event = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name), request.pos_label
+    if len(model.columns) == 2 and model.classes is not None:  # reported as the binary problem of the second
+        scores = "--prob", model.columns[1]
+        event = request.labels[1] if request.labels else model.classes[1] if rows.label.dtype.kind in "OU" else event
     options = {
         "--label": choice.label,
-        "--prob" if len(model.columns) == 1 else "--prob-columns": model.name,
+        scores[0]: scores[1],
         "--weight": choice.weight,
-        "--pos-label": request.pos_label,
-        "--labels": None if request.labels is None else ",".join(request.labels),
+        "--pos-label": event,
+        "--labels": None if request.labels is None or event is not None else ",".join(request.labels),
         "--input-format": request.input_format,
         "--separator": request.separator,
         "--missing": None if request.missing == "raise" else request.missing,
