@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,10 +90,21 @@ def test_the_estimate_is_the_squared_error_and_lies_within(method, pairs):
 def test_the_confidence_of_two_classes_is_that_of_a_tally_of_confidences(method):
     d = simulate.multiclass(400, 2, distortion=simulate.Temperature(2), seed=2)
     tally = tn.tally(d.y_true, d.y_prob, kind="confidence")
-    for k in (None, 1):
-        assert ece_interval(d.y_true, d.y_prob, k=k, method=method, seed=4) == ece_interval(
-            tally, method=method, seed=4
-        )
+    for options in ({"k": 1}, {"kind": "confidence"}):
+        found = ece_interval(d.y_true, d.y_prob, method=method, seed=4, **options)
+        assert found == ece_interval(tally, method=method, seed=4)
+
+
+def test_two_columns_are_the_binary_problem_of_the_second_unless_asked_otherwise():
+    d = simulate.multiclass(400, 2, distortion=simulate.Temperature(2), seed=2)
+    found = ece_interval(d.y_true, d.y_prob, seed=4)
+    binary = ece_interval(d.y_true, d.y_prob[:, 1], seed=4)
+    assert found == replace(binary, note=found.note)
+    assert "the event is the second" in found.note
+    cluster = np.arange(400) // 2
+    clustered = ece_interval(d.y_true, d.y_prob, cluster=cluster, seed=4)
+    assert clustered.high == ece_interval(d.y_true, d.y_prob[:, 1], cluster=cluster, seed=4).high
+    assert ece_interval(d.y_true.tolist(), d.y_prob.tolist(), seed=4) == found
 
 
 def test_the_same_seed_gives_the_same_set_and_a_generator_moves_on():
@@ -111,7 +123,7 @@ def test_a_higher_level_gives_a_larger_set():
 
 def test_the_result_names_its_bins():
     d = simulate.binary(1000, seed=1)
-    assert ece_interval(d.y_true, d.y_prob, seed=0).bins == "EqualMass(n=16): 16 bins"
+    assert ece_interval(d.y_true, d.y_prob, seed=0).bins == "MassAndWidth(mass=16, width=16): 31 bins with rows"
     assert ece_interval(d.y_true, d.y_prob, method="analytic").bins.startswith("EqualWidth(n=16)")
     e = simulate.multiclass(1000, 4, seed=1)
     assert ece_interval(e.y_true, e.y_prob, k=2, seed=0).bins.startswith("cubes, 10 cells per axis: ")
@@ -174,10 +186,12 @@ def test_rows_that_are_mostly_alone_are_a_warning():
 
 @pytest.mark.parametrize("score", [1e-93, 1e-160, 1e-200, 5e-324])
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-def test_residuals_whose_squares_vanish_give_a_set_next_to_zero(score):
+def test_residuals_whose_squares_vanish_give_the_exact_limit(score):
     found = tn.ece_interval([0, 0, 0, 0], [score] * 4, seed=0)
-    assert found.includes_zero
-    assert 0 <= found.low <= found.high < 1e-40
+    assert (found.includes_zero, found.low) == (True, 0)
+    assert found.high == pytest.approx(1 - 0.025**0.25)  # none of four
+    among_others = tn.ece_interval([0] * 4 + [1, 0, 1] * 9, [score] * 4 + [0.6] * 27, bins=2, seed=0)
+    assert among_others.high < 0.35
 
 
 @pytest.mark.parametrize("squared", [False, True])

@@ -96,7 +96,8 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
 
 def bins_in_words(rule: BinRule, filled: int) -> str:
     """Description of the bins, and how many of them have rows."""
-    return f"{rule!r}: {filled:,} bins" + ("" if filled == rule.n_requested else " with rows")
+    bins = "bin" if filled == 1 else "bins"
+    return f"{rule!r}: {filled:,} {bins}" + ("" if filled == rule.n_requested else " with rows")
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:

@@ -10,6 +10,7 @@ from trueness._input.columns import column
 from trueness._input.sample import Sample
 from trueness._tally import rows_or_sums
 from trueness._tally.cells import Cells
+from trueness._tally.multiclass import binary_of_two_columns
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
@@ -61,11 +62,12 @@ class ClusteredRows:
         """The sums of each distinct score."""
         return cells_of_rows(self.top)
 
-    def residuals(self, rule: BinRule) -> BinnedResiduals:
-        """The residuals in the bins of a rule."""
-        warn_few_rows(self.n, rule)
+    def residuals(self, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
+        """The residuals in the bins of a rule; `check` that there are pairs."""
         residuals = BinnedResiduals(self.u, bin_numbers(self.top, rule), self.cluster, self.weight)
-        residuals.check()
+        if check:
+            warn_few_rows(self.n, rule)
+            residuals.check()
         return residuals
 
 
@@ -76,9 +78,12 @@ def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
 
 
 def clustered_rows(
-    y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions, *, importance: bool = False
+    y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions, *, importance: bool = False, binary: bool = False
 ) -> ClusteredRows:
-    """Read labels, scores and clusters; without `cluster`, importance weights make every row its own cluster."""
+    """Read labels, scores and clusters; without `cluster`, importance weights make every row its own cluster.
+
+    `binary` takes a matrix of two columns as the binary problem of the second.
+    """
     if isinstance(y_true, Parts):
         raise InputError(
             "weight_type='importance'" if cluster is None else "cluster",
@@ -90,6 +95,7 @@ def clustered_rows(
         cluster = np.arange(column(y_true, "y_true").values.shape[0])
     paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=importance)
     sample = paired.samples[""]
+    sample = binary_of_two_columns(sample) if binary else sample
     if sample.p.ndim == 2:
         require_confidence(paired.kind, "a matrix with `cluster`")
     assert paired.cluster is not None

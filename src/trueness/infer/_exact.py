@@ -92,10 +92,9 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rn
     Drawing stops once too many draws have reached the statistic. It does not start if the statistic is out of reach:
     if the chance that one set of labels gives half of it is below e⁻⁶⁰.
     """
-    draws = required_draws(alpha)
-    size: Ints = np.add.reduceat(scores.count, scores.first)
-    if scores.k == 1 and _log_chance(size[size >= 2], scores.n * statistic / 2) < _IMPOSSIBLE:
+    if out_of_reach(scores, statistic):
         return True
+    draws = required_draws(alpha)
     reached, drawn = 0, []
     for batch in _null_batches(scores, draws, rng):
         drawn.append(batch)
@@ -103,6 +102,12 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rn
         if (1 + reached) / (draws + 1) > alpha:
             return False
     return bool(monte_carlo_pvalue(statistic, np.concatenate(drawn)) <= alpha)
+
+
+def out_of_reach(scores: BinnedScores, statistic: float) -> bool:
+    """Whether labels drawn from one score per row give half the statistic with probability below e⁻⁶⁰, proven."""
+    size: Ints = np.add.reduceat(scores.count, scores.first)
+    return scores.k == 1 and _log_chance(size[size >= 2], scores.n * statistic / 2) < _IMPOSSIBLE
 
 
 def _log_chance(size: Ints, value: float) -> float:

@@ -19,13 +19,13 @@ from trueness._tally.binned_scores import (
     of_matrix,
 )
 from trueness._tally.bins import Bins
+from trueness._tally.multiclass import has_two_columns
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._analytic import Region, analytic_region, sums_of_bins, zero_threshold
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._exact import score_test_bins
 from trueness.infer._hulc import adaptive_hulc, hulc
 from trueness.infer._paired_rows import require_confidence
 from trueness.infer._resampling import (
@@ -38,7 +38,13 @@ from trueness.infer._resampling import (
     subsampling,
 )
 from trueness.infer._residuals import check_pairs
-from trueness.infer._score_interval import clustered_region, score_region
+from trueness.infer._score_interval import (
+    ScoreSet,
+    clustered_region,
+    default_clustered_set,
+    default_score_set,
+    given_score_set,
+)
 from trueness.results import Interval
 from trueness.typing import ArrayLike, RowOptions
 
@@ -68,6 +74,7 @@ RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | 
 }
 
 _RESAMPLES = 500
+_TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
 _HIGHEST = 0.9999
 # The bootstrap draws rows up to this number, and the sums of bins beyond.
 _FEW = 2_000
@@ -103,14 +110,15 @@ def ece_interval(
     bins : int, sequence of edges or bin rule, optional
         An int is the number of cells per axis (for k = K the number of parts of an edge of the simplex). Rules that
         depend on the labels are refused; ``method="analytic"`` needs cells of equal volume, so an int or
-        :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses
-        ``EqualMass(max(5, round(n**0.4)))``, and everything else max(2, round(n^{2/(4 + d)})) cells with
-        d = min(k, K − 1), or 1 for a vector. The result names the bins.
+        :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses cells cut by mass and by width
+        (see Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1), or 1 for a vector.
+        The result names the bins.
     level : float, default 0.95
         Nominal coverage, more than 1/2.
     method : str, default 'score'
-        'score': the set contains zero if an exact test of calibration, with labels drawn from the scores, does not
-        reject; the ends invert a test at the spread that each value would have. 'analytic': the published set.
+        'score': the set contains zero if a test of calibration with labels drawn from the scores does not reject
+        (the omnibus test of :func:`calibration_test`; with `bins`, or k > 1, its 'exact' test in these cells); the ends
+        invert a test at the spread that each value would have. 'analytic': the published set.
         For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
         the resampled estimates), 'subsampling' (⌊√n⌋ rows, as published), 'politis-romano' (without
         replacement, and inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
@@ -141,8 +149,10 @@ def ece_interval(
 
     Notes
     -----
-    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the binned error: none
-    detects miscalibration that changes sign within a bin, and a set may then lie below the truth.
+    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the error of cells, the
+    squared difference of event rate and mean score. Errors that change sign within a cell cancel, so that this target
+    may lie below the error of the scores themselves; `finer` of the result, the estimate in finer cells, shows how much
+    that may be.
 
     'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
     cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
@@ -155,12 +165,21 @@ def ece_interval(
         \left( \tau^2 + \frac{4 R_1 \theta + R_2 \theta^2}{n} \right) ,
 
     where :math:`\tau^2` is the exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the
-    variance of the labels along the error and :math:`R_2` the unevenness of the error over rows; the lower end is zero
-    whenever the exact test does not reject. Bins of equal mass have far more power and correct coverage for
-    concentrated scores, and less power against local or oscillating miscalibration than bins of equal width. At level
-    0.9 it covers between 0.88 and 0.97 in 84 of the 92 scenarios of the benchmark ``coverage``, with 50 to 10,000 rows,
-    too often in six others, such as 50 rows of rare events, and 0.83 and 0.84 in two where the error changes sign
-    within bins. ``docs/inference.md`` has the tables.
+    variance of the labels along the error and :math:`R_2` the unevenness of the error over rows. By default there are
+    two partitions, both blind to the labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at
+    the edges of n^0.4 cells of equal width too: joining cells can only hide error, so a lower limit for the joined ones
+    holds. The upper end comes from n^0.65 cells of equal mass, cut at the same edges, in which little can hide. If
+    there are at most twice as many distinct scores as cells, and on average at least two rows for each, every score is
+    its own cell. Errors over so few rows that these cells do not separate them are still missed: over 1.5 % of 1,500
+    confident or rare scores the set covers about 0.87 at level 0.9.
+
+    **Few events.** If one class has fewer than three rows, their residuals say little about the spread, and the upper
+    end is an exact one: with Clopper-Pearson limits [l, u] for the share of the rarer class,
+    :math:`\frac1n \sum p^2 + u \max_b [\min(1, n u / N_b) - 2 \bar p_b]_+` for scores p of that class, in
+    n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
+    0.9: the score may be too high by as much.
+
+    At level 0.9 ``docs/inference.md`` has the coverage in more than a hundred scenarios (benchmark ``coverage``).
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
@@ -177,8 +196,10 @@ def ece_interval(
     :class:`FewClustersWarning`.
 
     **Importance weights** give the error of the population that the weights restore, by the weighted :math:`T` of
-    :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs, because labels
-    cannot be drawn from the scores if weights depend on the label.
+    :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs of :math:`T`, because
+    labels cannot be drawn from the scores if weights depend on the label.
+
+    **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or `kind` is given.
 
     **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw the sums of bins:
     rows and events from their exact distribution and, given these, the sum of the scores from the normal distribution
@@ -202,6 +223,7 @@ def ece_interval(
     >>> interval.includes_zero, interval.low < d.true_ece("l2") < interval.high
     (False, True)
     """
+    binary = k is None and method == "score" and rows.get("kind") is None and has_two_columns(y_prob)
     k = checked_k(k)
     level = checked_level(level)
     alpha = _checked_alpha(level, method)
@@ -216,7 +238,7 @@ def ece_interval(
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if cluster is not None or importance:
         _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
-    data = _Data(y_true, y_prob, rows, k, bins, cluster, importance)
+    data = _Data(y_true, y_prob, rows, k, bins, cluster, importance, binary)
     options = _Options(method, level, alpha, support, resamples, generator(seed))
     estimate = _METHODS[method](data, options)
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
@@ -232,6 +254,8 @@ def ece_interval(
         includes_zero=estimate.region.includes_zero,
         bins=estimate.bins,
         squared=True,
+        finer=estimate.finer,
+        note=estimate.note,
     )
     return interval if squared else interval.root()
 
@@ -246,6 +270,8 @@ class _Data(NamedTuple):
     bins: BinsLike | None
     cluster: ArrayLike | None
     importance: bool
+    binary: bool
+    """Whether a matrix of two columns is the binary problem of the second."""
 
     def top_k_scores(self) -> BinnedScores:
         """The cells of several scores per row."""
@@ -273,27 +299,47 @@ class _Estimate(NamedTuple):
     region: Region
     n: int
     bins: str
+    finer: float | None = None
+    note: str = ""
 
 
 def _score(data: _Data, options: _Options) -> _Estimate:
+    rule = data.rule() if data.k == 1 else None
     if data.cluster is not None or data.importance:
-        return _clustered_score(data, options)
-    if data.k > 1:
-        scores = data.top_k_scores()
-    else:
-        rule = data.rule()
-        tally = as_tally(data.y_true, data.y_prob, data.rows, rule=rule, kind="confidence")
+        return _clustered_score(data, rule, options)
+    if data.k == 1:
+        kind: Literal["classwise", "confidence"] = "classwise" if data.binary else "confidence"
+        tally = as_tally(data.y_true, data.y_prob, data.rows, rule=rule, kind=kind)
+        tally = binary_of_two_classes(tally) if data.binary else tally
         require_confidence(tally.kind, "the interval of a matrix, or `k` more than 1")
-        scores = of_cells(tally.parts[0], rule or score_test_bins(tally.weight), _classes(tally))
+        if rule is None:
+            return _default_score(tally, data, options)
+        scores = of_cells(tally.parts[0], rule, _classes(tally))
+    else:
+        scores = data.top_k_scores()
     sums = _pair_sums(scores)
-    region = score_region(scores, sums, options.alpha, options.rng)
-    return _Estimate(sums.statistic, region, int(sums.total), scores.bins)
+    return _of_set(given_score_set(scores, sums, options.alpha, options.rng), int(sums.total), data)
 
 
-def _clustered_score(data: _Data, options: _Options) -> _Estimate:
-    rule = data.rule()
-    clustered = clustered_rows(data.y_true, data.y_prob, data.cluster, data.rows, importance=data.importance)
-    rule = rule or score_test_bins(clustered.n)
+def _default_score(tally: Tally, data: _Data, options: _Options) -> _Estimate:
+    (cells,) = tally.parts
+    if tally.weight < 2:
+        check_pairs(1, 1, "two rows")
+    found = default_score_set(cells, options.alpha, options.rng)
+    return _of_set(found, int(tally.weight), data)
+
+
+def _of_set(found: ScoreSet, n: int, data: _Data) -> _Estimate:
+    note = f"{found.note} {_TWO_COLUMNS if data.binary else ''}".strip()
+    return _Estimate(found.estimate, found.region, n, found.bins, found.finer, note)
+
+
+def _clustered_score(data: _Data, rule: BinRule | None, options: _Options) -> _Estimate:
+    clustered = clustered_rows(
+        data.y_true, data.y_prob, data.cluster, data.rows, importance=data.importance, binary=data.binary
+    )
+    if rule is None:
+        return _of_set(default_clustered_set(clustered, options.alpha, options.rng), clustered.n, data)
     residuals = clustered.residuals(rule)
     region = clustered_region(clustered, residuals, options.alpha, options.rng)
     return _Estimate(residuals.estimate, region, clustered.n, bins_in_words(rule, residuals.first.size))

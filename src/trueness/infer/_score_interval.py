@@ -1,38 +1,190 @@
-"""The score interval for the squared error: all values that the estimate does not reject at their own spread."""
+"""The score interval for the squared error: all values that the estimate does not reject at their own spread.
+
+By default two partitions of the scores are used. The estimate and the lower end come from coarse cells: merging cells
+can only hide error, so a lower limit of the coarse error is one of the whole. The upper end comes from fine cells, in
+which little can hide. Zero is decided by the omnibus test.
+"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from trueness._numerics.pairs import PairSums, null_moments
-from trueness._tally.binned_scores import BinnedScores
+from trueness._numerics.pairs import PairSums, null_moments, pair_sums
+from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
 from trueness.infer._analytic import Region, upper_quantile
-from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer._clustered_tests import pair_statistic, wild_pvalue
-from trueness.infer._exact import rejects_calibration, required_draws
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.infer._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
+from trueness.infer._exact import out_of_reach, rejects_calibration, required_draws
+from trueness.infer._few_events import FEW_EVENTS, ExactLimits, few_events_limits
+from trueness.infer._omnibus import omnibus_test
 from trueness.infer._residuals import BinnedResiduals
+from trueness.infer._test_method import bin_starts
 from trueness.typing import Floats, Ints
 
 # The smallest coefficient of θ²: below zero there would be no upper end.
 _LEAST_LEADING = 0.2
+# Powers of n: cells of equal mass of the lower end, and of equal width; cells of equal mass of the upper end.
+_COARSE, _FINE = 0.4, 0.65
 
 
-def score_region(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> Region:
-    """The score interval; it includes zero if the exact test does not reject calibration."""
+class ScoreSet(NamedTuple):
+    """A confidence set for the squared error, with its estimate in coarse and in fine cells."""
+
+    estimate: float
+    finer: float | None
+    region: Region
+    bins: str
+    note: str = ""
+
+
+class _Part(NamedTuple):
+    """The estimate in one partition, and the ends of its score interval."""
+
+    estimate: float
+    ends: tuple[float, float]
+    paired: bool
+    """Whether any cell holds a pair."""
+
+
+class Partitions(NamedTuple):
+    """The default cells of the interval; they do not look at the labels."""
+
+    coarse: BinRule
+    fine: BinRule
+    exact: BinRule
+    """Cells of equal mass, for exact limits."""
+
+    @classmethod
+    def of(cls, cells: Cells, n: float) -> "Partitions":
+        """n^0.4 and n^0.65 cells of equal mass, both cut at n^0.4 edges too; one cell per score if they are few."""
+        few = 2 * cells.size <= n
+
+        def rule(mass: float) -> BinRule:
+            cut = MassAndWidth(_number(n, mass), _number(n, _COARSE))
+            return Distinct() if few and cells.size <= 2 * bin_starts(cells, cut).size else cut
+
+        coarse = rule(_COARSE)
+        mass = EqualMass(_number(n, _COARSE))
+        return cls(coarse, rule(_FINE), coarse if isinstance(coarse, Distinct) else mass)
+
+
+def _number(n: float, power: float) -> int:
+    """About n^power cells, at least five where each can hold two rows."""
+    return max(1, min(max(5, round(n**power)), int(n) // 2))
+
+
+class DefaultSet(NamedTuple):
+    """Everything about the set in the default cells, but whether it contains zero."""
+
+    estimate: float
+    finer: float
+    ends: tuple[float, float]
+    """The ends if calibration is rejected; otherwise the lower end is zero."""
+    rejected: bool
+    """Whether calibration is out of the question even before it is tested."""
+    bins: str
+    note: str
+
+    def with_zero(self, zero: bool) -> ScoreSet:
+        """The set, with or without zero."""
+        return ScoreSet(self.estimate, self.finer, _region(self.ends, zero=zero), self.bins, self.note)
+
+
+def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in the default cells."""
+    found = untested_set(cells, alpha)
+    zero = not found.rejected and omnibus_test(cells, required_draws(alpha), rng).pvalue > alpha
+    return found.with_zero(zero)
+
+
+def untested_set(cells: Cells, alpha: float) -> DefaultSet:
+    """The set in the default cells, before zero is tested."""
+    rules, z = Partitions.of(cells, float(cells.weight.sum())), upper_quantile(alpha / 2)
+
+    def part(rule: BinRule) -> tuple[_Part, BinnedScores]:
+        scores = of_cells(cells, rule, None)
+        sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+        return _Part(sums.statistic, _ends(scores, sums, z), bool((sums.n >= 2).any())), scores
+
+    (coarse, scores), (fine, _) = part(rules.coarse), part(rules.fine)
+    rejected = out_of_reach(scores, coarse.estimate)
+    return _joined(cells, coarse, fine, rules, alpha, rejected=rejected, bins=scores.bins)
+
+
+def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in the default cells for rows in clusters or with importance weights."""
+    cells, z = rows.cells, upper_quantile(alpha / 2)
+    rules = Partitions.of(cells, rows.n)
+    coarse = rows.residuals(rules.coarse)
+    fine = rows.residuals(rules.fine, check=False)
+    if rows.weight is None:
+        pvalue = clustered_omnibus_test(rows, required_draws(alpha), rng).pvalue
+    else:
+        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), rng)
+    parts = _clustered_part(rows, coarse, z), _clustered_part(rows, fine, z)
+    effective = effective_number(rows.cluster, rows.weight)
+    bins = bins_in_words(rules.coarse, coarse.first.size)
+    return _joined(cells, *parts, rules, alpha, bins=bins, effective=effective).with_zero(pvalue > alpha)
+
+
+def _joined(
+    cells: Cells,
+    coarse: _Part,
+    fine: _Part,
+    rules: Partitions,
+    alpha: float,
+    *,
+    bins: str,
+    rejected: bool = False,
+    effective: float | None = None,
+) -> DefaultSet:
+    fine = fine if fine.paired else coarse
+    exact = few_events_limits(cells.score, cells.weight, cells.events, bin_starts(cells, rules.exact), alpha, effective)
+    (low, high), note = _with_exact((coarse.ends[0], fine.ends[1]), exact, float(cells.weight.sum()))
+    # The estimate in coarse cells may exceed the upper end in fine ones by chance.
+    ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
+    return DefaultSet(coarse.estimate, fine.estimate, ends, rejected, bins, note)
+
+
+def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tuple[tuple[float, float], str]:
+    """The ends and a note; exact limits if one class is nearly absent."""
+    if exact.rarer >= FEW_EVENTS:
+        return ends, ""
+    high = exact.high if exact.rarer == 0 else max(ends[1], exact.high)
+    return (exact.low, high), f"Exact binomial limits: one class has {exact.rarer:,.6g} of {n:,.12g} rows."
+
+
+def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in given bins; it includes zero if the exact test does not reject calibration."""
+    ends, note = _ends(scores, sums, upper_quantile(alpha / 2)), ""
+    if scores.k == 1:
+        exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits, scores.first, alpha)
+        (low, high), note = _with_exact(ends, exact, sums.total)
+        ends = min(low, max(sums.statistic, 0.0)), max(high, sums.statistic)
+    zero = not rejects_calibration(scores, sums.statistic, alpha, rng)
+    return ScoreSet(sums.statistic, None, _region(ends, zero=zero), scores.bins, note)
+
+
+def _ends(scores: BinnedScores, sums: PairSums, z: float) -> tuple[float, float]:
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
-    noise, z = sums.noise(implied), upper_quantile(alpha / 2)
-    ends = score_ends(sums.statistic, variance, noise, sums.unevenness, sums.total, z)
-    return _region(ends, zero=not rejects_calibration(scores, sums.statistic, alpha, rng))
+    return score_ends(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, z)
 
 
 def clustered_region(rows: ClusteredRows, residuals: BinnedResiduals, alpha: float, rng: np.random.Generator) -> Region:
     """The score interval for rows in clusters; it includes zero if random signs or labels do not reject calibration."""
-    noise, unevenness = _noise(rows, residuals), _unevenness(rows, residuals)
     pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), rng)
+    return _region(_clustered_part(rows, residuals, upper_quantile(alpha / 2)).ends, zero=pvalue > alpha)
+
+
+def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals, z: float) -> _Part:
+    noise, unevenness = _noise(rows, residuals), _unevenness(rows, residuals)
     null = max(sign_variance(residuals), label_variance(residuals, rows.p))
-    ends = score_ends(residuals.estimate, null, noise, unevenness, rows.n, upper_quantile(alpha / 2))
-    return _region(ends, zero=pvalue > alpha)
+    ends = score_ends(residuals.estimate, null, noise, unevenness, rows.n, z)
+    return _Part(residuals.estimate, ends, bool((np.diff(residuals.start) > 1).any()))
 
 
 def _region(ends: tuple[float, float], *, zero: bool) -> Region:

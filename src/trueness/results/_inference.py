@@ -41,6 +41,11 @@ class Interval(Record):
     """The bins, in words."""
     squared: bool = False
     """Whether the numbers are on the scale of the squared error."""
+    finer: float | None = None
+    """The estimate in the fine cells of the upper end; how far it exceeds `estimate` is what coarse cells hide. None if
+    there is one partition only."""
+    note: str = ""
+    """What else to know, such as that the limits are exact because one class is nearly absent."""
 
     @property
     def is_interval(self) -> bool:
@@ -62,7 +67,8 @@ class Interval(Record):
         if not self.squared:
             return self
         estimate, low, high = (max(0.0, value) ** 0.5 for value in (self.estimate, self.low, self.high))
-        return replace(self, estimate=estimate, low=low, high=high, squared=False)
+        finer = None if self.finer is None else max(0.0, self.finer) ** 0.5
+        return replace(self, estimate=estimate, low=low, high=high, finer=finer, squared=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, with `is_interval` and `hull`."""

@@ -1,0 +1,83 @@
+"""Limits of the l2 error if one class is nearly absent."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import trueness as tn
+from trueness.infer import ece_interval
+from trueness.infer._few_events import few_events_limits
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "high"),
+    [([1] * 25, 1.0, 0.1129), ([0] * 60, 1e-4, 0.0486), ([0] * 25, 0.0, 0.1129), ([1] * 60, 1 - 1e-4, 0.0486)],
+)
+def test_rows_of_one_class_with_one_score_have_the_clopper_pearson_limit(y, p, high):
+    found = ece_interval(y, [p] * len(y), level=0.9, seed=0)
+    assert (found.includes_zero, found.low) == (True, 0)
+    assert found.high == pytest.approx(high, abs=1e-4)
+    limit = binomtest(0, len(y)).proportion_ci(0.9).high
+    assert found.high == pytest.approx(limit - min(p, 1 - p), abs=1e-12)
+    assert found.note == f"Exact binomial limits: one class has 0 of {len(y)} rows."
+    assert ece_interval(y, [p] * len(y), level=0.9, bins=10, seed=0).high == found.high
+
+
+def test_one_class_that_contradicts_its_scores_is_rejected_with_exact_limits():
+    found = ece_interval([0] * 60, [0.9] * 60, seed=0)
+    limit = binomtest(0, 60).proportion_ci(0.95).high
+    assert not found.includes_zero
+    assert (found.low, found.high) == pytest.approx((0.9 - limit, 0.9))
+
+
+@pytest.mark.parametrize("events", [0, 1, 2])
+def test_no_rates_that_the_share_of_events_allows_have_a_larger_error(events):
+    """Every choice of rates in three bins on a grid, with a mean below the upper limit."""
+    p = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.4])
+    weight = np.array([20, 10, 10, 5, 3, 2])
+    first, hits = np.array([0, 2, 4]), np.array([0, 0, 0, 0, 0, events])
+    limits = few_events_limits(p, weight, hits, first, 0.1)
+    n, of_bin = weight.sum(), np.repeat([0, 1, 2], 2)
+    most = binomtest(events, n).proportion_ci(0.9).high
+    grid = np.linspace(0, 1, 51)
+    errors = [
+        weight @ (np.array(rates)[of_bin] - p) ** 2 / n
+        for rates in itertools.product(grid, repeat=3)
+        if weight @ np.array(rates)[of_bin] / n <= most
+    ]
+    assert max(errors) <= limits.high + 1e-12
+    assert limits.high < 0.15
+    assert limits.rarer == events
+
+
+def test_swapping_the_classes_changes_nothing():
+    p, weight, hits = np.array([0.01, 0.3]), np.array([40, 10]), np.array([0, 2])
+    first = np.array([0, 1])
+    found = few_events_limits(p, weight, hits, first, 0.05)
+    swapped = few_events_limits(1 - p, weight, weight - hits, first, 0.05)
+    assert (swapped.low, swapped.high, swapped.rarer) == pytest.approx((found.low, found.high, found.rarer))
+
+
+def test_dependent_rows_have_wider_limits():
+    y, p = np.zeros(60, int), np.full(60, 1e-4)
+    alone = ece_interval(y, p, seed=0)
+    found = ece_interval(y, p, cluster=np.arange(60) // 2, seed=0)
+    assert found.high == pytest.approx(binomtest(0, 30).proportion_ci(0.95).high - 1e-4)
+    assert found.high > alone.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", [1.6, 1.0, 0.6])
+@pytest.mark.parametrize("law", [(0.3, 60), (60, 0.3), (0.3, 30)])
+def test_rare_events_are_covered(law, slope):
+    runs, n, misses = 400, 400, 0
+    d = tn.simulate.binary(n, scores=tn.simulate.Beta(*law), distortion=tn.simulate.Logit(slope=slope), seed=0)
+    truth = d.true_ece("l2")
+    for i in range(runs):
+        d = tn.simulate.binary(n, scores=tn.simulate.Beta(*law), distortion=tn.simulate.Logit(slope=slope), seed=i)
+        misses += truth not in ece_interval(d.y_true, d.y_prob, level=0.9, seed=i)
+    assert misses / runs <= 0.1 + 3 * (0.09 / runs) ** 0.5
