@@ -298,7 +298,7 @@ def _bins(model: Model) -> Table:
 _MOST_SEGMENTS = 40
 _SEGMENT_TERMS = (
     "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², the "
-    "part of the Brier score that a correct mean would save."
+    "part of the Brier score that a correct mean would save; shares are of all segments of the column."
 )
 
 
@@ -342,12 +342,15 @@ def _segments(segments: Segments) -> Table:
         Column("shrunk", "Shrunk gap", "number"),
         Column("ratio", "Obs./exp.", "number"),
         *(_P, _ADJUSTED_P),
-        Column("cost", "Cost (Brier)", "number"),
+        Column("share", "Share of cost", "share"),
     )
     order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i].flagged, i))
+    names = {one.column for one in segments.rows}
     shown = [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
+    total = {name: sum(one.cost for one in segments.rows if one.column == name) for name in names}
     rows = [
         vars(one)
+        | {"share": one.cost / total[one.column] if total[one.column] else 0.0}
         | {"flag": _flag(one.flagged, one.finding), "shrunk": Cell(one.shrunk_gap, signed(one.shrunk_gap))}
         | {"ratio": Cell(one.ratio, f"{number(one.ratio, 2)} [{span(one.ratio_low, one.ratio_high, _ratio)}]")}
         for one in shown

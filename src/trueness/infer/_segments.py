@@ -90,8 +90,10 @@ def segments(
     mean score; each at `level` by itself.
 
     **Shrinkage.** Gaps of small segments are mostly noise. `shrunk_gap` assumes that the log-odds of each segment of a
-    column are shifted by :math:`a_s \sim N(\mu, \tau^2)`, with :math:`\mu` and :math:`\tau` estimated from all
-    segments of the column. Its limits have the stated coverage on average over segments, not for each one.
+    column are shifted by :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of
+    freedom, which spares the few that are far off, and :math:`\mu` and :math:`\tau` estimated from all segments of the
+    column. Its limits cover about as often as stated on average over segments, not for each one: 0.90 to 1.00 at 95 %
+    in simulations with 3 to 60 segments of 5 to 300 rows.
 
     **Cost.** :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in units of the Brier score.
 

@@ -1,14 +1,24 @@
 r"""Gaps of many segments, shrunk towards the whole (empirical Bayes).
 
-Each segment s of a column has its own shift of the log-odds, :math:`\mathrm{logit}\,P(Y = 1) = \mathrm{logit}\,p + a_s`
-with :math:`a_s \sim N(\mu, \tau^2)`. :math:`\mu` is the shift that makes the expected events of all rows equal to the
-observed ones (if all labels are equal, half a label is changed). :math:`\tau` has a uniform prior on [0, 2]; given the
-scores :math:`U_s = \sum (y - p_\mu)` and the information :math:`I_s = \sum p_\mu (1 - p_\mu)`, its posterior is
-proportional to :math:`\prod_s N(U_s; 0, I_s + \tau^2 I_s^2)`, and :math:`\tau^2` is replaced by its posterior mean.
-(The estimate of DerSimonian and Laird is often 0 for few segments, and intervals would then have no width.)
-:math:`a_s` is the mode of its posterior, with the curvature there as precision and the error of :math:`\mu` added.
-Its limits give those of the gap, :math:`\sum w\,(\mathrm{expit}(\mathrm{logit}\,p + a_s) - p) / \sum w`. Dependent
-rows and fractional weights count by their effective number. Scores of 0 and 1 do not move.
+Each segment s of a column shifts the log-odds: :math:`\mathrm{logit}\,P(Y = 1) = \mathrm{logit}\,p + a_s`. Let
+:math:`\mu` be the shift that makes the expected events of all rows equal to the observed ones (if all labels are equal,
+half a label is changed). :math:`(a_s - \mu)/\tau` has Student's t distribution with 4 degrees of freedom: most segments
+are alike, and one that is far off stays there. In other words, :math:`a_s \sim N(\mu, \tau^2 \lambda_s)` with
+:math:`1/\lambda_s \sim \chi^2_4 / 4`.
+
+Given :math:`\tau` and :math:`\lambda_s`, the score :math:`U_s = \sum (y - p_\mu)` is nearly normal with variance
+:math:`I_s + \tau^2 \lambda_s I_s^2`, where :math:`I_s = \sum p_\mu (1 - p_\mu)`; then :math:`a_s` has the mean
+:math:`\mu + (1 - B) U_s / I_s` and the variance :math:`(1 - B) / I_s`, where :math:`1 / B = 1 + \tau^2 \lambda_s I_s`.
+:math:`\tau^2` is replaced by its posterior mean, with a uniform prior for :math:`\tau` on [0, 2] (the estimate of
+DerSimonian and Laird is often 0 for few segments, and intervals would then have no width), and the two are averaged
+over :math:`\lambda_s`. The mean of B gives a prior precision, with which :math:`a_s` is found as the mode of its
+posterior, since the approximation is poor far from :math:`\mu`. The averaged variance, with the error of :math:`\mu`
+added, gives its limits, and these those of the gap,
+:math:`\sum w\,(\mathrm{expit}(\mathrm{logit}\,p + a_s) - p) / \sum w`.
+
+Dependent rows and fractional weights count by their effective number. Scores of 0 and 1 do not move. In simulations
+with 3 to 60 segments of 5 to 300 rows, normal shifts of standard deviation 0 to 0.7, common and rare events, 95 %
+limits covered 0.90 to 1.00 of the true gaps, and the squared error of gaps was 0.02 to 0.75 of that without shrinkage.
 
 References: Efron, "Large-Scale Inference", Cambridge, 2010; Gelman, "Prior distributions for variance parameters in
 hierarchical models", Bayesian Analysis 1, 2006.
@@ -18,7 +28,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtri, roots_genlaguerre
 
 from trueness.typing import Floats, Ints
 
@@ -27,7 +37,11 @@ _STEPS = 60
 _LARGEST_STEP = 2.0
 _PRECISE = 1e-9
 _LARGEST_TAU = 2.0
-_TAUS = 81
+_TAUS = 61
+_TINY = 1e-300
+# Values of 1/λ and their weights, by Gauss and Laguerre; the largest ones have next to no weight.
+_NODES, _WEIGHTS = (values[:11] for values in roots_genlaguerre(16, 1))
+_PRECISIONS, _LOG_WEIGHTS = _NODES / 2, np.log(_WEIGHTS)
 
 
 class Shrunk(NamedTuple):
@@ -37,7 +51,7 @@ class Shrunk(NamedTuple):
     low: Floats
     high: Floats
     tau: float
-    """Standard deviation of the shifts between segments, in log-odds."""
+    """Scale of the shifts between segments, in log-odds."""
 
 
 def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective: Floats, level: float) -> Shrunk:
@@ -54,15 +68,16 @@ def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective:
     observed, movable = np.bincount(code, np.where(inside, events, 0.0)), np.bincount(code, moving)
     mu = _common_shift(observed.sum(), movable.sum(), expected, total.size)
     at_mu, information = (effective * one for one in expected(np.full(total.size, mu)))
-    tau2 = _spread(effective * observed - at_mu, information)
-    shift = _modes(effective, observed, expected, mu, tau2)
-    precision = effective * expected(shift)[1] + 1 / tau2
-    share = 1 / tau2 / precision
-    deviation = np.sqrt(1 / precision + share**2 / max(float(information.sum()), 1e-300))
-    reach = float(ndtri((1 + level) / 2)) * deviation
+    information = np.maximum(information, _TINY)
+    share, variance, tau = _given_scores(effective * observed - at_mu, information)
+    precision = information * share / np.maximum(1 - share, _TINY)
+    shift = _modes(effective, observed, expected, mu, precision)
+    # The averaged variance is that of the information at μ.
+    nearer = (information + precision) / (effective * expected(shift)[1] + precision)
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance * nearer + share**2 / information.sum())
     scores = np.bincount(code, moving * score)
     gap, low, high = ((expected(shift + step)[0] - scores) / total for step in (0.0, -reach, reach))
-    return Shrunk(gap, low, high, float(np.sqrt(tau2)))
+    return Shrunk(gap, low, high, tau)
 
 
 def _common_shift(observed: float, movable: float, expected: _Expected, segments: int) -> float:
@@ -70,31 +85,43 @@ def _common_shift(observed: float, movable: float, expected: _Expected, segments
     mu = 0.0
     for _ in range(_STEPS):
         events, slope = (float(one.sum()) for one in expected(np.full(segments, mu)))
-        step = float(np.clip((goal - events) / max(slope, 1e-300), -_LARGEST_STEP, _LARGEST_STEP))
+        step = float(np.clip((goal - events) / max(slope, _TINY), -_LARGEST_STEP, _LARGEST_STEP))
         mu += step
         if abs(step) < _PRECISE:
             break
     return mu
 
 
-def _spread(excess: Floats, information: Floats) -> float:
-    """The posterior mean of τ²."""
-    tau2 = (np.arange(1, _TAUS) / (_TAUS - 1) * _LARGEST_TAU) ** 2
-    some = information > 0
-    u2, info = (excess[some] ** 2)[:, np.newaxis], information[some, np.newaxis]
-    inflation = 1 + tau2 * info
-    log_density = -0.5 * (np.log(inflation) + u2 / (info * inflation)).sum(axis=0)
+def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, float]:
+    """The mean of B, the weight of μ, and the variance of the shift of each segment, given all scores; and τ."""
+    taus = np.arange(1, _TAUS) / (_TAUS - 1) * _LARGEST_TAU
+    log_density = np.array([_given(excess, information, tau)[0].sum() for tau in taus])
     density = np.exp(log_density - log_density.max())
-    return float(density @ tau2 / density.sum())
+    tau = float(np.sqrt(density @ taus**2 / density.sum()))
+    _, weight, b = _given(excess, information, tau)
+    share = (weight * b).sum(axis=1)
+    between = (weight * b * b).sum(axis=1) - share**2
+    return share, (1 - share) / information + between * (excess / information) ** 2, tau
 
 
-def _modes(effective: Floats, observed: Floats, expected: _Expected, mu: float, tau2: float) -> Floats:
+def _given(excess: Floats, information: Floats, tau: float) -> tuple[Floats, Floats, Floats]:
+    """The log-density of each score; and, given the score, the probability of each λ and its B."""
+    info, excess = information[:, np.newaxis], excess[:, np.newaxis]
+    b = 1 / (1 + tau**2 * info / _PRECISIONS)
+    log_density = 0.5 * (np.log(b) - excess**2 * b / info) + _LOG_WEIGHTS
+    largest = log_density.max(axis=1, keepdims=True)
+    density = np.exp(log_density - largest)
+    total = density.sum(axis=1, keepdims=True)
+    return (np.log(total) + largest)[:, 0], density / total, b
+
+
+def _modes(effective: Floats, observed: Floats, expected: _Expected, mu: float, prior: Floats) -> Floats:
     """The modes of the shifts, by Newton's method; the posterior is log-concave."""
     shift = np.full(observed.size, mu)
     for _ in range(_STEPS):
         events, slope = expected(shift)
-        gradient = effective * (observed - events) - (shift - mu) / tau2
-        step = np.clip(gradient / (effective * slope + 1 / tau2), -_LARGEST_STEP, _LARGEST_STEP)
+        gradient = effective * (observed - events) - (shift - mu) * prior
+        step = np.clip(gradient / (effective * slope + prior), -_LARGEST_STEP, _LARGEST_STEP)
         shift = shift + step
         if np.abs(step).max() < _PRECISE:
             break
