@@ -114,9 +114,13 @@ def test_events_far_more_frequent_than_predicted_are_not_left_alone():
     assert found["action"]["command"]
 
 
-def test_sums_know_no_cost(demo):
-    for sums in (tn.tally(demo.y_true, demo.y_prob), tn.binned(demo.y_true, demo.y_prob)):
-        assert answers(tn.report(sums))["cost"]["phrase"] == "Not known"
+def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
+    found = tn.report(tn.tally(demo.y_true, demo.y_prob))
+    cost, summary = answers(found)["cost"], found.to_dict()["models"][0]["summary"]
+    assert cost["numbers"]["miscalibration"] == summary["miscalibration"]
+    assert cost["numbers"]["miscalibration_chance"] == summary["miscalibration_floor"]["mean"]
+    assert cost["phrase"].startswith("At most about ")
+    assert answers(tn.report(tn.binned(demo.y_true, demo.y_prob)))["cost"]["phrase"] == "Not known"
 
 
 def test_a_matrix_is_about_confidence(multiclass):

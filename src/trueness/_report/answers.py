@@ -162,7 +162,7 @@ def _cost(facts: Facts) -> Answer:
     question, fixes = "What does it cost?", facts.remedies
     best = _best(fixes)
     if fixes is None or best is None:
-        return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
+        return _cost_of_sums(facts.summary)
     before = fixes.before.brier
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
@@ -176,6 +176,18 @@ def _cost(facts: Facts) -> Answer:
         return Answer(question, f"Perhaps {percent(best.gain / before)} of the Brier score", detail, numbers)
     detail = f"The best map lowers the Brier score of {number(before)} by {gain} {chance}."
     return Answer(question, "Nothing measurable", detail, numbers)
+
+
+def _cost_of_sums(s: Summary) -> Answer:
+    """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
+    question, floor = "What does it cost?", s.miscalibration_floor
+    if floor is None or not math.isfinite(s.miscalibration):
+        return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
+    numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": floor.mean, "brier": s.brier}
+    gain, chance = _decimals(s.miscalibration, floor.mean)
+    own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these very rows"
+    detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
+    return Answer(question, f"At most about {percent(s.miscalibration / s.brier)} of the Brier score", detail, numbers)
 
 
 def _decimals(*values: float) -> tuple[str, ...]:
@@ -193,13 +205,15 @@ def _best(fixes: Remedies | None) -> Remedy | None:
 def _action(facts: Facts) -> Answer:
     question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
     if code in _ADVICE:
-        return Answer(question, *_ADVICE[code], {})
+        command = facts.provenance.commands.get(facts.name, "") if code == "undetermined" else ""
+        return Answer(question, *_ADVICE[code], {}, command)
     segment = worst_segment(facts.segments)
     if segment is not None and (facts.remedies is None or facts.remedies.best is None):
         detail = "One map for all rows cannot mend one segment: fit a map on its rows."
         return Answer(question, f"Recalibrate {_segment_name(segment)} by itself", detail, {})
     if facts.remedies is None or best is None:
-        return Answer(question, "Try maps on the rows", "Only rows show which map would help.", {})
+        command = "" if facts.remedies is not None else facts.provenance.commands.get(facts.name, "")
+        return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)
     before, after, clear = facts.remedies.before, best, best.name == facts.remedies.best
     if before.ece_interval is not None and after.ece_interval is not None:
         pair = before.ece_interval.estimate, after.ece_interval.estimate
@@ -223,6 +237,8 @@ def _command(calibrator: str, origin: Provenance, model: str) -> str:
     """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
     call, fit = ast.parse(calibrator, mode="eval").body, origin.commands.get(model)
     assert isinstance(call, ast.Call)
+    if fit == "":
+        return ""
     if fit is None:
         return f"calibrator = {_python(call)}.fit({origin.arguments})\ncalibrated = calibrator.predict(new_scores)"
     name, options = _typed(call)

@@ -140,8 +140,9 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield from [f"accuracy {percent(summary.rate)}"] if len(contents.models) == 1 else []
     else:
         event = origin.event if origin.label is None else f"{origin.label} = {origin.event}"
+        label = "event" if origin.label is None else f"label {origin.label}, event"
         yield (
-            f"event rate {percent(summary.rate)}"
+            f"{label} rate {percent(summary.rate)}"
             if origin.event is None
             else f"event: {event} ({percent(summary.rate)})"
         )

@@ -68,7 +68,8 @@ class Provenance:
     date: str
     """The day of the report, as year-month-day."""
     commands: Mapping[str, str] = field(default_factory=dict)
-    """By model: the command that reads its rows and fits a map, without the name of the map."""
+    """By model: the command that reads its rows and fits a map, without the name of the map; from sums, the command
+    that reports on the rows. Empty if there is none."""
     arguments: str = "y_prob, y_true"
     """What a calibrator takes to be fitted on the rows, as Python."""
 

@@ -1,6 +1,8 @@
 """``trueness report``."""
 
 import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,12 +78,25 @@ def report(**options: Any) -> None:
     sums, total = read_total(options["files"], target.path)
     files = compare_files(sums, total, rule or own_bins(total), options["level"]) if options["each"] else None
     given = {} if files is None else {"files": files.rows, "series": files.series}
-    names = file_names([name for name, _ in sums])
-    label, score = total.about.get("label"), total.about.get("score")
-    origin = Provenance(names, None if label is None else str(label), None, today())
+    names = [name for name, _ in sums]
+    columns = {key: value for key, value in total.about.items() if key in ("label", "score") and isinstance(value, str)}
+    origin = Provenance(_series_name(names), columns.get("label"), None, today(), {"scores": _report_command(columns)})
     settings = {name: options[name] for name in ("level", "title")}
-    source = f"{names}: labels {label!r}, scores {score!r}."
+    source = f"{file_names(names)}: labels {total.about.get('label')!r}, scores {total.about.get('score')!r}."
     _write(report_sums(total, bins=rule, origin=origin, notes=[source], **settings, **given), target)
+
+
+def _series_name(files: Sequence[str]) -> str:
+    """One or two files by name; of more, the first, the last and their number."""
+    names = [Path(name).name for name in files]
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]} ({len(names):,} files)"
+
+
+def _report_command(columns: Mapping[str, str]) -> str:
+    """The report of the rows behind the sums; empty if their columns are unknown."""
+    if len(columns) < 2:
+        return ""
+    return shlex.join(["trueness", "report", "rows.csv", "--label", columns["label"], "--prob", columns["score"]])
 
 
 def _write(report: "Report", target: Target) -> None:
@@ -114,8 +129,10 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
 
 
 def _fit_command(rows: Rows, model: Model) -> str:
-    """The command that fits a map on these rows, without the name of the map."""
+    """The command that fits a map on these rows, without the name of the map; empty for logits, which few maps take."""
     request, choice = rows.request, rows.choice
+    if request.from_logits:
+        return ""
     demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
     scores, event = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name), request.pos_label
     if len(model.columns) == 2 and model.classes is not None:  # reported as the binary problem of the second
