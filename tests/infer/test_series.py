@@ -125,6 +125,16 @@ def test_fractional_weights_have_flags_and_a_change():
     found = tn.calibration_series(days, seed=0)
     assert found.flagged.tolist() == [d >= 4 for d in range(10)]
     assert found.change.first == "4"
+    assert "p-values are those of the KS test" in found.notes[0]
+
+
+@pytest.mark.parametrize("score", [0.0, 1e-4, 0.3, 1.0])
+@pytest.mark.parametrize("n", [1, 40])
+def test_constant_scores_and_labels_give_a_line_without_a_warning(score, n):
+    days = {str(d): tn.sketch(np.zeros(n + d), np.full(n + d, score)) for d in range(3)}
+    found = tn.calibration_series(days, seed=0)  # a warning would be an error
+    assert found.flagged.tolist() == [score == 1 or (score == 0.3 and n == 40)] * 3
+    assert found.change is None
 
 
 def test_messages():

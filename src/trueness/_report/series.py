@@ -9,8 +9,7 @@ from trueness.results import Series
 
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
 _LEVELLED = ("ece_interval", "confidence_set")
-_OPTIONAL = {"prevalence", "ace", "brier"}
-"""Columns that a narrow terminal goes without."""
+_OPTIONAL = {"prevalence"}  # a narrow terminal goes without
 
 
 class Day(NamedTuple):
@@ -80,7 +79,7 @@ def _explanations(series: Series) -> list[str]:
     doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
     return [
         "Noise floor: mean ECE of a calibrated model with the same scores. A file is flagged if the p-value of its "
-        f"omnibus test, adjusted by Holm's method{doubled}, is at most {level_percent(1 - series.level)}. The files "
+        f"test, adjusted by Holm's method{doubled}, is at most {level_percent(1 - series.level)}. The files "
         "are a series in the order given.",
         *series.notes,
     ]

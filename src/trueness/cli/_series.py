@@ -99,7 +99,7 @@ def _file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
 def files_output(files: Files, whole: Output, lines: Sequence[Line], by: str | None) -> Output:
     """A row per file and group, and rows for all files; `whole` is the output for all files together."""
     names = {line["key"]: line["name"] for line in lines if line["key"] != "n"}
-    measures = {key: names[key] for key in ("prevalence", "ece", "ace", "brier", "observed_expected") if key in names}
+    measures = {key: names[key] for key in ("prevalence", "ece", "observed_expected") if key in names}
     after = {
         "ece": {
             "ece_interval": "interval",

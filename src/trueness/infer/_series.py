@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -135,8 +135,17 @@ def calibration_series(
         change=change,
         change_pvalue=change_pvalue,
         level=level,
-        notes=(_BINS,) if isinstance(total, Binned) else (),
+        notes=tuple(_notes(total, tests)),
     )
+
+
+def _notes(total: Sums, tests: "_Tests") -> Iterator[str]:
+    if isinstance(total, Binned):
+        yield _BINS
+    if not tests.counted:
+        yield "Weights are not whole numbers: there is no noise floor, and p-values are those of the KS test."
+    elif tests.asymptotic:
+        yield f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
 
 
 def _mapping(sums: Any) -> Mapping[str, Any]:
@@ -282,14 +291,18 @@ class _Tests:
     def __init__(self, tallies: dict[str, Tally], draws: int, seed: int) -> None:
         self.tallies, self.draws, self.seed = tallies, draws, seed
         self.number = sum(len(_filled(tally)) for tally in tallies.values())
+        self.counted = all(cells.exact for tally in tallies.values() for cells in tally.parts)
+        self.asymptotic = not self.counted or self.number > _MANY_TESTS
+        """Whether no labels are redrawn."""
 
     def pvalue(self, tally: Tally, draws: int, seed: Seed) -> float:
         """The smallest p-value of the classes of one day, times their number."""
-        found = []
-        for cells in _filled(tally):
-            drawn: dict[str, Any] = {"method": "omnibus", "resamples": draws, "seed": seed}
-            options = drawn if cells.exact and self.number <= _MANY_TESTS else {"method": "ks"}
-            found.append(calibration_test(Tally("binary", (cells,)), **options).pvalue)
+        options: dict[str, Any] = {"method": "omnibus", "resamples": draws, "seed": seed}
+        if self.asymptotic:
+            options = {"method": "ks"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)
+            found = [calibration_test(Tally("binary", (cells,)), **options).pvalue for cells in _filled(tally)]
         return min(1.0, len(found) * min(found))
 
     def refined(self, pvalues: Floats, alpha: float, rng: np.random.Generator) -> Floats:
@@ -298,7 +311,7 @@ class _Tests:
         The level stays: a small p-value is replaced by one that is valid on its own, and no other is touched.
         """
         draws = math.ceil(2 * self.number / alpha)
-        if draws <= self.draws + 1 or self.number > _MANY_TESTS:
+        if draws <= self.draws + 1 or self.asymptotic:
             return pvalues
         refined, budget = pvalues.copy(), _TEST_LABELS
         for i, tally in enumerate(self.tallies.values()):
