@@ -1,4 +1,4 @@
-"""Bands around a binned reliability curve."""
+"""Bands around reliability curves."""
 
 import itertools
 import json
@@ -12,7 +12,9 @@ from scipy.stats import binom, binomtest
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness.infer import reliability_bands
+from trueness.infer import _bands, reliability_bands
+from trueness.infer._bands import consistency_of_curve
+from trueness.measure._curve import curve_of_cells
 
 BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 
@@ -161,3 +163,84 @@ def test_bands_hold_their_level_on_calibrated_data(band):
     # Discrete laws are covered more often than the level says, never less: three standard errors of slack.
     covered = (together if band.startswith("simultaneous") else alone) / runs
     assert level - 3 * np.sqrt(level * (1 - level) / runs) < covered < 0.97
+
+
+SCORES = {
+    "uniform": lambda rng, n: rng.random(n),
+    "beta": lambda rng, n: rng.beta(0.5, 2, n),
+    "rare": lambda rng, n: rng.beta(1, 200, n),
+}
+
+
+def curve_leaves(cells, method, **options):
+    """Whether the curve that is drawn leaves its band anywhere."""
+    curve = curve_of_cells(cells, method)
+    width = 0.0 if curve.bandwidth is None else curve.bandwidth[0]
+    band = consistency_of_curve(cells, method, bandwidth=width, **options)
+    x, y = curve.x, curve.y
+    if method == "isotonic":
+        x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
+    there = np.isfinite(y)
+    low, high = (np.interp(x[there], band.x, end) for end in (band.low, band.high))
+    return bool(((y[there] < low - 1e-6) | (y[there] > high + 1e-6)).any())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
+@pytest.mark.parametrize("method", ["isotonic", "smooth"])
+@pytest.mark.parametrize("n", [120, 2_000])
+@pytest.mark.parametrize("scores", SCORES)
+def test_a_calibrated_curve_leaves_its_simultaneous_band_in_few_data_sets(method, n, scores):
+    runs, left = 100, 0
+    for run in range(runs):
+        rng = np.random.default_rng([run, n])
+        p = SCORES[scores](rng, n)
+        cells = tn.tally((rng.random(n) < p).astype(int), p).parts[0]
+        left += curve_leaves(cells, method, resamples=199, seed=run)
+    assert left <= 5 + 3 * np.sqrt(runs * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "smooth"])
+def test_a_pointwise_band_lies_within_the_simultaneous_one(method):
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    cells = tn.tally((rng.random(500) < p).astype(int), p).parts[0]
+    whole, each = (
+        consistency_of_curve(cells, method, bandwidth=0.05, band=band, seed=0)
+        for band in ("simultaneous-consistency", "consistency")
+    )
+    assert (whole.low <= each.low).all()
+    assert (whole.high >= each.high).all()
+    assert (whole.band, each.band) == ("simultaneous-consistency", "consistency")
+    assert str(whole) == f"95 % simultaneous consistency band of a {method} curve (499 resamples)"
+    assert "pointwise" in str(each)
+
+
+def test_a_miscalibrated_curve_leaves_its_band():
+    d = tn.simulate.demo(5_000)
+    cells = tn.tally(d.y_true, d.y_prob).parts[0]
+    assert curve_leaves(cells, "isotonic", seed=0)
+    assert curve_leaves(cells, "smooth", seed=0)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "smooth"])
+def test_pooling_many_scores_hardly_changes_a_band(method, monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.random(6_000)
+    cells = tn.tally((rng.random(p.size) < p).astype(int), p).parts[0]
+    pooled = consistency_of_curve(cells, method, bandwidth=0.03, seed=0)
+    monkeypatch.setattr(_bands, "_MANY", 20_000)
+    single = consistency_of_curve(cells, method, bandwidth=0.03, seed=1)
+    inner = np.linspace(0.05, 0.95, 50)
+    for end in ("low", "high"):
+        ends = [np.interp(inner, one.x, getattr(one, end)) for one in (pooled, single)]
+        assert np.abs(ends[0] - ends[1]).mean() < 0.02
+
+
+def test_a_high_level_draws_more_curves():
+    p = np.linspace(0, 1, 50)
+    cells = tn.tally((p > 0.5).astype(int), p).parts[0]
+    assert consistency_of_curve(cells, "isotonic", level=0.99, seed=0).resamples == 999
+    assert consistency_of_curve(cells, "isotonic", level=0.99, band="consistency", seed=0).resamples == 499
+    weighted = tn.tally((p > 0.5).astype(int), p, sample_weight=p + 0.5).parts[0]
+    assert np.isfinite(consistency_of_curve(weighted, "isotonic", seed=0).low).all()

@@ -157,3 +157,14 @@ def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
         assert alone.weight.tolist() == np.diff(np.concatenate([[0], cuts, [n]])).tolist()
         assert twice.weight.tolist() == (2 * alone.weight).tolist()
         assert twice.score == pytest.approx(alone.score, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_smooth_curve_is_drawn_wherever_rows_are(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 0.5, 120)
+    curve = reliability_curve((rng.random(120) < p).astype(int), p, method="smooth")
+    places = curve.low_edge[np.isfinite(curve.y)]
+    assert np.abs(p[:, None] - places).min(axis=1).max() <= 1 / 512
+    gaps = curve.low_edge[np.isnan(curve.y)]
+    assert np.abs(gaps[:, None] - p).min(initial=1, axis=1).min(initial=1) > curve.bandwidth[0]

@@ -360,7 +360,10 @@ def test_missing_rows_are_counted_once():
     [
         ({"curve": "spline"}, "`method` must be 'binned'"),
         ({"band": "wide"}, "`band` must be 'auto', 'pointwise'"),
-        ({"curve": "smooth", "band": "pointwise"}, "`band` must be 'consistency' or None for a curve that is smooth"),
+        (
+            {"curve": "smooth", "band": "pointwise"},
+            "`band` must be 'simultaneous-consistency', .* for a curve that is smooth",
+        ),
         ({"curve": "smooth", "bins": 4}, "`bins` is for `curve='binned'`; 'smooth' has none"),
         ({"scale": "sqrt"}, "`scale` must be 'auto', 'linear', 'log' or 'logit'; got 'sqrt'"),
         ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not look at the labels"),
@@ -484,3 +487,36 @@ def test_many_panels_lie_in_a_grid_whose_room_is_known():
     frame = drawn.figure_.bbox
     assert all(frame.x0 <= b.x0 and b.x1 <= frame.x1 and frame.y0 <= b.y0 and b.y1 <= frame.y1 for b in boxes)
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+@pytest.mark.parametrize("curve", ["isotonic", "smooth"])
+def test_the_band_of_a_curve_is_simultaneous_unless_asked_otherwise_and_says_so(curve):
+    y, p = usual()
+    drawn = display(y, p, curve=curve).plot()
+    assert drawn.series[0].band.band == "simultaneous-consistency"
+    said = " ".join(drawn.figure_.legends[0].get_texts()[0].get_text().split())
+    assert said == "if the scores were calibrated, the whole curve would lie inside 95 % of the time"
+    assert " ".join(drawn.to_text().split()).endswith(f"░ {said}")
+    pointwise = display(y, p, curve=curve, band="consistency").plot()
+    assert pointwise.figure_.legends[0].get_texts()[0].get_text().startswith("pointwise: if the scores were")
+    assert not display(y, p, curve=curve).plot(legend=False).figure_.legends
+
+
+def test_the_bars_of_bins_say_what_they_are():
+    y, p = usual()
+    assert display(y, p).plot().figure_.legends[0].get_texts()[0].get_text() == "95 % interval of each rate"
+    jointly = display(y, p, band="simultaneous-consistency", level=0.9).plot()
+    said = " ".join(jointly.figure_.legends[0].get_texts()[0].get_text().split())
+    assert said == "if the scores were calibrated, all points would lie inside 90 % of the time"
+
+
+def test_a_smooth_curve_of_few_rows_reaches_all_of_them():
+    rng = np.random.default_rng(8)
+    p = rng.beta(0.5, 0.5, 120)
+    drawn = display((rng.random(120) < p).astype(int), p, curve="smooth").plot()
+    x, y = drawn.line_.get_data()
+    shown = x[np.isfinite(y)]
+    assert (p > 0.8).sum() >= 30
+    assert shown.max() > 0.9
+    assert shown.min() < 0.1
+    assert drawn.series[0].band.x.max() == pytest.approx(shown.max(), abs=1e-6)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import dct
+from scipy.special import ndtr
 
 from trueness import _kernels
 from trueness.typing import Floats
@@ -109,7 +110,9 @@ class KernelMeans:
     n_points : int
         How many midpoints of [0, 1], the `place` of each mean; a power of 2, at most 2¹⁴.
 
-    Notes ----- Means have the weights :math:`w_i K_\sigma(t, p_i)` and are nan where the kernel reaches less than a
+    Notes
+    -----
+    Means have the weights :math:`w_i K_\sigma(t, p_i)` and are nan where the kernel reaches less than a
     millionth of the weight. `density` is the smoothed density of the scores, which integrates to 1. Mean label minus
     mean score, times the density, is the integrand of :func:`smooth_error`. Both means lie in [0, 1] and the mean
     score increases in t.
@@ -148,6 +151,24 @@ class KernelMeans:
         deposits = _deposits(self.p, columns, _FEWEST)
         fine = (dct(dct(one) / (2 * self.total) * self.fade, type=3) for one in deposits)
         return [np.asarray(values.reshape(self.n_points, -1).mean(axis=1)) for values in fine]
+
+
+def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -> Floats:
+    """The mean of the kernel over each place, an interval of the given width around it, for each score.
+
+    Examples
+    --------
+    >>> reflected_kernel(np.array([0.25, 0.75]), 0.5, np.array([0.0, 0.5]), 10.0).round(6).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    images = math.ceil((6 * sigma + 1) / 2)  # beyond six widths lies 2e-9
+    mass = np.zeros((place.size, score.size))
+    for shift in range(-2 * images, 2 * images + 1, 2):
+        for image in (score + shift, shift - score):
+            distance = (place[:, None] - image) / sigma
+            half = 0.5 * width / sigma
+            mass += ndtr(distance + half) - ndtr(distance - half)
+    return np.asarray(mass / width)
 
 
 def _enough_points(sigma: float) -> int:

@@ -10,8 +10,8 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._report.axes import fitted_axes, whole_axes
 from trueness._report.records import Axes, Blocks, Explorer
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, score_sums, segment_sums
-from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups, pooled_runs
 from trueness.infer._bands import consistency_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
@@ -116,14 +116,6 @@ def _sums(fine: Bins) -> dict[str, Any]:
     }
 
 
-def _pooled(cells: Cells, start: Ints) -> Cells:
-    """The fine cells, each at the mean of its scores, for bands."""
-    first = start[:-1]
-    sums: dict[str, Any] = {name: segment_sums(v, first) for name, v in cells.columns().items() if name != "score"}
-    score = score_sums(cells, first) / sums["weight"]
-    return Cells(np.clip(score, cells.score[first], cells.score[start[1:] - 1]), **sums)
-
-
 def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """Where the bins of one rule begin among the fine cells, and the interval of each rate."""
     first = np.searchsorted(start, groups.start)
@@ -139,7 +131,7 @@ def _add_bands(
     level: float,
 ) -> None:
     """The simultaneous band of each rule, and the bins outside it; many scores are pooled in the fine cells first."""
-    pooled = _pooled(cells, start) if cells.size > _MANY else cells
+    pooled = pooled_runs(cells, start[:-1]) if cells.size > _MANY else cells
     for kind, by_number in groups.items():
         for n, one in by_number.items():
             first = np.searchsorted(start, one.start) if cells.size > _MANY else one.start

@@ -435,7 +435,11 @@ def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
         return cells
     edges = np.zeros(0, dtype=np.int64) if rule is None else rule.group(cells).start
     start = np.unique(np.concatenate([[0], _cuts(cells, most), edges]))
-    start = start[start < cells.size].astype(np.int64)
+    return pooled_runs(cells, start[start < cells.size].astype(np.int64))
+
+
+def pooled_runs(cells: Cells, start: Ints) -> Cells:
+    """One cell for each run of cells that begins at a start, at the mean of its scores."""
     sums: dict[str, Any] = {
         name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"
     }

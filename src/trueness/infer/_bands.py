@@ -1,6 +1,7 @@
 """Bands for reliability curves: binned, isotonic and smooth."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -8,24 +9,30 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
 from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
-from trueness._numerics.smooth import KernelMeans
+from trueness._numerics.smooth import KernelMeans, reflected_kernel
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
-from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels, pooled_cells
+from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels, pooled_runs
 from trueness._tally.tally import Binned, Tally
 from trueness.measure._bin_table import bin_columns, effective_counts
+from trueness.measure._curve import PLACES, rows_near
 from trueness.results import Bands, CurveBand
 from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 
-_Curve: TypeAlias = tuple[Floats, Callable[[Numbers], Floats]]
-"""The scores at which a curve is drawn, and its height as a function of the events of the cells."""
+_Curves: TypeAlias = tuple[Floats, Ints, Floats]
+"""The scores at which curves are compared, their numbers among all places, and the height of each curve there."""
 _Ends: TypeAlias = tuple[Floats, Floats]
-# Cells for which labels of a curve without bins are redrawn, and places of a smooth curve.
-_CELLS, _PLACES = 1024, 256
+# For curves without bins: distinct scores that are too many, and how many of those at either end are not pooled;
+# places at which isotonic curves are compared, and how many are neighbours at either end; places for ranks.
+_MANY, _END = 4096, 512
+_PLACES, _FIRST = 1024, 128
+_RANKED = 256
+# The number of curves that a simultaneous band leaves out is at least this: fewer would make its ends erratic.
+_LEAST_OMITTED = 10
 
 
 @takes_rows
@@ -178,44 +185,104 @@ def consistency_of_curve(
     *,
     bandwidth: float = 0.0,
     level: float = 0.95,
-    resamples: int = 199,
+    band: Literal["consistency", "simultaneous-consistency"] = "simultaneous-consistency",
+    resamples: int = 499,
     seed: Seed = None,
 ) -> CurveBand:
-    """Pointwise quantiles of isotonic or smooth curves whose labels are drawn from the scores.
+    r"""The band of isotonic or smooth curves whose labels are drawn from the scores.
 
-    Scores are first pooled to about 1,024 cells of equal mass. Their events are binomial with the mean score, which
-    varies at least as much as the events of the single scores (Hoeffding 1956). For weights that are not whole numbers,
-    events are normal with variance Σw²p(1 − p).
+    A simultaneous band contains the whole curve of calibrated scores with probability `level` or more. The curve of
+    the labels and those of R sets of drawn labels are exchangeable if the scores are calibrated. The
+    :math:`\lfloor (1 - \text{level})(R + 1) \rfloor` most extreme ones are left out; the band is the hull of the
+    others. A curve is the more extreme, the smaller its rank at any score, counted from the nearer end; among equals,
+    the second smallest rank decides, and so on (extreme rank length). A pointwise band contains the middle `level` of
+    the drawn curves at each score by itself.
+
+    More than 4,096 distinct scores are pooled: for isotonic curves to cells of equal size, but none of the 512 at
+    either end; for smooth curves within an eighth of the kernel's width. Events of a pool are binomial with its mean
+    score, which varies at least as much as the events of the single scores (Hoeffding 1956). For weights that are not
+    whole numbers, events are normal with variance Σw²p(1 − p).
+
+    References
+    ----------
+    Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope tests for spatial processes", Journal of the Royal
+    Statistical Society, Series B, 2017.
     """
     level, resamples, rng = checked_fraction(level, "level"), checked_whole(resamples, "resamples"), generator(seed)
-    pooled = pooled_cells(cells, _CELLS)
-    x, curve = _isotonic_curve(pooled) if method == "isotonic" else _smooth_curve(pooled, bandwidth)
-    drawn = [curve(_draw_events(pooled, rng)) for _ in range(resamples)]
-    defined = np.isfinite(x)
-    low, high = np.quantile(
-        np.stack([y[defined] for y in drawn]), [(1 - level) / 2, (1 + level) / 2], axis=0, method="median_unbiased"
-    )
-    return CurveBand(x[defined], low, high, level, method, resamples)
+    if band == "simultaneous-consistency":
+        resamples = max(resamples, math.ceil(_LEAST_OMITTED / (1 - level)) - 1)
+    draw = _isotonic_curves if method == "isotonic" else _smooth_curves
+    x, at, curves = draw(cells, bandwidth, resamples, rng)
+    if band == "simultaneous-consistency":
+        kept = curves[_inner_curves(curves, level, rng)]
+        low, high = kept.min(axis=0), kept.max(axis=0)
+    else:
+        tails = [(1 - level) / 2, (1 + level) / 2]
+        low, high = np.quantile(curves[1:], tails, axis=0, method="median_unbiased")
+    # Between places that are not neighbours an increasing curve is at least as high as at the last and at most as
+    # high as at the next, and the band is drawn with straight lines.
+    skipped = np.diff(at) > 1
+    low[1:], high[:-1] = np.where(skipped, low[:-1], low[1:]), np.where(skipped, high[1:], high[:-1])
+    return CurveBand(x, low, high, level, method, resamples, band)
 
 
-def _draw_events(cells: Cells, rng: np.random.Generator) -> Numbers:
+def _inner_curves(curves: Floats, level: float, rng: np.random.Generator) -> Ints:
+    """All but the most extreme of exchangeable curves, at most 1 − level of them."""
+    few = curves[:, :: -(-curves.shape[1] // _RANKED)]
+    ordered = np.sort(few, axis=0)
+    ranks = np.empty(few.shape, dtype=np.int32)
+    for place in range(few.shape[1]):
+        column, values = ordered[:, place], few[:, place]
+        below = np.searchsorted(column, values, side="right")
+        above = values.size - np.searchsorted(column, values, side="left")
+        ranks[:, place] = np.minimum(below, above)
+    ranks.sort(axis=1)
+    chance = rng.permutation(len(curves))  # among equals, chance decides: the order of the curves would not be fair
+    extreme_first = np.lexsort([chance, *ranks.T[::-1]])
+    return np.asarray(extreme_first[math.floor((1 - level) * len(curves) + 1e-9) :])
+
+
+def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[Numbers]:
+    """The events of the cells, then sets of events drawn from the scores."""
+    yield cells.events
     p = np.clip(cells.score, 0, 1)
-    if cells.exact:
-        return rng.binomial(cells.weight.astype(np.int64, copy=False), p)
-    assert cells.squares is not None
-    events = cells.weight * p + np.sqrt(cells.squares * p * (1 - p)) * rng.standard_normal(cells.size)
-    return np.clip(events, 0, cells.weight)
+    whole = cells.weight.astype(np.int64, copy=False)
+    single = cells.exact and bool((whole == 1).all())
+    for _ in range(resamples):
+        if single:  # several times as fast
+            yield (rng.random(cells.size) < p).astype(np.int64)
+        elif cells.exact:
+            yield rng.binomial(whole, p)
+        else:
+            assert cells.squares is not None
+            noise = np.sqrt(cells.squares * p * (1 - p)) * rng.standard_normal(cells.size)
+            yield np.clip(cells.weight * p + noise, 0, cells.weight)
 
 
-def _isotonic_curve(cells: Cells) -> _Curve:
-    def curve(events: Numbers) -> Floats:
-        start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, events, cells.squares)).start
-        rate = np.add.reduceat(events, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
-        return np.repeat(rate, np.diff(start))
+def _isotonic_curves(cells: Cells, _: float, resamples: int, rng: np.random.Generator) -> _Curves:
+    if cells.size > _MANY:  # blocks are short at the ends only
+        middle = np.linspace(_END, cells.size - _END, _MANY - 2 * _END).astype(np.int64)
+        cells = pooled_runs(cells, np.unique(np.r_[:_END, middle, cells.size - _END : cells.size]))
+    at = np.arange(cells.size)
+    if cells.size > _PLACES:
+        middle = np.linspace(_FIRST, cells.size - _FIRST, _PLACES - 2 * _FIRST).astype(np.int64)
+        at = np.unique(np.r_[:_FIRST, middle, cells.size - _FIRST : cells.size])
+    curves = np.empty((resamples + 1, at.size))
+    for i, drawn in enumerate(_events(cells, resamples, rng)):
+        start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, drawn, cells.squares)).start
+        rate = np.add.reduceat(drawn, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
+        curves[i] = rate[np.searchsorted(start, at, side="right") - 1]
+    return cells.score[at], at, curves
 
-    return cells.score, curve
 
-
-def _smooth_curve(cells: Cells, bandwidth: float) -> _Curve:
-    means = KernelMeans(cells.score, cells.weight, bandwidth, _PLACES)
-    return means.scores(), means.labels
+def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, rng: np.random.Generator) -> _Curves:
+    """Kernel means of all sets of labels, at the places of the curve that is drawn."""
+    means = KernelMeans(cells.score, cells.weight, bandwidth, PLACES)
+    near = rows_near(means.place, cells.score, bandwidth)
+    if cells.size > _MANY // 2:
+        strip = np.floor(cells.score * (8 / means.sigma))
+        cells = pooled_runs(cells, np.flatnonzero(np.append(True, strip[1:] > strip[:-1])))
+    share = reflected_kernel(means.place[near], 1 / PLACES, cells.score, means.sigma)
+    events = np.array(list(_events(cells, resamples, rng)), dtype=np.float64)
+    curves = np.clip((events @ share.T) / (share @ cells.weight), 0, 1)
+    return means.scores()[near], np.arange(near.sum()), curves

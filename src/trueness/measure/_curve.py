@@ -1,6 +1,5 @@
 """Reliability curves: binned, isotonic or smooth."""
 
-import math
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -16,10 +15,8 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
 
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
 _METHODS = ("binned", "isotonic", "smooth")
-# Points of a smooth curve.
-_PLACES = 512
-# Rows that its kernel must reach, unless there are few rows in total.
-_ENOUGH = 5
+PLACES = 512
+"""Points of a smooth curve."""
 
 _Columns: TypeAlias = dict[str, Any]
 
@@ -63,9 +60,8 @@ def reliability_curve(
               y(t) = \frac{\sum_i K_\sigma(t, p_i) \, y_i}{\sum_i K_\sigma(t, p_i)} ,
 
     so that its distance from the diagonal, averaged over the smoothed scores, is the smooth calibration error. It is
-    blank where the kernel reaches fewer than 5 rows or less than one of the rarer label (n/20 and n/100 if these are
-    smaller), each row counted by the height of the kernel relative to its centre. Kernels narrower than 0.001 are
-    widened to that.
+    drawn wherever rows are, and blank at places :math:`t` without a score within :math:`\sigma`. Kernels narrower than
+    0.001 are widened to that.
 
     References
     ----------
@@ -146,12 +142,10 @@ def smooth_curve(cells: Cells, sigma: float) -> Curve:
     """The smooth curve of one binary problem for a given kernel width."""
     from trueness._numerics.smooth import KernelMeans
 
-    means = KernelMeans(cells.score, cells.weight, sigma, _PLACES)
-    x, y = means.scores(), means.labels(cells.events)
-    n = float(cells.count.sum())
-    blank = _too_few(means.density * n * max(sigma, 1e-3) * math.sqrt(2 * math.pi), x, y, n)
-    x, y = np.where(blank, np.nan, x), np.where(blank, np.nan, y)
-    nearest = np.searchsorted(cells.score, np.arange(_PLACES + 1) / _PLACES)
+    means = KernelMeans(cells.score, cells.weight, sigma, PLACES)
+    near = rows_near(means.place, cells.score, sigma)
+    x, y = (np.where(near, values, np.nan) for values in (means.scores(), means.labels(cells.events)))
+    nearest = np.searchsorted(cells.score, np.arange(PLACES + 1) / PLACES)
     nearest[-1] = cells.size
     columns = {
         "x": x,
@@ -164,13 +158,11 @@ def smooth_curve(cells: Cells, sigma: float) -> Curve:
     return _curve(columns, "smooth", bandwidth=(sigma,))
 
 
-def _too_few(reached: Floats, x: Floats, y: Floats, n: float) -> Bools:
-    """Whether the kernel reaches too few rows for a rate, or too few of the rarer label, expected or observed."""
-    with np.errstate(invalid="ignore"):
-        rarer = np.minimum(np.maximum(x, y), np.maximum(1 - x, 1 - y))
-        # Scores of exactly 0 without events, or of exactly 1 with events only, have no noise.
-        noisy = (rarer > 1e-6) & (reached * rarer < min(1.0, n / 100))
-    return np.asarray((reached < min(_ENOUGH, n / 20)) | noisy)
+def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
+    """Whether a score lies within one width of the kernel from each place; elsewhere there is no curve."""
+    after = np.searchsorted(score, place)
+    left, right = score[np.maximum(after - 1, 0)], score[np.minimum(after, score.size - 1)]
+    return np.asarray(np.minimum(np.abs(place - left), np.abs(right - place)) <= max(sigma, 0.5 / PLACES))
 
 
 def _sums_between(values: Numbers, start: Ints) -> Numbers:

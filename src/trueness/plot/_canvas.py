@@ -12,12 +12,13 @@ import numpy as np
 from trueness._text.bins import rule_in_words
 from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness.errors import InputError, MissingLibraryError
+from trueness.results import CurveBand
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from trueness.results import NoiseFloor, Reliability
+    from trueness.results import Bands, NoiseFloor, Reliability
     from trueness.typing import Floats
 
 Scale: TypeAlias = Literal["linear", "log", "logit"]
@@ -334,6 +335,20 @@ def probability(value: float) -> str:
     if 0 < rest < 0.095:
         return f"{value:.{math.ceil(-math.log10(rest) - 0.02)}f}"
     return f"{value:.2g}"
+
+
+def band_sentence(band: Bands | CurveBand) -> str:
+    """What a band is."""
+    level, curve = level_percent(band.level), isinstance(band, CurveBand)
+    if band.band == "pointwise":
+        return f"{level} interval of each rate"
+    if band.band == "simultaneous":
+        return f"{level} intervals of all rates jointly"
+    if band.band == "simultaneous-consistency":
+        whole = "the whole curve" if curve else "all points"
+        return f"if the scores were calibrated, {whole} would lie inside {level} of the time"
+    each = "each point of the curve" if curve else "each point"
+    return f"pointwise: if the scores were calibrated, {each} would lie inside {level} of the time"
 
 
 def panel_title(record: Reliability) -> str:

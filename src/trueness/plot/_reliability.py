@@ -32,6 +32,8 @@ _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency"
 _MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE"}
 # Above this many distinct scores, scores are pooled to this many cells before resampling.
 _MANY, _POOLS, _BAND_POOLS = 100_000, 4096, 512
+# Least number of curves of redrawn labels for a band.
+_CURVES = 499
 
 
 class ReliabilityDisplay(FromEstimator):
@@ -115,8 +117,10 @@ class ReliabilityDisplay(FromEstimator):
             For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is not linear.
         band : {'auto', 'pointwise', 'simultaneous', 'consistency', 'simultaneous-consistency'} or None, default 'auto'
             As for :func:`trueness.reliability_bands`. 'auto' is 'pointwise' for the bins of one model, if they do not
-            depend on the labels, 'consistency' for its isotonic or smooth curve, and none for several models. Curves
-            without bins have only a 'consistency' band, from curves of redrawn labels.
+            depend on the labels, 'simultaneous-consistency' for its isotonic or smooth curve, and none for several
+            models. Curves without bins have bands around the diagonal only, from curves of redrawn labels: if the
+            scores were calibrated, the whole curve would lie inside a 'simultaneous-consistency' band with probability
+            `level`, and each of its points, taken by itself, inside a 'consistency' band. A legend says which.
         level : float, default 0.95
             Level of the band.
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
@@ -125,7 +129,7 @@ class ReliabilityDisplay(FromEstimator):
         numbers : bool, default True
             Whether to compute the noise floor of the measure, and the interval of the l2 calibration error.
         resamples : int, default 99
-            Number of sets of labels for the noise floor, and for the band of a curve without bins.
+            Number of sets of labels for the noise floor; the band of a curve without bins takes 499 or more.
         seed : int or numpy.random.Generator, default 0
             For random draws.
         classes : sequence, optional
@@ -144,6 +148,8 @@ class ReliabilityDisplay(FromEstimator):
         -----
         Curve, measure and pointwise bands use all rows. With more than 100,000 distinct scores, noise floor and
         interval use scores pooled within bins to about 4,096 cells, and the bands of more than 100,000 rows about 512.
+        The labels of a curve without bins are redrawn for at most about 4,096 cells, the outermost 512 scores at either
+        end being cells of their own.
         """
         from trueness.measure._curve import checked_method
 
@@ -188,7 +194,7 @@ class ReliabilityDisplay(FromEstimator):
             Whether to write the measure, its noise floor and the interval: in a corner, or in the legend for several
             models.
         legend : bool, default True
-            Whether to name several models.
+            Whether to name the models and to say what the band is.
         """
         if style not in ("markers", "bars"):
             raise InputError("style", "must be 'markers' or 'bars'", f"got {style!r}")
@@ -274,7 +280,7 @@ def from_problem(
     few = Tally("binary", (cells,))
     return Reliability(
         **fields,
-        band=from_band(few, method, rule, band, level, width, resamples or 99, seed),
+        band=from_band(few if method == "binned" else problem.tally, method, rule, band, level, width, resamples, seed),
         **from_numbers(known.value, few, method, rule, resamples, seed),
     )
 
@@ -301,7 +307,13 @@ def from_band(
     from trueness.infer._bands import consistency_of_curve
 
     return consistency_of_curve(
-        few.parts[0], method, bandwidth=width, level=level, resamples=max(99, resamples), seed=seed
+        few.parts[0],
+        method,
+        bandwidth=width,
+        level=level,
+        band="consistency" if band == "consistency" else "simultaneous-consistency",
+        resamples=max(_CURVES, resamples),
+        seed=seed,
     )
 
 
@@ -335,10 +347,11 @@ def _checked_band(band: Any, method: str, rule: BinRule, models: int) -> Band | 
     if band == "auto":
         if models > 1 or (depends_on_labels and method == "binned"):
             return None
-        return "pointwise" if method == "binned" else "consistency"
+        return "pointwise" if method == "binned" else "simultaneous-consistency"
     if band is not None and band not in _BANDS:
         raise InputError("band", f"must be 'auto', {', '.join(map(repr, _BANDS))} or None", f"got {band!r}")
-    if method != "binned" and band not in (None, "consistency"):
-        raise InputError("band", f"must be 'consistency' or None for a curve that is {method}", f"got {band!r}")
+    if method != "binned" and band not in (None, "consistency", "simultaneous-consistency"):
+        demand = f"must be 'simultaneous-consistency', 'consistency' or None for a curve that is {method}"
+        raise InputError("band", demand, f"got {band!r}")
     checked: Band | None = band
     return checked

@@ -14,6 +14,7 @@ from trueness.plot._canvas import (
     axes_below,
     axes_for,
     axis_names,
+    band_sentence,
     draw_grid,
     draw_legend,
     figure_of,
@@ -76,8 +77,10 @@ def draw_series(
     labels = list(dict.fromkeys(record.label for record in series))
     many = len(labels) > 1
     # Room for a legend below.
-    size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names))
-    margins = _SMALL._replace(bottom=_SMALL.bottom + 0.22 * _legend_rows(names)) if many else None
+    banded = next((record for record in series if record.band is not None), None) if legend else None
+    size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names) + 0.3 * (banded is not None))
+    lines_below = _legend_rows(names) + (banded is not None)
+    margins = _SMALL._replace(bottom=_SMALL.bottom + 0.22 * lines_below) if many else None
     axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size, margins=margins)
     spreads = [axes_below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
@@ -103,8 +106,8 @@ def draw_series(
         )
         if numbers and len(names) == 1:
             _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
-    if legend and (len(names) > 1 or names[0]):
-        _write_legend(axes, series, names, own=own, numbers=numbers and not many)
+    if legend and (len(names) > 1 or names[0] or banded is not None):
+        _write_legend(axes, series, names, banded, own=own, numbers=numbers and not many)
     return [lines[j] for j in range(len(series))], axes, spreads
 
 
@@ -360,13 +363,22 @@ def _legend_rows(names: list[str]) -> int:
 
 
 def _write_legend(
-    axes: list[Axes], series: Sequence[Reliability], names: list[str], *, own: bool, numbers: bool
+    axes: list[Axes],
+    series: Sequence[Reliability],
+    names: list[str],
+    banded: Reliability | None,
+    *,
+    own: bool,
+    numbers: bool,
 ) -> None:
+    """Name the models and say what the band is."""
     from matplotlib.lines import Line2D
 
     first = {record.name: record for record in reversed(series)}
     handles, texts = [], []
     for i, name in enumerate(names):
+        if not name and len(names) == 1:
+            continue
         style, record = style_of(i), first[name]
         text = wrap_name(name, 60 if own else 34)
         if numbers and len(names) > 1:
@@ -377,4 +389,19 @@ def _write_legend(
         handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
         texts.append(text)
     columns = min(len(handles), 3) if len(axes) > 1 else 1
+    if banded is not None:
+        handles.append(_band_handle(banded, style_of(names.index(banded.name))))
+        texts.append(wrap_name(band_sentence(banded.band), 60 if own else 34))
+        columns = 1
     draw_legend(axes[0], handles, texts, outside=own, columns=columns, loc="best")
+
+
+def _band_handle(record: Reliability, style: Style) -> Any:
+    """What the band looks like: a grey area, or a bar."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    assert record.band is not None
+    if record.band.band.endswith("consistency"):
+        return Patch(facecolor=GREY, alpha=0.3, linewidth=0)
+    return Line2D([], [], color=style.colour, alpha=0.6, linewidth=0, marker="|", markersize=11, markeredgewidth=1.4)

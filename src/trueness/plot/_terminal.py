@@ -1,12 +1,13 @@
 """Reliability diagrams for terminals."""
 
+import textwrap
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.plot._canvas import axis_names, number_lines, panel_title, probability
+from trueness.plot._canvas import axis_names, band_sentence, number_lines, panel_title, probability
 from trueness.results import Bands, CurveBand, Reliability
 from trueness.typing import Floats
 
@@ -71,9 +72,16 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
         pad + _histogram_line(record.histogram.weight, width),
         pad + _column_labels(record, width),
         pad + x_name,
-        *(pad + line for line in number_lines(record)),
+        *(pad + line for line in [*number_lines(record), *_band_lines(record)]),
     ]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _band_lines(record: Reliability) -> list[str]:
+    if record.band is None or not record.band.band:
+        return []
+    mark = "░" if record.band.band.endswith("consistency") else "│"
+    return textwrap.wrap(f"{mark} {band_sentence(record.band)}", 70, subsequent_indent="  ")
 
 
 def _draw(canvas: NDArray[np.str_], record: Reliability) -> None:

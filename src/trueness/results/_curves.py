@@ -74,7 +74,7 @@ class Curve(Record):
 
 @dataclass(frozen=True)
 class CurveBand(Record):
-    """A pointwise band that contains the reliability curve of calibrated scores."""
+    """A band around the diagonal for the reliability curve of calibrated scores."""
 
     x: Floats
     """Scores, ascending."""
@@ -83,19 +83,18 @@ class CurveBand(Record):
     high: Floats
     """Upper end."""
     level: float
-    """Share of simulated curves between `low` and `high`, at each score by itself."""
+    """Probability that the curve of calibrated scores lies inside: as a whole, or at each score by itself."""
     method: str
     """The curve: 'isotonic' or 'smooth'."""
     resamples: int
     """Number of sets of labels drawn."""
-
-    @property
-    def band(self) -> str:
-        """'consistency': the band surrounds the scores and should contain the curve."""
-        return "consistency"
+    band: str = "simultaneous-consistency"
+    """'simultaneous-consistency' for the whole curve, or 'consistency' for each score by itself."""
 
     def __str__(self) -> str:
-        return f"{level_percent(self.level)} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
+        each = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
+        level = level_percent(self.level)
+        return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 
 @dataclass(frozen=True)
