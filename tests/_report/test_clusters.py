@@ -99,8 +99,7 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
     assert {"noise floors", "TCE", "flagged bins"} <= set(found["ignored"])
     text = " ".join(str(clustered).split())
     for sentence in (
-        "the test of calibration, which takes clusters into account, gives",
-        "and a calibrated model with independent rows would show about",
+        "(omnibus test of all rows, clusters taken into account)",
         "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not.",
         "Intervals and flags are computed as if rows were independent: clusters are not taken into account",
         "Rejected: as if rows were independent",

@@ -13,11 +13,11 @@ from trueness._report.answers import Facts, answer_questions
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
 from trueness._report.evidence import Evidence, Subject, Sums
-from trueness._report.inference import Notes, Options, collect_warnings, comparison
+from trueness._report.inference import SEGMENTS_SHARE, Notes, Options, collect_warnings, comparison
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
-from trueness._report.segments import SHARE, segments
+from trueness._report.segments import segments
 from trueness._report.summary import ALPHA, summarize
 from trueness._report.verdict import overall_verdict, verdict
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
@@ -96,9 +96,10 @@ def _model(
     first = _first_bins(asked.bins, tally, rule, notes)
     shown = asked if first is rule else _picture(data.sums, first, level, notes)
     step()
-    summary = summarize(data, options, notes)
+    segmented = bool(by or data.groups)
+    summary = summarize(data, options, notes, segmented=segmented)
     step()
-    groups = segments(data, by, options, subject.by) if by or data.groups else None
+    groups = segments(data, by, options, subject.by) if segmented else None
     step()
     fixes = None if sample is None else remedies(sample, options)
     if fixes is None and cluster is not None:
@@ -109,8 +110,9 @@ def _model(
         classes = class_rows(data.classwise, sample, options)
         largest = top_k(sample, options, notes)
     step()
-    judged = verdict(name, summary, level, several=len(subject.models) > 1, clustered=cluster is not None)
     top_label = subject.view in ("confidence", "top-label")
+    who = name if len(subject.models) > 1 else ""
+    judged = verdict(summary, level, groups, name=who, top_label=top_label, clustered=cluster is not None)
     facts = Facts(name, judged, summary, shown, groups, classes, fixes, provenance, top_label)
     return Model(
         name=name,
@@ -224,8 +226,8 @@ def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
         "observed/expected": "observed divided by expected events.",
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
-        "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same redrawn labels for "
-        f"all); the adjusted p-value is at most {level_percent(SHARE * (1 - settings.level))}. The probability that "
+        "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
+        f"the adjusted p-value is at most {level_percent(SEGMENTS_SHARE * (1 - settings.level))}. The probability that "
         "any segment of a calibrated model is flagged is no larger; the rest of 1 − level is left to the verdict on "
         "all rows.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "

@@ -12,6 +12,7 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.infer import calibration_test, compare, ece_interval
+from trueness.infer._exact import required_draws
 from trueness.results import Comparison, Interval, Significance
 from trueness.typing import Ints
 
@@ -27,6 +28,25 @@ class Options(NamedTuple):
     cluster: Ints | None = None
 
 
+class Alpha(NamedTuple):
+    """How the error rate of a report, 1 − level, is spent."""
+
+    rejection: float
+    """On a verdict against calibration of all rows."""
+    too_good: float
+    """On the verdict that labels agree with the scores better than chance allows."""
+    segments: float
+    """On false flags of segments, all together."""
+
+    @classmethod
+    def of_level(cls, level: float, *, segmented: bool) -> "Alpha":
+        """All of it for all rows, or half of it if there are segments; 0.001 of that is for the lower tail."""
+        alpha = round(1 - level, 12)
+        whole = alpha * (1 - SEGMENTS_SHARE) if segmented else alpha
+        good = min(TOO_GOOD, whole / 10)
+        return cls(whole - good, good, alpha - whole)
+
+
 class Clustered(NamedTuple):
     """Rows, and the cluster of each."""
 
@@ -34,6 +54,10 @@ class Clustered(NamedTuple):
     cluster: Ints
 
 
+SEGMENTS_SHARE = 0.5
+"""The part of 1 − level that segments may spend on false flags; the rest belongs to the verdict on all rows."""
+TOO_GOOD = 0.001
+"""Part of the error rate that is spent on the lower tail of the test."""
 FLOOR_DRAWS = 999
 FEW_ROWS = 20
 """With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no power."""
@@ -107,6 +131,24 @@ def significance(tally: Tally, draws: int | None, seed: int, rows: Clustered | N
         return calibration_test(view.y, view.p, cluster=cluster, sample_weight=view.w, resamples=resamples, seed=seed)
     options: dict[str, Any] = {"method": "ks"} if draws is None else {"resamples": draws, "seed": seed}
     return calibration_test(tally, **options)
+
+
+def significance_of_all_rows(view: Sample | None, tally: Tally, options: Options) -> Significance:
+    """The omnibus test, with as many draws as the level needs; from the rows if weights or clusters require them.
+
+    Sums with fractional weights have the Kolmogorov–Smirnov test.
+    """
+    draws = required_draws(round(1 - options.level, 12))  # as for the confidence set, so that both have one p-value
+    exact, same = tally.parts[0].exact, {"resamples": draws, "seed": options.seed}
+    if exact and (view is None or options.cluster is None):
+        return calibration_test(tally, **same)  # type: ignore[arg-type]
+    if view is not None:
+        try:
+            return calibration_test(view.y, view.p, sample_weight=view.w, cluster=options.cluster, **same)  # type: ignore[arg-type]
+        except InputError:
+            if exact or options.cluster is not None or tally.n < FEW_ROWS:
+                raise
+    return calibration_test(tally, method="ks")
 
 
 def confidence_set(view: Sample | None, tally: Tally, options: Options) -> Interval:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from trueness._text.strings import json_ready
+from trueness.infer._detection_power import DetectionPower
 from trueness.results import Bands, Comparison, Interval, NoiseFloor, Series, Significance
 
 SCHEMA = 1
@@ -146,6 +147,8 @@ class Summary:
     absent: tuple[str, ...]
     miscalibration_floor: NoiseFloor | None = None
     """The noise floor of `miscalibration`, which is above 0 for every calibrated model."""
+    power: DetectionPower | None = None
+    """Power to detect a miscalibration that matters, unless the test found one."""
     slope_low: float = math.nan
     """Confidence limits of the slope, of rows with scores strictly inside (0, 1); infinite if the rows set none."""
     slope_high: float = math.nan

@@ -7,7 +7,7 @@ import numpy as np
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._report.evidence import Evidence, Sums
-from trueness._report.inference import Notes, Options, collect_warnings
+from trueness._report.inference import Alpha, Notes, Options, collect_warnings
 from trueness._report.records import Segment, Segments
 from trueness._tally.rows_or_sums import tally_of
 from trueness.infer._paired_rows import some_rows
@@ -15,8 +15,6 @@ from trueness.infer._segment_rows import of_groups, of_sample
 from trueness.infer._segments import describe_segments
 from trueness.measure import ece
 
-SHARE = 0.5
-"""The part of 1 − level that segments may spend on false flags; the rest belongs to the verdict on all rows."""
 _FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("column", "value", "ece"))
 
 
@@ -24,7 +22,7 @@ def segments(evidence: Evidence, by: tuple[SegmentColumn, ...], options: Options
     """Measure and test every segment of one model, the costliest first."""
     rule, level, seed, cluster = options
     rows = of_groups(group_name, evidence.groups) if evidence.view is None else of_sample(evidence.view, by, cluster)
-    found = describe_segments(rows, level, SHARE * (1 - level), None, generator(seed))
+    found = describe_segments(rows, level, Alpha.of_level(level, segmented=True).segments, None, generator(seed))
     with collect_warnings(Notes()):  # the table shows which segments are small
         errors = {name: float(ece(sums, bins=rule)) for name, sums in _sums(evidence, by, group_name)}
     columns = {name: np.asarray(getattr(found, name)).tolist() for name in _FIELDS}

@@ -5,17 +5,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from trueness._input.arguments import generator
 from trueness._report.evidence import Evidence, Sums, means, weight_type
 from trueness._report.inference import (
     FEW_ROWS,
-    Clustered,
+    Alpha,
     Notes,
     Options,
     collect_warnings,
     confidence_set,
     draws_for_floor,
-    draws_for_tests,
-    significance,
+    significance_of_all_rows,
 )
 from trueness._report.records import Summary
 from trueness._tally.rules import BinRule, EqualMass
@@ -24,6 +26,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer import noise_floor
 from trueness.infer._clustered_rows import ClusteredRows
+from trueness.infer._detection_power import DetectionPower, detection_power
 from trueness.infer._observed_expected import observed_expected_interval
 from trueness.infer._slope_interval import slope_interval
 from trueness.measure import (
@@ -52,24 +55,27 @@ _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
 
 
-def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
-    """Every measure of one model, and the evidence about its calibration."""
-    (rule, level, seed, cluster), tally = options, data.tally
+def summarize(data: Evidence, options: Options, notes: Notes, *, segmented: bool = False) -> Summary:
+    """Every measure of one model, and the evidence about its calibration; with segments, they share the error rate."""
+    rule, tally = options.rule, data.tally
     exact = tally is not None and tally.parts[0].exact
     if tally is not None and not exact:
         notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
-    interval = test = floor = tce_floor = None
     absent: list[str] = []
+    inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor", "tce_floor"))
     if tally is None:
         absent += ["the confidence set", "the test", "noise floors"]
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
-        floor = _ece_floor(data, tally, options, notes)
+        inference["noise_floor"] = _ece_floor(data, tally, options, notes)
         interval = notes.attempt("The confidence set", lambda: confidence_set(data.view, tally, options), few)
-        clustered = None if cluster is None or data.view is None else Clustered(data.view, cluster)
-        draws = draws_for_tests([tally], 1 - level)
-        test = notes.attempt("The test", lambda: significance(tally, draws, seed, clustered))
-        tce_floor = _tce_floor(tally, options, notes) if exact else None
+        test = notes.attempt("The test", lambda: significance_of_all_rows(data.view, tally, options))
+        inference |= {"ece_interval": interval, "test": test, "tce_floor": None}
+        if exact:
+            inference["tce_floor"] = _tce_floor(tally, options, notes)
+    alpha = Alpha.of_level(options.level, segmented=segmented).rejection
+    if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):
+        inference["power"] = _power(data, tally, alpha, options)
     score, rate, _ = means(data.sums)
     classwise = data.classwise
     with collect_warnings(notes):
@@ -81,21 +87,18 @@ def summarize(data: Evidence, options: Options, notes: Notes) -> Summary:
             n=data.sums.n,
             rate=rate,
             mean_score=score,
-            ece_interval=interval,
-            noise_floor=floor,
-            test=test,
-            tce_floor=tce_floor,
             miscalibration_floor=_miscalibration_floor(data, options, notes),
             ece_confidence=None if classwise is None else values["ece"],
             ece_classwise=None if classwise is None else ece(classwise, bins=rule),
             limits={key: (found.low, found.high) for key, found in limits.items()},
             absent=tuple(absent),
-            **_limits_of_line(data, level, cluster),
+            **_limits_of_line(data, options.level, options.cluster),
+            **inference,
             **values,
         )
 
 
-def _limits_of_line(data: Evidence, level: float, cluster: Ints | None) -> dict[str, float]:
+def _limits_of_line(data: Evidence, level: float, cluster: Ints | None) -> dict[str, Any]:
     """Confidence limits of the slope and of observed/expected, and the rows that the slope leaves out."""
     rows = None if cluster is None or data.view is None else ClusteredRows(data.view, cluster)
     part = data.sums.parts[0] if data.tally is None else data.tally.parts[0]
@@ -106,6 +109,21 @@ def _limits_of_line(data: Evidence, level: float, cluster: Ints | None) -> dict[
         found |= {"slope_low": line.slope_low, "slope_high": line.slope_high}
         found |= {"n_certain": line.n_certain, "n_certain_wrong": line.n_certain_wrong}
     return found
+
+
+def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> DetectionPower:
+    """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
+    cells, view = tally.parts[0], data.view
+    effective = float(cells.weight.sum())
+    if not cells.exact:
+        squares = cells.squares
+        effective = effective**2 / float(squares.sum()) if squares is not None else effective
+    if view is not None and options.cluster is not None:
+        # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
+        u = (view.y - view.p) * (1 if view.w is None else view.w)
+        sums = np.bincount(options.cluster, u)
+        effective /= max(1.0, float(sums @ sums) / max(float(u @ u), 1e-300))
+    return detection_power(cells, alpha, effective, generator(options.seed))
 
 
 def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
@@ -125,7 +143,7 @@ def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
     }
 
 
-def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, float]:
+def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, Any]:
     """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
 
     The TCE requires weights that count rows. Proper scores and their parts are of all classes of a matrix.

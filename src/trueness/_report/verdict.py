@@ -1,122 +1,203 @@
-"""The verdict: one sentence, decided by the confidence set of the l2 error, with its evidence."""
+"""The verdict on one model, decided by the omnibus test and the joint test of its segments, and on several models."""
 
 import math
 from collections.abc import Sequence
 
-from trueness._report.inference import FEW_ROWS
-from trueness._report.records import Code, Model, Summary, Verdict
-from trueness._text.numbers import level_percent, number, p_value
-from trueness._text.strings import quoted
+from trueness._report.inference import FEW_ROWS, Alpha
+from trueness._report.records import Code, Model, Segment, Segments, Summary, Verdict
+from trueness._report.segments import worst_segment
+from trueness._text.numbers import count, level_percent, number, p_value, percent
+from trueness._text.strings import quoted, shorten
+from trueness.infer._detection_power import ENOUGH, RATIO, DetectionPower
 from trueness.results import Interval
 
 _SMALL, _SMALL_SHARE = 0.02, 0.1
-_WIDE, _WIDE_SHARE = 0.05, 0.5
+"""An error is slight if its upper limit is at most this, and this share of the rarer label's."""
+_UNRELATED = 0.2
 _MOST_NAMES = 6
-# One model, several models.
+# One model, several models; the worst first.
 _CLAUSES: dict[Code, tuple[str, str]] = {
     "miscalibrated": ("is miscalibrated", "are miscalibrated"),
-    "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
-    "no-evidence": ("shows no miscalibration", "show no miscalibration"),
-    "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
     "too-good": ("is too good to be true", "are too good to be true"),
     "undetermined": ("could not be tested", "could not be tested"),
+    "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
+    "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
+    "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
-_PRECEDENCE: tuple[Code, ...] = (
-    *("miscalibrated", "too-good", "undetermined", "too-few-rows", "slightly-miscalibrated", "no-evidence"),
-)
-"""The worst first."""
 
 
-def verdict(name: str, summary: Summary, level: float, *, several: bool, clustered: bool = False) -> Verdict:
-    """Judge one model. With clusters, set and test take them into account, the noise floor does not."""
-    code = _code(summary, level)
-    rows = "One row is" if summary.n == 1 else f"These {summary.n:,} rows are"
-    direction = _direction(summary)
-    headline = {
-        "miscalibrated": f"Not calibrated{direction or ': predicted and observed rates differ'}",
-        "slightly-miscalibrated": f"Slightly miscalibrated{direction}",
+def verdict(
+    summary: Summary,
+    level: float,
+    segments: Segments | None = None,
+    *,
+    name: str = "",
+    top_label: bool = False,
+    clustered: bool = False,
+) -> Verdict:
+    """Judge one model, called `name` if there are several."""
+    alpha = Alpha.of_level(level, segmented=segments is not None)
+    rejected = summary.test is not None and summary.test.pvalue <= alpha.rejection
+    worst = worst_segment(segments)
+    code = _code(summary, alpha, rejected, worst)
+    what = "confidences of the top label" if top_label else "predictions"
+    if code in ("miscalibrated", "slightly-miscalibrated") and not rejected:
+        assert segments is not None
+        assert worst is not None
+        headline = f"Not calibrated in {_share_of_segments(segments)}: {_segment(worst)}"
+    else:
+        headline = _headline(code, summary, what)
+    how = (" of all rows" if segments is not None else "") + (", clusters taken into account" if clustered else "")
+    parts = _evidence(code, summary, _rarer_label(summary, top_label), how)
+    if worst is not None and segments is not None:
+        parts.insert(int(rejected), _segments_in_words(segments, worst, rejected))
+    who = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
+    return _compose(code, f"{who}.", "; ".join(parts))
+
+
+def _compose(code: Code, headline: str, certainty: str) -> Verdict:
+    """The verdict with its whole sentence; `certainty` has no full stop."""
+    certainty = f"{certainty[0].upper()}{certainty[1:]}." if certainty else ""
+    certainty = f"p{certainty[1:]}" if certainty.startswith(("P =", "P <")) else certainty
+    return Verdict(code, headline, certainty, f"{headline} {certainty}".rstrip())
+
+
+def _code(summary: Summary, alpha: Alpha, rejected: bool, worst: Segment | None) -> Code:
+    test, found = summary.test, summary.ece_interval
+    if rejected:
+        rare = min(summary.rate, 1 - summary.rate)
+        slight = found is not None and found.high <= min(_SMALL, _SMALL_SHARE * rare) and worst is None
+        return "slightly-miscalibrated" if slight else "miscalibrated"
+    if worst is not None:
+        return "miscalibrated"
+    if test is None:
+        return "too-few-rows" if summary.n < FEW_ROWS else "undetermined"
+    if test.too_good is not None and test.too_good <= alpha.too_good:
+        return "too-good"
+    return "no-evidence" if summary.power is not None and summary.power.enough else "too-few-rows"
+
+
+def _headline(code: Code, summary: Summary, what: str) -> str:
+    rows = "One row is" if summary.n == 1 else f"{summary.n:,} rows are"
+    kinds = _kinds_of_error(summary)
+    errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
+    if summary.test is not None and summary.test.contradicted:
+        one = summary.test.contradicted == 1
+        which = "label is impossible under its score" if one else "labels are impossible under their scores"
+        errors.insert(0, f"{summary.test.contradicted:,} {which} of exactly 0 or 1")
+    how = f": {', and '.join(errors)}" if errors else ""
+    return {
+        "miscalibrated": f"Not calibrated{how or ': predicted and observed rates differ'}",
+        "slightly-miscalibrated": f"Slightly miscalibrated{how}",
         "no-evidence": "No sign of miscalibration",
-        "too-few-rows": f"{rows} too few to tell whether the predictions are calibrated",
-        "too-good": "Too good to be true for new rows: the labels agree with the predictions better than chance allows",
+        "too-few-rows": f"{rows} too few to tell whether the {what} are calibrated",
+        "too-good": f"Too good to be true for new rows: the labels agree with the {what} better than chance allows",
         "undetermined": "Calibration could not be tested",
     }[code]
-    return compose(code, f"{headline}.", _evidence(summary, clustered), name if several else None)
 
 
-def compose(code: Code, headline: str, certainty: str, name: str | None = None) -> Verdict:
-    """The verdict with its whole sentence, which begins with the name of one of several models.
-
-    `certainty` has no capital and no full stop.
-    """
-    certainty = f"{certainty[0].upper()}{certainty[1:]}." if certainty else ""
-    opening = headline if name is None else f"{quoted(name)}: {headline[0].lower()}{headline[1:]}"
-    return Verdict(code, headline, certainty, f"{opening} {certainty}".rstrip())
-
-
-def _code(summary: Summary, level: float) -> Code:
-    rare = min(summary.rate, 1 - summary.rate)
-    found = summary.ece_interval
-    if found is None:
-        if summary.n < FEW_ROWS:
-            return "too-few-rows"
-        if summary.test is None:
-            return "undetermined"
-        return "miscalibrated" if summary.test.pvalue <= 1 - level else "no-evidence"
-    if not found.includes_zero:
-        return "slightly-miscalibrated" if found.high <= min(_SMALL, _SMALL_SHARE * rare) else "miscalibrated"
-    return "too-few-rows" if found.high > min(_WIDE, _WIDE_SHARE * rare) else "no-evidence"
+def _kinds_of_error(summary: Summary) -> list[str]:
+    """The kinds of error whose own confidence interval shows them."""
+    words, s = [], summary
+    if not math.isnan(s.slope_low) and not s.slope_low <= 1 <= s.slope_high:
+        slope = f" (slope {number(s.slope, 2)})" if math.isfinite(s.slope) else ""
+        words.append(f"{_slope_in_words(s.slope_low, s.slope_high)}{slope}")
+    if math.isfinite(s.observed_expected) and not s.observed_expected_low <= 1 <= s.observed_expected_high:
+        side = "too high" if s.observed_expected < 1 else "too low"
+        words.append(f"{side} on average (observed/expected {number(s.observed_expected, 2)})")
+    return words
 
 
-def _direction(summary: Summary) -> str:
-    """The kind of error, if the slope or the ratio shows it clearly."""
-    ratio, slope = summary.observed_expected, summary.slope
-    words = []
-    if math.isfinite(slope) and abs(slope - 1) > 0.1:
-        how = "unrelated to the labels" if slope <= 0.02 else "too extreme" if slope < 1 else "too timid"
-        words.append(f"{how} (slope {slope:.2f})")
-    if math.isfinite(ratio) and abs(ratio - 1) > 0.05:
-        side = "too high" if ratio < 1 else "too low"
-        words.append(f"{side} on average (observed/expected {ratio:.2f})")
-    return f": the predictions are {' and '.join(words)}" if words else ""
+def _slope_in_words(low: float, high: float) -> str:
+    if low > 1:
+        return "too timid"
+    if high < 0:
+        return "the wrong way round"
+    return "unrelated to the labels" if low <= 0 and high < _UNRELATED else "too extreme"
 
 
-def _evidence(summary: Summary, clustered: bool) -> str:
-    parts = []
-    if summary.ece_interval is not None:
-        parts.append(_interval_in_words(summary.ece_interval))
-    if summary.test is not None:
-        how = ", which takes clusters into account," if clustered else ""
-        parts.append(f"the test of calibration{how} gives {p_value(summary.test.pvalue)}")
-    if summary.noise_floor is not None:
-        floor = summary.noise_floor
-        whose = "a calibrated model with independent rows" if clustered else "a calibrated model"
-        parts.append(f"the ECE is {number(summary.ece)}, and {whose} would show about {number(floor.mean)}")
-    return "; ".join(parts) if parts else f"the ECE is {number(summary.ece)}, without a reference value"
+def _rarer_label(summary: Summary, top_label: bool) -> str:
+    """What the rarer label is called, by the scores."""
+    names = ("wrong answers", "right answers") if top_label else ("non-events", "events")
+    return names[summary.mean_score <= 0.5]
 
 
-def _interval_in_words(found: Interval) -> str:
+def _flagged(segments: Segments) -> int:
+    return sum(one.flagged for one in segments.rows)
+
+
+def _share_of_segments(segments: Segments) -> str:
+    return f"{_flagged(segments):,} of {count(len(segments.rows), 'segment')}"
+
+
+def _segment(one: Segment) -> str:
+    """A flagged segment and what is wrong with it."""
+    name = f"{shorten(one.column, 30)} = {shorten(one.value, 30)}"
+    factor = 1 / one.ratio if 0 < one.ratio < 1 else one.ratio
+    fold = f" {factor:.1f}-fold" if one.finding.endswith("predicted") and 1.05 <= factor < math.inf else ""
+    return f"{name}, {one.finding}{fold}"
+
+
+def _segments_in_words(segments: Segments, worst: Segment, rejected: bool) -> str:
+    """The evidence from segments; which they are, unless the headline says so."""
+    joint = f"{p_value(segments.pvalue)} (all segments jointly)"
+    flags = f"{_share_of_segments(segments)} {'is' if _flagged(segments) == 1 else 'are'} flagged"
+    return f"{flags}, above all {_segment(worst)}; {joint}" if rejected else joint
+
+
+def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
+    """How certain it is: p-value, limits of the error, and the power if nothing was found."""
+    test, found = summary.test, summary.ece_interval
+    if test is None:
+        return [f"the ECE is {number(summary.ece)}, without a reference value"]
+    if code == "too-good":
+        assert test.too_good is not None
+        tail = "p < 0.001" if test.too_good < 0.001 else p_value(test.too_good)
+        cause = "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
+        return [f"{tail} (lower tail of the {test.method} test{how})", cause]
+    parts = [f"{p_value(test.pvalue)} ({test.method} test{how})"]
+    if test.contradicted and code != "miscalibrated":
+        rows = "row has a label" if test.contradicted == 1 else "rows have labels"
+        parts.append(f"{test.contradicted:,} {rows} that a score of exactly 0 or 1 rules out, unless it was rounded")
+    if found is not None:
+        parts.append(_interval_in_words(found, shown=code in ("miscalibrated", "slightly-miscalibrated")))
+    if summary.power is not None and code in ("no-evidence", "too-few-rows"):
+        parts.append(_power_in_words(summary.power, what))
+    return parts
+
+
+def _power_in_words(power: DetectionPower, what: str) -> str:
+    """What would have been noticed or, with too few rows, what could have been missed and how many are needed."""
+    ratio = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
+    error = f"an error of {number(power.tolerance, 2)}"
+    least = min(power.ratio, power.error)
+    if power.enough:
+        often = "almost always" if least > 0.995 else f"with probability {percent(least, 0)} or more"
+        return f"{ratio}, or {error}, would have been noticed {often}"
+    weakest = error if power.error <= power.ratio else ratio
+    often = "hardly ever" if least < 0.05 else f"with probability {percent(least, 0)} only"
+    needed = "" if power.rows is None else f"; about {power.rows:,} rows are needed for {percent(ENOUGH)}"
+    return f"{weakest} would be noticed {often}{needed}"
+
+
+def _interval_in_words(found: Interval, *, shown: bool) -> str:
+    """Both limits of an error that was found, or the upper one."""
     level, error = level_percent(found.level), "the l2 calibration error"
-    between = f"lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
-    if found.high == 0:
-        return f"{error} is 0 ({level} confidence set {{0}})"
-    if not found.includes_zero:
-        return f"{error} {between}"
-    if found.is_interval:
-        return f"{error} may be 0 and is at most {number(found.high)} ({level} confidence)"
-    return f"{error} is 0 or {between}"
+    if shown and not found.includes_zero:
+        return f"{error} lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
+    return f"{error} is at most {number(found.high)} ({level} confidence)"
 
 
 def overall_verdict(models: Sequence[Model]) -> Verdict:
-    """The verdict at the top: that of the only model, or one clause per kind of verdict."""
+    """The verdict at the top: that of the only model, or the worst code, with one clause per kind of verdict."""
     if len(models) == 1:
         return models[0].verdict
     by_code: dict[Code, list[str]] = {}
     for model in models:
         by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
-    clauses = [
-        f"{_joined(by_code[code])} {_CLAUSES[code][len(by_code[code]) > 1]}" for code in _CLAUSES if code in by_code
-    ]
-    return compose(next(code for code in _PRECEDENCE if code in by_code), f"{'; '.join(clauses)}.", "")
+    codes = [code for code in _CLAUSES if code in by_code]
+    clauses = [f"{_joined(by_code[code])} {_CLAUSES[code][len(by_code[code]) > 1]}" for code in codes]
+    return _compose(codes[0], f"{'; '.join(clauses)}.", "")
 
 
 def _joined(names: list[str]) -> str:
