@@ -52,7 +52,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "summary": _summary(model, contents.view, settings.level),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
-        "segments": None if model.segments is None else _segments(model.segments),
+        "segments": None if model.segments is None else _segments(model.segments, model.summary.brier),
         "classes": None if model.classes is None else _classes(model.classes),
         "top_k": _top_k(model.top_k) if model.top_k else None,
         "remedies": None if model.remedies is None else _remedies(model.remedies, settings.level, _views(model)),
@@ -297,8 +297,8 @@ def _bins(model: Model) -> Table:
 
 _MOST_SEGMENTS = 40
 _SEGMENT_TERMS = (
-    "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², the "
-    "part of the Brier score that a correct mean would save; shares are of all segments of the column."
+    "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², in "
+    "percent of the Brier score: what a correct mean in this segment would save."
 )
 
 
@@ -333,7 +333,7 @@ def _blocks(blocks: Blocks) -> Table:
     return Table.from_lines(columns, lines, name="blocks", caption="Isotonic blocks")
 
 
-def _segments(segments: Segments) -> Table:
+def _segments(segments: Segments, brier: float) -> Table:
     """One line per segment, the costliest first; flagged ones are always shown."""
     columns = (
         Column("column", "Column", "name"),
@@ -342,15 +342,13 @@ def _segments(segments: Segments) -> Table:
         Column("shrunk", "Shrunk gap", "number"),
         Column("ratio", "Obs./exp.", "number"),
         *(_P, _ADJUSTED_P),
-        Column("share", "Share of cost", "share"),
+        Column("share", "Cost", "share"),
     )
     order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i].flagged, i))
-    names = {one.column for one in segments.rows}
     shown = [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
-    total = {name: sum(one.cost for one in segments.rows if one.column == name) for name in names}
     rows = [
         vars(one)
-        | {"share": one.cost / total[one.column] if total[one.column] else 0.0}
+        | {"share": one.cost / brier if brier > 0 else math.nan}
         | {"flag": _flag(one.flagged, one.finding), "shrunk": Cell(one.shrunk_gap, signed(one.shrunk_gap))}
         | {"ratio": Cell(one.ratio, f"{number(one.ratio, 2)} [{span(one.ratio_low, one.ratio_high, _ratio)}]")}
         for one in shown
