@@ -117,7 +117,7 @@ def test_rows_without_a_score_are_refused_or_kept(call, fails, fitted, tmp_path,
     ("words", "message"),
     [
         (["--calibrator", "none.json"], "`--calibrator` 'none.json' cannot be read: No such file"),
-        (["--calibrator", "x.csv"], "`--calibrator` 'x.csv' cannot be used: It must be a JSON file"),
+        (["--calibrator", "x.csv"], "`--calibrator` 'x.csv' cannot be used: it must be a JSON file"),
         (["--calibrator", "{map}", "--name", "p"], "x.csv has a column 'p' already"),
         (["--calibrator", "{map}", "--prob", "p", "--prob", "q"], "`--prob` must name one model; got p, q."),
         (["--calibrator", "{map}", "--prob-columns", "p,q"], "x.csv: "),

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+import trueness as tn
 from trueness.cli._columns import Group
 from trueness.cli._measure import _models_output
 from trueness.cli._measurements import Measurements, ModelMeasures, Quantity
@@ -147,23 +148,29 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
     assert list(model) == ["name", "columns", "classes", "measures", "infinite"]
     assert model["measures"]["log_loss"] is None
     assert model["infinite"] == ["log_loss"]
+    assert (model["measures"]["n_certain"], model["measures"]["n_certain_wrong"]) == (1, 1)
     assert list(model["measures"]) == [
         "n",
         "prevalence",
         "ece",
+        "ece_floor",
         "ece_l2",
         "ace",
         "mce",
         "tce",
+        "tce_floor",
         "smooth_ece",
         "squared_ece",
         "brier",
         "brier_miscalibration",
+        "brier_miscalibration_floor",
         "brier_discrimination",
         "brier_uncertainty",
         "log_loss",
         "slope",
         "intercept",
+        "n_certain",
+        "n_certain_wrong",
         "observed_expected",
     ]
 
@@ -190,3 +197,62 @@ def test_class_names_are_text_in_bin_tables(call, tmp_path):
         text = call("measure", "x.npz", "--prob", "P", "--table", "--bins", "2", "--format", form).stdout
         assert "\x1b" not in text
         assert r"\x1b" in text
+
+
+def test_the_tce_never_appears_without_its_floor(call, tmp_path):
+    d = tn.simulate.demo(600)
+    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob, g=np.arange(600) % 2)
+    lines = call("measure", "x.npz", "--prob", "p").stdout.splitlines()
+    for name in ("ECE ", "TCE ", "– miscalibration "):
+        (at,) = (i for i, line in enumerate(lines) if line.startswith(name))
+        assert lines[at + 1].startswith("– if calibrated ")
+    head = call("measure", "x.npz", "--prob", "p", "--by", "g").stdout.splitlines()[0]
+    assert "ECE floor" in head
+    assert "TCE floor" in head
+    assert call("tally", "x.npz", "--prob", "p", "-o", "x.tally").exit_code == 0
+    lines = call("measure", "x.tally").stdout.splitlines()
+    for name in ("ECE ", "TCE, % ", "TCE, %, 10 bins", "– miscalibration "):
+        (at,) = (i for i, line in enumerate(lines) if line.startswith(name))
+        assert lines[at + 1].startswith("– if calibrated ")
+
+
+def test_rows_of_a_matrix_name_their_view(call, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P)
+    text = call("measure", "x.npz", "--prob", "P").stdout
+    for name in ("ECE (class-wise)", "ECE (confidence)", "TCE (confidence)", "Brier score (all classes)"):
+        assert f"\n{name} " in text
+    for name in ("classwise", "confidence"):
+        assert call("tally", "x.npz", "--prob", "P", "--kind", name, "-o", f"{name}.tally").exit_code == 0
+        view = "class-wise" if name == "classwise" else name
+        assert f"\nECE ({view}) " in call("measure", f"{name}.tally").stdout
+
+
+def test_scores_of_0_and_1_are_counted(call, tmp_path):
+    np.savez(tmp_path / "x.npz", y=[1, 0, 1, 0, 1, 0], p=[0.0, 0.4, 0.9, 0.7, 0.6, 0.0])
+    result = call("measure", "x.npz")
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith("scores of 0 or 1"))
+    assert line.split()[5] == "2"
+    assert "2 of 6 scores are exactly 0 or 1. Slope and intercept leave them out" in result.stderr
+    assert "1 of them contradict their label" in result.stderr
+    assert "scores of 0 or 1" not in call("measure", "--demo", "--rows", "200").stdout
+
+
+def test_notes_of_sums_fit_into_80_columns(call, tmp_path):
+    d = tn.simulate.demo(2_000)
+    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob)
+    for bins in ("sketch", "10"):
+        assert call("tally", "x.npz", "--bins", bins, "-o", f"{bins}.tally").exit_code == 0
+        lines = call("measure", f"{bins}.tally").stdout.splitlines()
+        assert max(map(len, lines)) <= 80
+    found = json.loads(call("measure", "sketch.tally", "--format", "json").stdout)
+    assert any("percentage points" in (one["note"] or "") for one in found["measures"])
+
+
+def test_options_that_would_be_ignored_are_refused(fails, tmp_path):
+    pytest.importorskip("polars").DataFrame({"y": [0, 1], "p": [0.2, 0.8]}).write_parquet(tmp_path / "x.parquet")
+    (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.2}\n{"y": 1, "p": 0.8}\n')
+    assert "--level is for the intervals of --table" in fails("measure", "x.parquet", "--level", "0.9")
+    for name, form in (("x.parquet", "Parquet"), ("x.jsonl", "JSON lines")):
+        message = fails("measure", name, "--separator", ";")
+        assert f"`--separator` is for CSV and TSV; {name} is {form}. Leave it out." in message

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -26,10 +27,17 @@ def measures(call):
     return run
 
 
+def floor(measure, y, p, **rows):
+    return tn.noise_floor(measure, tn.tally(y, p, **rows), resamples=99, seed=0).mean
+
+
 def library(y, p, bins=10, mass=10, **rows):
     parts = tn.corp(y, p, **rows)
     return {
         "ece": tn.ece(y, p, bins=bins, **rows),
+        "ece_floor": floor(partial(tn.ece, bins=bins), y, p, **rows),
+        "tce_floor": floor(tn.tce, y, p, **rows),
+        "brier_miscalibration_floor": floor(lambda t: tn.corp(t).miscalibration, y, p, **rows),
         "ece_l2": tn.ece(y, p, bins=bins, norm="l2", **rows),
         "ace": tn.ace(y, p, bins=mass, **rows),
         "mce": tn.mce(y, p, bins=bins, **rows),
@@ -69,6 +77,7 @@ def test_fractional_weights_leave_tce_out_and_say_so(call, measures, binary, tmp
     np.savez(tmp_path / "x.npz", y=y, p=p, w=w / 3)
     found = measures("x.npz", "--weight", "w")["p"]
     assert math.isnan(found["tce"])
+    assert math.isnan(found["tce_floor"])
     assert found["squared_ece"] == tn.squared_ece(y, p, sample_weight=w / 3, weight_type="importance")
     assert "TCE, which counts rows, is left out" in call("measure", "x.npz", "--weight", "w").stderr
 
@@ -179,8 +188,20 @@ def test_measures_of_a_matrix_are_the_librarys(measures, multiclass, tmp_path):
         for measure in (tn.ece, tn.ace, tn.mce, tn.tce, tn.smooth_ece):
             expected[f"{measure.__name__}_{kind.replace('-', '_')}"] = measure(y, P, kind=kind)
     expected["squared_ece_confidence"] = tn.squared_ece(tn.tally(y, P, kind="confidence"))
-    expected |= {"brier": tn.brier(y, P), "log_loss": tn.log_loss(y, P)}
+    parts = tn.corp(y, P)
+    expected |= {f"brier_{part}": getattr(parts, part) for part in ("miscalibration", "discrimination", "uncertainty")}
+    expected |= {"brier": parts.score, "log_loss": tn.log_loss(y, P)}
+    floors = {key: found.pop(key) for key in list(found) if "_floor" in key}
     assert found == pytest.approx(expected, rel=1e-12)
+    # Floors are means over classes of one against the rest; drawn row by row, the classes are dependent.
+    for name, measure in {"ece": tn.ece, "tce": tn.tce}.items():
+        for kind in ("classwise", "confidence"):
+            of_rows = tn.noise_floor(measure, P, kind=kind, resamples=199, seed=1)
+            error = 4 * of_rows.std * np.sqrt(1 / 199 + 1 / 99)
+            assert abs(floors.pop(f"{name}_floor_{kind}") - of_rows.mean) < error
+    of_rows = tn.noise_floor(lambda t: tn.corp(t).miscalibration, P, resamples=199, seed=1)
+    assert floors.pop("brier_miscalibration_floor") == pytest.approx(of_rows.mean, abs=4 * of_rows.std * 0.12)
+    assert floors.keys() == {"ece_floor_top_label", "tce_floor_top_label"}
 
 
 def test_a_matrix_is_measured_class_by_class_and_by_confidence_unless_said_otherwise(measures, multiclass, tmp_path):

@@ -1,6 +1,7 @@
 """``trueness measure``, of rows and of .tally files. docs/commands.md lists the keys of the JSON object."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,19 @@ if TYPE_CHECKING:
     from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options, Quantity
 
 _BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
-_OF_GROUPS = {"n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected"}
+_OF_GROUPS = {
+    *("n", "prevalence", "accuracy", "ece", "ece_floor", "ace", "tce", "tce_floor", "brier", "observed_expected")
+}
 """Measures that a table of groups shows; CSV and JSON have all."""
 
 _KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
 _SKETCH = (
     "The sums are a sketch: where limits are shown, the exact value lies between them, and needs the rows. Equal-width "
     "bins are exact if their number is a power of two up to 512."
+)
+_VIEW = re.compile("_(classwise|confidence|top_label)$")
+_NO_LIMITS = (
+    "No limits known: rows count at the mean score of their cell. The errors seen in experiments are in docs/sketch.md."
 )
 
 
@@ -62,6 +69,8 @@ def command(**options: Any) -> None:
     from trueness.cli._measurements import Options, measure_all
 
     opt.check_input(only_demo=("rows", "seed"))
+    if not options["tables"] and opt.is_typed("level"):
+        raise click.UsageError("--level is for the intervals of --table; add --table or leave it out.")
     stream = options["stream"]
     if options.pop("each"):
         raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
@@ -148,6 +157,8 @@ def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
 
 def _models_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
     """A row per measure, a column per model."""
+    from trueness.cli._measurements import CERTAIN
+
     ((_, result),) = results
     names = [model.name for model in result.models]
     key, meaning = (_unused_key(names, word) for word in ("measure", "meaning"))
@@ -161,6 +172,7 @@ def _models_output(results: Sequence[tuple[Group, "Measurements"]], source: str)
             meaning: q.meaning,
         }
         for q, c in zip(result.quantities, texts.columns, strict=True)
+        if q.key not in CERTAIN or any(m.values["n_certain"] > 0 for m in result.models)
     ]
     tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
     details = [
@@ -186,7 +198,9 @@ def _groups_output(results: Sequence[tuple[Group, "Measurements"]], source: str)
     first = results[0][1]
     rows = [{**group.entry(), "model": model.name, **model.values} for group, one in results for model in one.models]
     table = _value_table(first.quantities, rows)
-    columns = [c if c.key.partition("_c")[0] in _OF_GROUPS else c._replace(forms="data") for c in table.columns]
+    columns = [c if _VIEW.sub("", c.key) in _OF_GROUPS else c._replace(forms="data") for c in table.columns]
+    floors = {c.key: f"{c.key.partition('_')[0].upper()} floor" for c in columns if "_floor" in c.key}
+    columns = [c._replace(title=floors.get(c.key, c.title)) for c in columns]
     columns = [*group_columns(["by"]), Column("model", "model", "name"), *columns]
     data = {
         "data": {"source": source, "label": first.label, "weight": first.weight},
@@ -208,7 +222,9 @@ def _notes(result: "Measurements", source: str) -> list[str]:
     for key, words in result.bins.items():
         measures.setdefault(words, []).append(_BINNED[key])
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
-    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}."]
+    floors = ["If calibrated (noise floor): the mean over labels drawn from the scores."]
+    with_floors = any("_floor" in q.key for q in result.quantities)
+    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}.", *(floors if with_floors else [])]
 
 
 def _bins_table(table: "tn.BinTable") -> Table:
@@ -274,7 +290,7 @@ def _sums_output(sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Seque
             "key": Cell(line["key"], line["name"]),
             "value": Cell(line.get("value"), _value(line)),
             "limits": _limits(line),
-            "note": line.get("note") or None,
+            "note": Cell(line.get("note") or None, _short_note(line.get("note") or "")),
         }
         for line in lines
     ]
@@ -286,7 +302,21 @@ def _sums_output(sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Seque
     }
     first = f"{file_names(names)}: {total.n:,} rows; labels {total.about.get('label')!r}"
     notes = [f"{first}, scores {total.about.get('score')!r}; bins: {rule_in_words(rule)}."]
-    return Output(Table(columns, rows, [*notes, _SKETCH] if total.bins == "sketch" else notes), data)
+    if total.bins == "sketch":
+        notes.append(_SKETCH)
+    if any(str(line.get("note")).startswith("No limits known") for line in lines):
+        notes.append(_NO_LIMITS)
+    return Output(Table(columns, rows, notes), data)
+
+
+def _short_note(note: str) -> str:
+    """The beginning of a long note, for which a table has no room; JSON and CSV have all of it."""
+    starts = {
+        "No limits known": "no limits known",
+        "This measure needs every": "needs every distinct score",
+        "`--bins` must be a coarsening": "needs other bins",
+    }
+    return next((short for start, short in starts.items() if note.startswith(start)), note)
 
 
 def _value(line: "Line") -> str:

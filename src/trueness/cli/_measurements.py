@@ -1,8 +1,10 @@
 """The measures that ``trueness measure`` computes, of rows and of sums. The tables are in ``_measure``."""
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import trueness as tn
@@ -14,10 +16,13 @@ from trueness.cli._columns import Choice, Group, Model
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import Rows, dropped_message, sort_values
 from trueness.cli._sums import ModelSums
-from trueness.errors import InputError
+from trueness.errors import InputError, TruenessWarning
+from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
 _ORDINARY_BINS = 10
+_FLOOR_DRAWS = {20_000: 99, 200_000: 39, math.inf: 19}
+"""Sets of labels for a noise floor, by the number of distinct scores."""
 _IMPORTANCE = (
     "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance."
 )
@@ -53,8 +58,10 @@ class Quantity(NamedTuple):
         return bins | ({"norm": self.norm} if self.norm else {})
 
     def of_kind(self, kind: str) -> "Quantity":
-        """The measure of one kind of sums, of several."""
-        return self._replace(key=f"{self.key}_{kind.replace('-', '_')}", name=f"{self.name}, {kind}", kind=kind)
+        """The measure of one kind of sums, of several; its name says which."""
+        view = "class-wise" if kind == "classwise" else kind
+        name = self.name if self.part else f"{self.name} ({view})"
+        return self._replace(key=f"{self.key}_{kind.replace('-', '_')}", name=name, kind=kind)
 
 
 @dataclass(frozen=True)
@@ -156,11 +163,53 @@ def _event_rate(t: Any) -> float:
     return float(total.events / total.weight)
 
 
+def _certain(t: Any) -> float:
+    return sum(inside_cells(part).certain for part in _distinct(t).parts)
+
+
+def _contradicted(t: Any) -> float:
+    return sum(inside_cells(part).wrong for part in _distinct(t).parts)
+
+
+def _distinct(t: Any) -> tn.Tally:
+    if isinstance(t, Binned):
+        raise InputError("", "This measure needs every distinct score", "bins have lost them")
+    return t.as_tally() if isinstance(t, tn.Sketch) else t
+
+
 def _corp(part: str, meaning: str) -> Quantity:
     def value(t: Any) -> float:
         return float(getattr(tn.corp(t), part))
 
     return Quantity(f"brier_{part}", part, meaning, function=value, limits=part, scores=True, part=True)
+
+
+def _floor(of: Quantity) -> Quantity:
+    """The mean of a measure over labels drawn from the scores: what a calibrated model would show."""
+
+    def value(t: Any, **arguments: Any) -> float:
+        sums = _distinct(t)
+        cells = max(part.size for part in sums.parts)
+        draws = next(draws for most, draws in _FLOOR_DRAWS.items() if cells <= most)
+        measure: Any = partial(of.function, **arguments)
+
+        def of_part(part: Any) -> float:
+            # Of several classes, too, the mean over classes is the mean of their floors, though labels are dependent.
+            return tn.noise_floor(measure, tn.Tally("binary", (part,)), resamples=draws, seed=0, progress=False).mean
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)  # the measure itself gives them
+            return sums.average(of_part) * (sums.class_factor if of.part else 1)
+
+    return of._replace(
+        key=f"{of.key}_floor",
+        name="if calibrated",
+        meaning="noise floor",
+        function=value,
+        limits="",
+        scores=True,
+        part=True,
+    )
 
 
 def _distance(method: Literal["ks", "kuiper"], name: str) -> Quantity:
@@ -189,26 +238,33 @@ _TABLE = {
         _distance("ks", "KS distance"),
         _distance("kuiper", "Kuiper distance"),
         Quantity("brier", "Brier score", "mean squared error", function=tn.brier),
-        _corp("miscalibration", "gain from recalibration"),
+        _corp("miscalibration", "above 0 even if calibrated"),
         _corp("discrimination", "gain over prevalence (subtracted)"),
         _corp("uncertainty", "Brier score of the prevalence"),
         Quantity("log_loss", "log loss", "negative log-likelihood per row", function=tn.log_loss, scores=True),
         Quantity("slope", "slope", "1 if calibrated; < 1, too extreme", "number", tn.calibration_slope, scores=True),
         Quantity("intercept", "intercept", "0 if right on average", "number", tn.calibration_intercept, scores=True),
+        Quantity("n_certain", "scores of 0 or 1", "left out of slope, intercept", "count", _certain, scores=True),
+        Quantity("n_certain_wrong", "contradicted", "by their label", "count", _contradicted, scores=True, part=True),
         Quantity("observed_expected", "observed/expected", "1 if right on average", "number", tn.observed_expected),
     )
 }
-_ERRORS = ("ece", "ace", "mce", "tce", "smooth_ece")
+_TABLE |= {f"{key}_floor": _floor(_TABLE[key]) for key in ("ece", "tce", "tce_equal_mass", "brier_miscalibration")}
+_ERRORS = ("ece", "ece_floor", "ace", "mce", "tce", "tce_floor", "smooth_ece")
+_PARTS = ("brier_miscalibration", "brier_miscalibration_floor", "brier_discrimination", "brier_uncertainty")
 _OF_VECTOR = (
-    *("prevalence", "ece", "ece_l2", "ace", "mce", "tce", "smooth_ece", "squared_ece"),
-    *("brier", "brier_miscalibration", "brier_discrimination", "brier_uncertainty", "log_loss"),
-    *("slope", "intercept", "observed_expected"),
+    *("prevalence", "ece", "ece_floor", "ece_l2", "ace", "mce", "tce", "tce_floor", "smooth_ece", "squared_ece"),
+    *("brier", *_PARTS, "log_loss"),
+    *("slope", "intercept", "n_certain", "n_certain_wrong", "observed_expected"),
 )
 _OF_SUMS = (
-    *("ece", "ece_l2", "mce", "ace", "tce", "tce_equal_mass", "smooth_ece"),
-    *("brier", "brier_miscalibration", "brier_discrimination", "log_loss"),
-    *("squared_ece", "ks", "kuiper", "slope", "intercept", "observed_expected"),
+    *("ece", "ece_floor", "ece_l2", "mce", "ace", "tce", "tce_floor", "tce_equal_mass", "tce_equal_mass_floor"),
+    *("smooth_ece", "brier", *_PARTS[:3], "log_loss", "squared_ece", "ks", "kuiper"),
+    *("slope", "intercept", "n_certain", "n_certain_wrong", "observed_expected"),
 )
+CERTAIN = ("n_certain", "n_certain_wrong")
+"""Shown only if there are scores of exactly 0 or 1."""
+_OF_EVENTS = ("slope", "intercept", *CERTAIN, "observed_expected")
 
 
 def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantity, ...]:
@@ -226,14 +282,16 @@ def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantit
             for kind in options.of_matrix
             for key in (*_ERRORS, *(("squared_ece",) if kind == "confidence" else ()))
         ),
-        whole["brier"]._replace(meaning="squared errors of all classes"),
-        whole["log_loss"],
+        *(whole[key]._replace(name=f"{whole[key].name} (all classes)") for key in ("brier",)),
+        *(whole[key] for key in _PARTS),
+        *(whole[key]._replace(name=f"{whole[key].name} (all classes)") for key in ("log_loss",)),
     )
 
 
 def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
     binned, whole = isinstance(t, Binned), _whole_weights(t)
-    if (binned and quantity.scores) or (quantity.function is tn.tce and not whole):
+    counted = quantity.key.startswith("tce") or "_floor" in quantity.key  # whole rows, each with one label
+    if (binned and quantity.scores) or (counted and not whole):
         return math.nan
     arguments = quantity.arguments(options)
     if quantity.function is tn.squared_ece:
@@ -260,11 +318,14 @@ Line = dict[str, Any]
 def _sums_quantities(options: Options, kind: str, blocks: bool) -> Iterator[Quantity]:
     names = {"tce": "TCE, %", "tce_equal_mass": f"TCE, %, {options.mass.n} bins"}
     names["squared_ece"] = "squared ECE of these bins"
+    view = {"binary": "", "classwise": " (class-wise)"}.get(kind, f" ({kind})")
     for key in _OF_SUMS:
         of_one = key in ("squared_ece", "ks", "kuiper") and kind not in ("binary", "confidence")
-        of_events = key in ("slope", "intercept", "observed_expected") and kind != "binary"
-        if not of_one and not of_events and (blocks or key != "tce"):
-            yield _TABLE[key]._replace(name=names.get(key, _TABLE[key].name))
+        of_events = key in _OF_EVENTS and kind != "binary"
+        if not of_one and not of_events and (blocks or key not in ("tce", "tce_floor")):
+            quantity = _TABLE[key]
+            name = f"– {quantity.name}" if quantity.part else f"{names.get(key, quantity.name)}{view}"
+            yield quantity._replace(name=name)
 
 
 def sums_lines(total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks: bool = False) -> list[Line]:
@@ -287,6 +348,7 @@ def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) ->
     with reword_messages(wording()) as warned:
         options = Options(rule)
         lines += [_line(one, sums, options) for one in _sums_quantities(options, sums.kind, blocks)]
+        lines = [line for line in lines if line.get("value") or not line["key"].endswith(("_floor", *CERTAIN))]
     warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
     return [{"group": group} | line for line in lines]
 
@@ -305,6 +367,8 @@ def _line(one: Quantity, sums: Any, options: Options) -> Line:
         if isinstance(sums, Binned) and one.scores:  # not the bins that it asks for, which the user did not name
             return line | {"note": _SCORES_LOST}
         return line | {"note": reason.but(remedy="", context="").render(wording())}
+    if one.key.endswith("_floor"):
+        return line | {"value": value, "note": "simulated"}
     if not isinstance(sums, tn.Sketch):
         return line | _exact_line(value)
     limits = tn.bounded(one.limits or one.function, sums, **arguments)

@@ -137,7 +137,9 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
         except InputError as error:
             counts_rows = error.place is not None and words.place(error.place).startswith("row")
             counting = " Rows count from 0." if counts_rows else ""
-            raise CommandError(f"{prefix}{error.render(words)}{counting}") from error
+            text = error.render(words)
+            text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
+            raise CommandError(f"{prefix}{text}{counting}") from error
     for w in caught:
         if not issubclass(w.category, TruenessWarning):
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)

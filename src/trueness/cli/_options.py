@@ -117,6 +117,11 @@ def data(
     )
 
 
+def is_typed(name: str) -> bool:
+    """Whether an option was typed, rather than left at its default."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
 def check_input(only_demo: tuple[str, ...] = ("rows",)) -> None:
     """Refuse both or neither of FILE and --demo, and options of the demo without it."""
     context = click.get_current_context()
@@ -126,7 +131,7 @@ def check_input(only_demo: tuple[str, ...] = ("rows",)) -> None:
     if not demo and not files:
         raise click.UsageError(f"Give a FILE to {context.info_name}, or --demo.")
     for name in only_demo:
-        if not demo and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if not demo and is_typed(name):
             raise click.UsageError(f"--{name} is for --demo.")
 
 

@@ -76,13 +76,20 @@ def open_file(path: Path, name: str, separator: str | None = None, form: str | N
     elif found is None:
         _refuse_other_bytes(name, start, suffix)
     if found is not None:
+        _refuse_separator(separator, name, found.format)
         return found(path, name)
     if form in (None, "jsonl"):
         _refuse_json_array(name, start)
     is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     if form == "jsonl" or (form is None and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})):
+        _refuse_separator(separator, name, "JSON lines")
         return JsonLinesFile(path, name, compression)
     return CsvFile(path, name, separator or _SEPARATORS.get(form or suffix, ","), compression)
+
+
+def _refuse_separator(separator: str | None, name: str, form: str) -> None:
+    if separator is not None:
+        raise InputError("--separator", "is for CSV and TSV", f"{name} is {form}", remedy="Leave it out.")
 
 
 def _refuse_other_bytes(name: str, start: bytes, suffix: str) -> None:
