@@ -4,8 +4,12 @@ Two grids. The settings 1, 2 and 3 of Sun, Chaudhari, Barnett, Dobriban, "A conf
 calibration error" (2025), with their bins and the methods they compare with (group "paper"). And harder scenarios, from
 50 to 10,000 rows: calibrated and not, a local bump, oscillations, rare events, confident models, tied scores, several
 classes. Half of the harder ones, "chosen", may be used to tune a method; the other half, "reported", says how good it
-is. Unequal weights and rows in clusters, which only 'score' supports, are "apart". Lengths are those of the hull, for
-the squared error. Power is how often the set excludes zero; for calibrated scores that is the level.
+is. The group "hard" has errors over few rows, point masses, bimodal scores, few events and contradicted certainty, for
+'score' alone. Unequal weights and rows in clusters, which only 'score' supports, are "apart". Lengths are those of the
+hull, for the squared error. Power is how often the set excludes zero; for calibrated scores that is the level.
+
+The set of 'score' in its default cells is tested for zero only where the answer matters: in the first tenth of the
+runs, for calibrated scores, and if its lower end would exceed the truth.
 
 The case "coverage-figures" draws what `--json` kept: one figure per setting, with a column per number of rows. Its
 grey band is two Monte-Carlo standard errors around the level.
@@ -28,14 +32,19 @@ import numpy as np
 from benchmark import Page, case
 from scipy import stats
 
+import trueness as tn
+from cases._hard_scenarios import HardData, hard_scenarios
 from trueness import simulate
 from trueness.infer import ece_interval
+from trueness.infer._exact import required_draws
+from trueness.infer._omnibus import omnibus_test
+from trueness.infer._score_interval import untested_set
 from trueness_papers.sun import sun_setting
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
 ALIKE = 0.3  # correlation of the latent normals behind the labels of a cluster
 GOOD = (0.88, 0.97)
-GROUPS = ("paper", "chosen", "reported", "apart")
+GROUPS = ("paper", "chosen", "reported", "hard", "apart")
 METHODS = ("score", "analytic")
 COMPETITORS = ("bootstrap", "centred-bootstrap", "subsampling", "hulc", "adaptive-hulc")
 
@@ -169,15 +178,17 @@ def harder(most: int) -> list[Scenario]:
         change, times = OF_ROWS[what]
         make = partial(simulate.binary, n * times, **BINARY[law])
         every.append(Scenario(f"{what}: {law}", n, make, "apart", methods=("score",), rows=change))
+    for data in hard_scenarios():
+        every.append(Scenario(f"{data.law}, {data.error}", data.n, data, "hard", methods=("score",)))
     return [scenario for scenario in every if scenario.n <= most]
 
 
 def run(scenario: Scenario, runs: int) -> Outcome:
-    if scenario.n > 1000:
+    if scenario.n > 1000 and scenario.group != "hard":
         runs = max(100, runs // 4)
     start = zlib.crc32(scenario.label.encode())
-    truth = scenario.make(seed=0).true_squared_ece(k=scenario.k)
-    sums = {name: np.zeros(3) for name in scenario.methods}
+    truth = true_error(scenario)
+    sums = {name: np.zeros(4) for name in scenario.methods}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for i in range(runs):
@@ -185,6 +196,9 @@ def run(scenario: Scenario, runs: int) -> Outcome:
             d = scenario.make(seed=rng)
             y, p, more = scenario.rows(d, scenario.n, rng) if scenario.rows else (d.y_true, d.y_prob, {})
             for name in scenario.methods:
+                if name == "score" and scenario.k == 1 and p.ndim == 1 and not more and not scenario.bins.get(name):
+                    sums[name] += score_in_default_cells(y, p, truth, rng, tested=truth == 0 or 10 * i < runs)
+                    continue
                 found = ece_interval(
                     y,
                     p,
@@ -197,8 +211,34 @@ def run(scenario: Scenario, runs: int) -> Outcome:
                     **more,
                 )
                 low, high = found.hull
-                sums[name] += (truth in found, high - low, not found.includes_zero)
-    return Outcome(scenario, truth, runs, {name: tuple((s / runs).tolist()) for name, s in sums.items()})
+                sums[name] += (truth in found, high - low, not found.includes_zero, 1)
+    return Outcome(scenario, truth, runs, {name: means(s, runs) for name, s in sums.items()})
+
+
+def true_error(scenario: Scenario) -> float:
+    if isinstance(scenario.make, HardData):
+        return scenario.make.squared_error()
+    return scenario.make(seed=0).true_squared_ece(k=scenario.k)
+
+
+def score_in_default_cells(
+    y: np.ndarray, p: np.ndarray, truth: float, rng: np.random.Generator, *, tested: bool
+) -> tuple[float, float, float, int]:
+    """Coverage, length, power and 1; only the coverage if zero was not tested."""
+    (cells,), alpha = tn.tally(y, p).parts, round(1 - LEVEL, 12)
+    found = untested_set(cells, alpha)
+    low, high = found.ends
+    rejected = found.rejected
+    if tested or low > truth:
+        rejected = rejected or omnibus_test(cells, required_draws(alpha), rng).pvalue <= alpha
+        low = low if rejected else 0.0
+    covered = not rejected if truth == 0 else low <= truth <= high
+    return float(covered), (high - low) * tested, float(rejected and tested), int(tested)
+
+
+def means(sums: np.ndarray, runs: int) -> tuple[float, float, float]:
+    """Coverage over all runs; length and power over those in which zero was tested."""
+    return float(sums[0] / runs), float(sums[1] / sums[3]), float(sums[2] / sums[3])
 
 
 def limits(coverage: float, runs: int) -> str:
