@@ -96,6 +96,17 @@ def test_limits_hold_for_spread_scores_and_many_rows(method, law):
         assert 0.8 * alpha - slack(alpha, 4_000) <= share <= 1.2 * alpha + slack(alpha, 4_000), alpha
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 150, 400])
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("method", REDRAWN)
+def test_single_tests_keep_their_level_by_default(method, law, n):
+    """At most 0.06 at 0.05 and 0.015 at 0.01, up to Monte-Carlo error: labels are redrawn where limits would not do."""
+    found = pvalues(method, law, n, 600, seed=8)
+    assert np.mean(found <= 0.05) <= 0.06 + slack(0.06, 600, 3.5)
+    assert np.mean(found <= 0.01) <= 0.015 + slack(0.015, 600, 3.5)
+
+
 def printed():
     """The table of the page: {(method, law, alpha): share}."""
     columns = [(law, alpha) for law in ("uniform", "rare", "concentrated") for alpha in (0.05, 0.01)]

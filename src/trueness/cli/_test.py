@@ -23,7 +23,6 @@ _TAKE = {
     "resamples": set(_METHODS) - {"analytic"},
     "fitted": {"hosmer-lemeshow"},
 }
-_DRAW = {"omnibus", "exact", "t-cal", "adaptive-t-cal"}
 
 
 @click.command("test", no_args_is_help=True)
@@ -59,7 +58,7 @@ def command(**options: Any) -> None:
     methods = tuple(dict.fromkeys(options["methods"])) or ("omnibus",)
     settings = {method: _settings(method, methods, typed) for method in methods}
     for method, own in settings.items():
-        if method in _DRAW or "resamples" in own or options["cluster"] is not None:
+        if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
     rows = read_rows(Request.pop_from(options))
     results = list(_results(rows, settings))

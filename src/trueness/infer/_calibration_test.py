@@ -130,10 +130,9 @@ def calibration_test(
         A cluster name for each row, as for :func:`trueness.ece_interval`. For 'omnibus', 'exact', 'ks', 'kuiper' and
         'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     resamples : int, optional
-        Number of sets of labels redrawn from the scores. The default is 999 for 'omnibus', 'exact', 't-cal' and all
-        methods with `cluster`, and at least 100 B − 1 for 'adaptive-t-cal', so that 0.01 can be reached. For
-        'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow' a number replaces the limiting distribution by
-        redrawn labels, which keep the level at any n.
+        Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
+        'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
+        redraw labels only if this is given, or if their limiting distribution is not accurate: see Notes.
     seed : int or numpy.random.Generator, optional
         For redrawn labels and random signs.
     fitted : bool, default False
@@ -288,17 +287,10 @@ def _options(
         demand = "redraws labels as if they had not been used to fit"
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
     count = None if resamples is None else checked_whole(resamples, "resamples")
-    if seed is not None and count is None and not (clustered or _METHODS[method].draws):
-        _refuse_seed(method)
+    if seed is not None and "resamples" not in _METHODS[method].uses:
+        raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     return Options(rule, count, generator(seed), bool(fitted), None)
-
-
-def _refuse_seed(method: str) -> None:
-    if "resamples" in _METHODS[method].uses:
-        demand = f"is used by `method={method!r}` only if labels are redrawn"
-        raise InputError("seed", demand, remedy="Give `resamples` too, or leave it out.")
-    raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
 
 
 def _only_part(tally: Tally) -> Cells:

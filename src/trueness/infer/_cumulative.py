@@ -14,7 +14,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._redrawn_labels import monte_carlo_outcome, of_events
+from trueness.infer._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
 from trueness.infer._test_method import (
     Options,
     Outcome,
@@ -67,12 +67,15 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         # The path starts at 0.
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
 
+    accurate = is_nearly_normal(cells, np.ones(cells.size))
+    options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         distance = of_events(lambda events: statistic.of_extremes(*extremes(events)) / total)
         return monte_carlo_outcome(distance, cells, options)
     (high,), (low,) = extremes(observed_events(cells))
     variance = float((squared_weights(cells) * cells.score * (1 - cells.score)).sum())
-    return _limit_outcome(statistic, _Path(float(high), float(low), variance, total))
+    outcome = _limit_outcome(statistic, _Path(float(high), float(low), variance, total))
+    return outcome._replace(assumptions=outcome.assumptions + caveat(accurate=accurate))
 
 
 def _limit_outcome(statistic: _Statistic, path: _Path) -> Outcome:
@@ -112,7 +115,8 @@ def cumulative_walk(
     Returns
     -------
     Walk
-        At most about 2,000 points, including the highest and the lowest, and the tests 'ks' and 'kuiper'.
+        At most about 2,000 points, including the highest and the lowest, and the tests 'ks' and 'kuiper' by their
+        limiting distributions.
 
     Notes
     -----

@@ -6,9 +6,12 @@ from scipy.special import chdtrc
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
-from trueness.infer._redrawn_labels import monte_carlo_outcome, of_events
+from trueness.infer._redrawn_labels import caveat, monte_carlo_outcome, of_events, with_draws
 from trueness.infer._test_method import Options, Outcome, bin_starts, observed_events, require_counts, squared_weights
 from trueness.typing import Floats
+
+# Variance of the events of a group from which on their number is nearly normal.
+_LEAST_VARIANCE = 5.0
 
 
 def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
@@ -30,15 +33,20 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
         return np.where(impossible, np.inf, value)
 
     groups = f"Groups: {rule!r}, {first.size} of them."
+    (value,) = statistic(observed_events(cells))
+    # In units of the mean weight, so that fractional weights count too. An infinite value is impossible.
+    enough = variance * weight**2 >= _LEAST_VARIANCE * squares**2
+    accurate = bool(enough[varies].all() or np.isinf(value))
+    if not options.fitted:
+        options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
         return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
-    (value,) = statistic(observed_events(cells))
     freedom = _freedom(int(varies.sum()), options.fitted, cells)
     fitted = "were used to fit a logistic model with intercept" if options.fitted else "were not used to fit the model"
     assumptions = (
         f"Rows are independent and {fitted}: {freedom} degrees of freedom. Every group has several expected events "
-        f"and non-events. {groups}"
+        f"and non-events. {groups}{caveat(accurate=accurate)}"
     )
     return Outcome(float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions)
 

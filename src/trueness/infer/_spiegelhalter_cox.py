@@ -6,7 +6,14 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from trueness._tally.cells import Cells
-from trueness.infer._redrawn_labels import monte_carlo_outcome, of_events, weighted_sums
+from trueness.infer._redrawn_labels import (
+    caveat,
+    is_nearly_normal,
+    monte_carlo_outcome,
+    of_events,
+    weighted_sums,
+    with_draws,
+)
 from trueness.infer._test_method import Options, Outcome, observed_events, squared_weights
 from trueness.typing import Floats
 
@@ -30,11 +37,13 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
 
     (z,) = statistic(observed_events(cells))
     rows, detail = "Rows are independent; two-sided", "Detects only departures that change the Brier score."
+    accurate = is_nearly_normal(cells, slope)
+    options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         size = of_events(lambda events: np.abs(statistic(events)))
         return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=float(z))
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
-    return Outcome(float(z), float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}")
+    return Outcome(float(z), float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}")
 
 
 def cox(cells: Cells, options: Options) -> Outcome:
@@ -44,12 +53,15 @@ def cox(cells: Cells, options: Options) -> Outcome:
         f"Chi-squared with {score.freedom} degrees of freedom: detects only departures in the slope and intercept of "
         "the log-odds."
     )
+    statistic = float(score(observed_events(cells))[0])
+    # An infinite score is impossible, whatever could be drawn.
+    accurate = math.isinf(statistic) or score.is_nearly_normal(cells)
+    options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         return monte_carlo_outcome(of_events(score), cells, options, detail=detail)
-    statistic = float(score(observed_events(cells))[0])
     pvalue = float(chdtrc(score.freedom, statistic)) if score.freedom else float(statistic == 0)
     limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
-    return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}")
+    return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}")
 
 
 class _Score:
@@ -74,6 +86,13 @@ class _Score:
         self.second = float((v * self.away**2).sum())
         spread = self.second > _EQUAL * self.information * (1 + centre**2)
         self.freedom = int(self.information > 0) + int(spread)
+
+    def is_nearly_normal(self, cells: Cells) -> bool:
+        """Whether the parts of the score are close to normal."""
+        away = np.zeros(cells.size)
+        away[self.inside] = self.away
+        ones = np.where(self.certain, 0.0, 1.0)
+        return is_nearly_normal(cells, *(ones, away)[: self.freedom])
 
     def __call__(self, events: Floats) -> Floats:
         excess = events[:, self.inside] - self.expected
