@@ -154,9 +154,51 @@ def test_it_says_when_near_ties_are_drawn_together():
         assert f"the level is {level}: 19 sets" in found.assumptions
 
 
-def test_weights_that_do_not_count_rows_are_refused():
-    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers"):
-        tn.calibration_test([0, 1, 1], [0.2, 0.5, 0.7], sample_weight=[0.5, 1, 1], method="omnibus")
+def weighted_rows(n, seed):
+    rng = np.random.default_rng(seed)
+    p, w = rng.beta(0.6, 1.5, n).round(2), rng.choice([0.5, 1.0, 3.7], n)
+    return rng, p, w
+
+
+def test_equal_fractional_weights_are_the_rows_without_weights():
+    rng, p, _ = weighted_rows(150, 1)
+    y = (rng.random(150) < p).astype(int)
+    plain = tn.calibration_test(y, p, resamples=99, seed=0)
+    for scale in (0.5, 2.5):
+        found = tn.calibration_test(y, p, sample_weight=np.full(150, scale), resamples=99, seed=0)
+        assert (found.pvalue, found.too_good, found.n) == (plain.pvalue, plain.too_good, 150)
+        sums = tn.tally(y, p, sample_weight=np.full(150, scale))
+        assert tn.calibration_test(sums, resamples=99, seed=0).pvalue == plain.pvalue
+
+
+def test_fractional_weights_keep_the_level_in_few_runs():
+    """300 calibrated data sets; at 0.1 the standard error is 0.017."""
+    rng, p, w = weighted_rows(60, 2)
+    found = []
+    for _ in range(300):
+        y = (rng.random(60) < p).astype(int)
+        found.append(tn.calibration_test(y, p, sample_weight=w, resamples=49, seed=rng).pvalue)
+    assert np.mean(np.array(found) <= 0.1) <= 0.1 + 4.5 * 0.017
+    assert np.mean(np.array(found) > 0.5) == pytest.approx(0.5, abs=0.15)
+
+
+def test_fractional_weights_weigh_the_statistics():
+    rng = np.random.default_rng(3)
+    p, w = rng.random(400), rng.choice([0.01, 2.5], 400)
+    wrong = np.where(w > 1, expit(0.3 * logit(p)), p)
+    y = (rng.random(400) < wrong).astype(int)
+    order = rng.permutation(400)
+    found = tn.calibration_test(y, p, sample_weight=w, seed=0)
+    assert found.pvalue <= 0.002
+    assert tn.calibration_test(y[order], p[order], sample_weight=w[order], seed=0) == found
+    certain = np.append(p[:-1], 1.0)
+    assert tn.calibration_test(np.append(y[:-1], 0), certain, sample_weight=w).contradicted == 1
+
+
+def test_sums_of_rows_with_different_weights_are_refused():
+    sums = tn.tally([0, 1, 1], [0.2, 0.2, 0.7], sample_weight=[0.5, 1, 1])
+    with pytest.raises(tn.InputError, match=r"`sample_weight` must be equal for all rows of a score .* Pass the rows"):
+        tn.calibration_test(sums)
 
 
 @pytest.mark.slow

@@ -61,8 +61,26 @@ def _on_grid(score: Floats, parts: int) -> bool:
 
 
 def moved_inside(cells: Cells, distance: float) -> Cells:
-    """The cells with scores of 0 and 1 moved by `distance`, or less if other scores are nearer to 0 or 1 than that."""
-    inside = cells.score[(cells.score > 0) & (cells.score < 1)]
-    low, high = min(distance, inside[0] / 2), max(1 - distance, (1 + inside[-1]) / 2)
-    score = np.where(cells.score == 0, low, np.where(cells.score == 1, high, cells.score))
+    """The cells with scores of 0 and 1 moved."""
+    score = moved_scores(cells.score, distance)
     return Cells(score, cells.count, cells.weight, cells.events, cells.squares, cells.event_squares)
+
+
+def moved_scores(score: Floats, distance: float) -> Floats:
+    """Ascending scores, those of 0 and 1 moved by `distance`, or less if others are nearer to 0 or 1 than that."""
+    inside = score[(score > 0) & (score < 1)]
+    low, high = min(distance, inside[0] / 2), max(1 - distance, (1 + inside[-1]) / 2)
+    return np.where(score == 0, low, np.where(score == 1, high, score))
+
+
+def impossible_but_rounded(impossible: str, unit: float) -> str:
+    """What is said of labels that are impossible only because scores were rounded."""
+    grid = "32-bit floats" if unit < 1e-6 else f"multiples of {_as_fraction(unit)}"
+    return (
+        f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But all scores are {grid}, so "
+        "rounding may have made them 0 and 1; with these moved by half a unit, the p-value is the one reported."
+    )
+
+
+def _as_fraction(unit: float) -> str:
+    return f"{unit:g}" if round(unit, 4) == unit else f"1/{round(1 / unit)}"

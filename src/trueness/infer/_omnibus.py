@@ -12,10 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from trueness._tally.cells import Cells
-from trueness.infer._certain_scores import contradictions, contradictions_in_words, grid_unit, moved_inside
-from trueness.infer._omnibus_statistics import MANY, NAMES, WORDS, Statistics, evidence, log_odds
+from trueness.infer._certain_scores import (
+    contradictions,
+    contradictions_in_words,
+    grid_unit,
+    impossible_but_rounded,
+    moved_inside,
+    moved_scores,
+)
+from trueness.infer._omnibus_statistics import MANY, NAMES, WORDS, Entries, Statistics, evidence, log_odds
 from trueness.infer._tail_bounds import tail_bound
-from trueness.infer._test_method import Options, Outcome, require_counts
+from trueness.infer._test_method import Options, Outcome
 from trueness.typing import Floats
 
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
@@ -46,10 +53,10 @@ class OmnibusTest(NamedTuple):
         return min(self.alone, key=self.alone.__getitem__)
 
 
-def omnibus(cells: Cells, options: Options) -> Outcome:
-    """The omnibus test as a method of :func:`trueness.calibration_test`."""
+def omnibus(cells: Cells, options: Options, entries: Entries | None = None) -> Outcome:
+    """The omnibus test as a method of :func:`trueness.calibration_test`; with `entries`, of weighted rows."""
     draws = options.resamples or 999
-    result = omnibus_test(require_counts(cells, "`method='omnibus'`"), draws, options.rng)
+    result = omnibus_test(cells, draws, options.rng, entries)
     exactly = "exact at any n" if cells.size <= MANY else "exact within 0.001, near ties being drawn together"
     drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
     return omnibus_outcome(result, drawn)
@@ -64,41 +71,36 @@ def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     strongest, smallest = WORDS[result.strongest], min(result.alone.values())
     words = f"{assumptions} Strongest evidence: {strongest} (p = {smallest:.3g} alone)."
     if result.contradicted:
-        words = (
-            f"Labels are impossible under the scores as they stand (p = 0): {result.impossible}. But all scores are "
-            f"multiples of {_as_unit(result.unit)}, so rounding may have made them 0 and 1; with these moved by half a "
-            f"unit, the p-value is the one reported. {words}"
-        )
+        words = f"{impossible_but_rounded(result.impossible, result.unit)} {words}"
     details = known | {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
     return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
 
 
-def _as_unit(unit: float) -> str:
-    if unit < 1e-6:
-        return "the spacing of 32-bit floats"
-    return f"{unit:g}" if round(unit, 4) == unit else f"1/{round(1 / unit)}"
-
-
-def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator) -> OmnibusTest:
-    """The omnibus test of whole-number weights.
+def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None = None) -> OmnibusTest:
+    """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores are visibly
     rounded. Then scores of 0 and 1 are moved by half the unit of their grid.
     """
-    contradicted = contradictions(cells)
+    counted = cells if entries is None else Cells(entries.z, entries.count, entries.count, entries.hits)
+    contradicted = contradictions(counted)
     if contradicted:
-        unit, words = grid_unit(cells.score), contradictions_in_words(cells)
+        unit, words = grid_unit(cells.score), contradictions_in_words(counted)
         if unit is None:
             return OmnibusTest(0.0, {}, None, draws, contradicted, words)
-        moved = omnibus_test(moved_inside(cells, unit / 2), draws, rng)
+        if entries is not None:
+            entries = entries._replace(z=moved_scores(entries.z, unit / 2))
+        moved = omnibus_test(moved_inside(cells, unit / 2), draws, rng, entries)
         return moved._replace(contradicted=contradicted, impossible=words, unit=unit)
-    statistics = Statistics(cells)
+    # The cells of weighted rows have equal numbers of rows.
+    grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
+    statistics = Statistics(grouped, entries)
     values = statistics.observed_and_drawn(draws, rng)
     alone, combined = combined_pvalues(evidence(values))
     pvalue, too_good = float(combined[0]), lower_tail(values)
     # At the floor, a proven tail or a rank among more draws may replace the p-value. The level still holds: below the
     # floor, the result is small only if the other p-value, which is valid by itself, is.
-    if pvalue * (draws + 1) < 1.5:
+    if entries is None and pvalue * (draws + 1) < 1.5:
         whole, directions = np.zeros(1, dtype=np.int64), (log_odds(cells.score, statistics.centre), 1 - 2 * cells.score)
         pvalue = min(pvalue, tail_bound(cells, (whole, *statistics.partitions), directions))
     more = 10 * (draws + 1) - 1
@@ -126,9 +128,9 @@ def omnibus_power(
     drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
     rows = [(evidence(values, null), evidence(null, null)) for values in (drawn, null)]
     combined, combined_null = (
-        _combination(-np.log([_ranks(v, among) for v, among in zip(*pair, strict=True)])) for pair in rows
+        combination(-np.log([ranks(v, among) for v, among in zip(*pair, strict=True)])) for pair in rows
     )
-    return float(np.mean(_ranks(combined, combined_null) <= alpha))
+    return float(np.mean(ranks(combined, combined_null) <= alpha))
 
 
 def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
@@ -138,29 +140,37 @@ def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
     for more than its rank by the ratio to the second largest: vectors that lead in one statistic each would otherwise
     all be equal.
     """
-    alone = np.array([_ranks(row) for row in values])
-    logs, (second, largest) = -np.log(alone), np.sort(values, axis=1)[:, -2:].T
+    return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values)))
+
+
+def extremeness(values: Floats) -> Floats:
+    """The negative logarithms of the p-values; that of the largest value is increased by its lead."""
+    logs, (second, largest) = -np.log([ranks(row) for row in values]), np.sort(values, axis=1)[:, -2:].T
     lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
     logs[np.arange(lead.size), values.argmax(axis=1)] += lead
-    return alone, _ranks(_combination(logs))
+    return logs
 
 
 def lower_tail(values: Floats) -> float:
-    """The p-value of the first column if small values are evidence, by the product of the p-values.
+    """The p-value of the first column if small values are evidence, by the product of the p-values."""
+    return float(ranks(-np.log([ranks(-row) for row in sizes(values)]).sum(axis=0))[0])
 
-    The debiased error is left out: it is lowest where large residuals of both signs cancel.
+
+def sizes(values: Floats) -> Floats:
+    """The statistics that are small if labels agree well with the scores.
+
+    The debiased error is not among them: it is lowest where large residuals of both signs cancel.
     """
     forms = values[3:]
-    sizes = np.vstack([values[1:3], np.abs(forms[:2]), (forms**2).sum(axis=0)])
-    return float(_ranks(-np.log([_ranks(-row) for row in sizes]).sum(axis=0))[0])
+    return np.vstack([values[1:3], np.abs(forms[:2]), (forms**2).sum(axis=0)])
 
 
-def _combination(logs: Floats) -> Floats:
+def combination(logs: Floats) -> Floats:
     """The sum of the inverse square roots of p-values, from their negative logarithms."""
     return np.asarray(np.exp(np.minimum(logs, _LARGEST) / 2).sum(axis=0))
 
 
-def _ranks(values: Floats, among: Floats | None = None) -> Floats:
+def ranks(values: Floats, among: Floats | None = None) -> Floats:
     """The p-value of each value: the share of all values that are at least as large.
 
     With `among`, the values are ranked one at a time among these, each counting itself.

@@ -24,6 +24,7 @@ from scipy.special import ndtri
 from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
+from trueness.errors import InputError
 from trueness.infer._redrawn_labels import label_batches
 from trueness.infer._test_method import bin_starts
 from trueness.typing import Floats, Ints
@@ -53,6 +54,15 @@ def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> B
     return Distinct() if cells.size <= 2 * rule.group(cells).edges.size else rule
 
 
+def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, BinRule, BinRule]:
+    """Fine cells, cells of equal mass and coarse cells; if there would be more than `most`, that many of equal mass."""
+    coarse = EqualMass(max(3, round(n**0.25)))
+    fine = mass_and_width_cells(cells, n, 0.5, 0.4)
+    if most is not None and bin_starts(cells, fine).size > most:
+        return EqualMass(most), EqualMass(most), EqualMass(min(coarse.n, most // 2))
+    return fine, fine if isinstance(fine, Distinct) else EqualMass(max(5, round(n**0.4))), coarse
+
+
 class Entries(NamedTuple):
     """Rows of the same score and weight, in order of their scores."""
 
@@ -71,14 +81,39 @@ def entries_of_cells(cells: Cells) -> Entries:
     return Entries(cells.score, count, np.ones(cells.size), hits)
 
 
+def entries_of_equal_weights(cells: Cells) -> Entries:
+    """Entries of cells with other weights, if all rows of a score have the same."""
+    assert cells.squares is not None
+    w = cells.weight.astype(np.float64)
+    if not np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0):
+        raise InputError(
+            "sample_weight",
+            "must be equal for all rows of a score if only their sums are there",
+            "rows of one score have different weights",
+            remedy="Pass the rows, or use `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' or 'hosmer-lemeshow'.",
+        )
+    each = w / cells.count
+    return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
+
+
+def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
+    """Rows of equal score and weight together; those of weight 0 are left out."""
+    y, p, w = (column[w > 0] for column in (y, p, w))
+    order = np.lexsort((w, p))
+    y, p, w = y[order], p[order], w[order]
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
+    count = np.diff(np.append(first, p.size))
+    return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
+
+
 class Statistics:
     """The statistics of sets of labels of the same scores, as functions of sums over the finest cells and of forms."""
 
-    def __init__(self, cells: Cells, entries: Entries | None = None, *, pooled: bool = True) -> None:
+    def __init__(
+        self, cells: Cells, entries: Entries | None = None, *, pooled: bool = True, most: int | None = None
+    ) -> None:
         n = float(cells.weight.sum() if cells.exact else cells.count.sum())
-        fine = mass_and_width_cells(cells, n, 0.5, 0.4)
-        mass = fine if isinstance(fine, Distinct) else EqualMass(max(5, round(n**0.4)))
-        starts = [bin_starts(cells, rule) for rule in (fine, mass, EqualMass(max(3, round(n**0.25))))]
+        starts = [bin_starts(cells, rule) for rule in _rules(cells, n, most)]
         every = np.unique(np.concatenate(starts))
         self.low: Floats = cells.score[every]
         self.partitions = starts[0], starts[2]
@@ -148,12 +183,12 @@ class Statistics:
             trend = (coarse**2 / np.maximum(variance, _LEAST)).sum(axis=0)
         else:
             events = np.clip(coarse + expected, 0, total)
-            trend = 2 * self.scale * (_log_ratio(events, expected) + _log_ratio(total - events, total - expected))
+            trend = 2 * self.scale * (log_ratio(events, expected) + log_ratio(total - events, total - expected))
             trend = trend.sum(axis=0)
         return np.vstack([error, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]])
 
 
-def _log_ratio(observed: Floats, expected: Floats) -> Floats:
+def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
     """O log(O / E), and zero for O = 0."""
     some = observed > 0
     ratio = np.log(np.where(some, observed, 1)) - np.log(np.where(some, np.maximum(expected, _LEAST), 1))
