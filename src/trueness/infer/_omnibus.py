@@ -27,6 +27,7 @@ from trueness.typing import Floats
 
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
+_EASIEST_FIRST = ("mean", "slope", "trend", "waves", "error", "cells")
 # Exponents beyond this overflow.
 _LARGEST = 1300.0
 # Labels that are drawn at most for the lower tail.
@@ -49,8 +50,8 @@ class OmnibusTest(NamedTuple):
 
     @property
     def strongest(self) -> str:
-        """The statistic with the smallest p-value of its own."""
-        return min(self.alone, key=self.alone.__getitem__)
+        """The statistic with the smallest p-value of its own; of several, the one that is easiest to explain."""
+        return min(_EASIEST_FIRST, key=self.alone.__getitem__)
 
 
 def omnibus(cells: Cells, options: Options, entries: Entries | None = None) -> Outcome:
