@@ -45,6 +45,10 @@ def test_slope_and_limits_are_those_of_r_without_the_scores_of_0_and_1():
         assert found.slope == pytest.approx(r["slope"], rel=1e-6), name
         # R interpolates the profile by a spline, which moves its limits by up to 3e-5.
         assert (found.slope_low, found.slope_high) == pytest.approx(r["slope_profile"], abs=5e-5), name
+        assert tn.calibration_slope(y, p) == found.slope
+        assert tn.calibration_intercept(y, p) == pytest.approx(r["intercept_offset"], abs=1e-6), name
+        assert tn.observed_expected(y, p) == pytest.approx(r["oe"], rel=1e-9), name
+        assert tn.brier(y, p) == pytest.approx(r["brier"], rel=1e-9), name
         assert (found.n_certain, found.n_inside) == (r["dropped"], y.size - r["dropped"]), name
         assert found.n_certain_wrong == int((((p == 0) & (y == 1)) | ((p == 1) & (y == 0))).sum()), name
 

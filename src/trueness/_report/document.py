@@ -255,7 +255,9 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
-    for name, floor in (("noise floor", found.noise_floor), ("noise floor of the TCE", found.tce_floor)):
+    floors = {"noise floor": found.noise_floor, "noise floor of the TCE": found.tce_floor}
+    floors["noise floor of the miscalibration"] = found.miscalibration_floor
+    for name, floor in floors.items():
         if floor is not None:
             yield name, f"labels resampled {floor.resamples:,} times{independent}"
     if found.test is not None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,10 +14,13 @@ from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._slope import inside_cells, logits
 from trueness.typing import Floats
 
-# With more rows of the rarer class than this, the profile and the Wald limits differ by less than 0.1 % of their width.
-_MANY = 20_000
+# With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.
+_MANY, _MANY_SCORES = 20_000, 100_000
 # Doublings of the step in search of a profile limit.
 _DOUBLINGS = 40
+
+
+_Limits: TypeAlias = tuple[float, float]
 
 
 class LineInterval(NamedTuple):
@@ -66,7 +69,9 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     slope, intercept = recalibration_line(x, inside.weight, inside.events)
     if cluster_rows is None and cells.exact:
         few = min(inside.totals.events, inside.totals.weight - inside.totals.events) <= _MANY
-        limits = _profile_limits(x, inside, slope, level) if few else _wald_limits(x, inside, slope, intercept, level)
+        limits = _wald_limits(x, inside, slope, intercept, level)
+        if few and inside.size <= _MANY_SCORES:
+            limits = _profile_limits(x, inside, slope, limits, level)
     elif math.isnan(slope):
         limits = -math.inf, math.inf
     elif cluster_rows is None:
@@ -76,8 +81,11 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     return LineInterval(slope, *limits, *counts)
 
 
-def _profile_limits(x: Floats, cells: Cells, slope: float, level: float) -> tuple[float, float]:
-    """Slopes whose profile likelihood is not too far below its maximum or, with separated classes, its supremum."""
+def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, float], level: float) -> _Limits:
+    """Slopes whose profile likelihood is not too far below its maximum or, with separated classes, its supremum.
+
+    The search begins at the Wald limits.
+    """
     w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
     with_event, without = x[e > 0], x[e < w]
     if with_event.size == 0 or without.size == 0 or x.min() == x.max():
@@ -92,7 +100,7 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, level: float) -> tupl
 
     if not math.isnan(slope):
         target = profile(slope) - drop
-        return _crossing(profile, target, slope, -step), _crossing(profile, target, slope, step)
+        return _near(profile, target, slope, wald[0]), _near(profile, target, slope, wald[1])
     # A threshold separates the labels: as the slope grows, only the rows on the threshold keep the likelihood below 1.
     rising = with_event.min() >= without.max()
     tied = (x == (without.max() if rising else with_event.max())) & (e > 0) & (e < w)
@@ -102,6 +110,12 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, level: float) -> tupl
     return (limit, math.inf) if rising else (-math.inf, limit)
 
 
+def _near(profile: Callable[[float], float], target: float, slope: float, guess: float) -> float:
+    """The slope near `guess` at which the profile likelihood falls to `target`."""
+    step = (guess - slope) / 4
+    return _crossing(profile, target, guess, -step if profile(guess) < target else step)
+
+
 def _crossing(profile: Callable[[float], float], target: float, start: float, step: float) -> float:
     """The first slope from `start` in the direction of `step` at which the profile likelihood crosses `target`."""
     above = profile(start) > target
@@ -109,13 +123,13 @@ def _crossing(profile: Callable[[float], float], target: float, start: float, st
     for _ in range(_DOUBLINGS):
         if (profile(outer) > target) != above:
             ends = min(inner, outer), max(inner, outer)
-            return float(brentq(lambda b: profile(b) - target, *ends, xtol=1e-12, rtol=1e-9))
+            return float(brentq(lambda b: profile(b) - target, *ends, xtol=1e-12, rtol=1e-8))
         step *= 2
         inner, outer = outer, outer + step
     return math.copysign(math.inf, step)
 
 
-def _wald_limits(x: Floats, cells: Cells, slope: float, intercept: float, level: float) -> tuple[float, float]:
+def _wald_limits(x: Floats, cells: Cells, slope: float, intercept: float, level: float) -> _Limits:
     """Limits from the information (whole weights) or the sandwich of independent rows (other weights)."""
     if math.isnan(slope):
         return -math.inf, math.inf
@@ -135,7 +149,7 @@ def _wald_limits(x: Floats, cells: Cells, slope: float, intercept: float, level:
     return slope - reach, slope + reach
 
 
-def _clustered_limits(rows: ClusteredRows, slope: float, intercept: float, level: float) -> tuple[float, float]:
+def _clustered_limits(rows: ClusteredRows, slope: float, intercept: float, level: float) -> _Limits:
     p = rows.p
     kept = (p > 0) & (p < 1)
     p, y, cluster = p[kept], np.asarray(rows.top.y, np.float64)[kept], rows.cluster[kept]
