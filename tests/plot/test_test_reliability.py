@@ -19,8 +19,9 @@ def test_the_pieces_show_the_bins():
     np.testing.assert_array_equal(heights[1], record.rejected)
     assert len(drawn.violins_) == len(table)
     assert drawn.ax_.get_title(loc="left").startswith(
-        f"model\nTCE {tn.tce(y, p):.1f} %  (isotonic blocks (PAVA-BC), binomial test at 0.05)"
+        f"model\nTCE {tn.tce(y, p):.1f} %, if calibrated {drawn.floor:.1f} %\nisotonic blocks (PAVA-BC), binomial test"
     )
+    assert drawn.floor == tn.noise_floor(tn.tce, p, resamples=39, seed=0).mean
     (bars,) = drawn.histogram_ax_.patches
     assert bars.get_data().values.sum() == 2000
     labels = [text.get_text() for text in drawn.sizes_ax_.get_xticklabels()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from trueness.typing import ArrayLike, RowOptions
 
 _MOST_LABELS = 24
+_DRAWS = 39
 
 
 class TestReliabilityDisplay(FromEstimator):
@@ -48,6 +50,8 @@ class TestReliabilityDisplay(FromEstimator):
         The bins.
     histogram : Histogram
         The distribution of all scores; its ends are those of the axis.
+    floor : float, optional
+        The TCE that a calibrated model would show, for the title.
     scale : {'linear', 'log', 'logit'}, default 'linear'
         The axis of the predictions.
     name : str, default ''
@@ -90,9 +94,17 @@ class TestReliabilityDisplay(FromEstimator):
     figure_: Any
 
     def __init__(
-        self, record: TestedBins, histogram: Histogram, *, scale: Scale = "linear", name: str = "", kind: str = "binary"
+        self,
+        record: TestedBins,
+        histogram: Histogram,
+        *,
+        floor: float | None = None,
+        scale: Scale = "linear",
+        name: str = "",
+        kind: str = "binary",
     ) -> None:
         self.record = record
+        self.floor = floor
         self.histogram = histogram
         self.scale = scale
         self.name = name
@@ -126,7 +138,8 @@ class TestReliabilityDisplay(FromEstimator):
         scale, classes, name, **rows
             As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
         """
-        from trueness.measure._tce import bins_with_rejections
+        from trueness.infer import noise_floor
+        from trueness.measure._tce import bins_with_rejections, tce
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)
         one_model(y_true, y_prob, cls.__name__)
@@ -141,7 +154,12 @@ class TestReliabilityDisplay(FromEstimator):
         record = bins_with_rejections(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
         spread = histogram_of(problem.cells, edges_of([problem], chosen, [record.rate, record.score]))
-        return cls(record, spread, scale=chosen, name=problem.name, kind=problem.kind)
+        floor = None
+        if problem.cells.exact and not rule.splits_ties:
+            measure: Any = partial(tce, bins=rule, alpha=alpha, test=test)
+            sums = Tally("binary", (problem.cells,))
+            floor = noise_floor(measure, sums, resamples=_DRAWS, seed=0, progress=False).mean
+        return cls(record, spread, floor=floor, scale=chosen, name=problem.name, kind=problem.kind)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the diagram.
@@ -193,7 +211,8 @@ class TestReliabilityDisplay(FromEstimator):
         record = self.record
         how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
         head = f"{wrap_name(self.name, 60, 2)}\n" if self.name else ""
-        return f"{head}TCE {record.tce:.1f} %  ({how})"
+        floor = "" if self.floor is None else f", if calibrated {self.floor:.1f} %"
+        return f"{head}TCE {record.tce:.1f} %{floor}\n{how}"
 
     def _draw_sizes(self, ax: Axes) -> None:
         from matplotlib.ticker import FixedFormatter, FixedLocator
