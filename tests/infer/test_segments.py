@@ -181,6 +181,21 @@ def test_groups_of_an_accumulator_are_segments(shops, bins):
     assert found["shop", "s55"]["flagged"]
 
 
+def test_groups_of_several_columns_are_segments_and_crossings(shops):
+    polars = pytest.importorskip("polars")
+    y, p, shop = (values[:3_000] for values in shops)
+    day = np.where(np.arange(y.size) % 3 == 0, "sun", "mon")
+    frame = polars.DataFrame({"y": y, "p": p, "shop": shop, "day": day})
+    groups = tn.scan_groups(frame, by=["shop", "day"], label="y", score="p", bins=tn.Distinct())
+    found = by_name(tn.segments(groups, by=["shop", "day"], crossed=2, seed=0))
+    rows = by_name(tn.segments(y, p, {"shop": shop, "day": day}, crossed=2, seed=0))
+    assert found.keys() == rows.keys()
+    assert ("shop × day", "s01 × sun") in found
+    for key, row in rows.items():
+        assert found[key]["pvalue"] == pytest.approx(row["pvalue"], abs=1e-12)
+        assert found[key]["adjusted_pvalue"] == pytest.approx(row["adjusted_pvalue"], abs=1e-12)
+
+
 def test_fractional_weights_count_by_their_squares():
     rng = np.random.default_rng(4)
     p = rng.random(3_000)
@@ -239,6 +254,14 @@ def test_messages():
         tn.segments(y, p, ["a", "b"], crossed=0)
     with pytest.raises(InputError, match="must have groups; this Accumulator has none"):
         tn.segments(tn.Accumulator())
+    with pytest.raises(InputError, match="`y_true` must hold at least one group; there is none"):
+        tn.segments(tn.Accumulator(by="day"))
+    with pytest.raises(InputError, match="`by` must name the 2 columns of the groups; got 'day'"):
+        tn.segments({("mon", 1): tn.tally(y, p)}, by="day")
+    with pytest.raises(InputError, match="`y_true` must be labels if `y_prob`, `cluster`"):
+        tn.segments({"mon": tn.tally(y, p)}, p)
+    with pytest.raises(InputError, match="these have one per class"):
+        tn.segments({"mon": tn.tally([0, 1, 2], np.eye(3))})
 
 
 def test_it_prints_as_a_table_and_converts(shops):

@@ -16,7 +16,7 @@ from trueness.typing import ArrayLike, Bools, Ints
 
 _MOST_NUMBERS = 12
 _GROUPS = 5
-_MISSING = "(missing)"
+MISSING = "(missing)"
 _TIMES = " × "
 
 
@@ -42,12 +42,13 @@ def read_by(by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1) -> tuple[
 
     With `crossed`, the crossings of up to that many columns follow the columns themselves.
     """
-    crossed = checked_whole(crossed, "crossed")
-    if by is None:
-        return ()
-    columns = _columns(by, y_true, kept)
-    crossings = [_crossing(some) for k in range(2, crossed + 1) for some in combinations(columns, k)]
-    return (*columns, *crossings)
+    return () if by is None else with_crossings(_columns(by, y_true, kept), crossed)
+
+
+def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
+    """The columns, then the crossings of up to `crossed` of them."""
+    most = checked_whole(crossed, "crossed")
+    return (*columns, *(_crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
 
 
 def _columns(by: Any, y_true: ArrayLike, kept: Bools) -> tuple[SegmentColumn, ...]:
@@ -87,7 +88,7 @@ def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
         inner, names = inner.reshape(-1), tuple(str(text) for text in texts)
     code = np.full(values.size, len(names), dtype=np.int64)
     code[~gone] = inner
-    return SegmentColumn(name, code, (*names, _MISSING) if gone.any() else names, note)
+    return SegmentColumn(name, code, (*names, MISSING) if gone.any() else names, note)
 
 
 def _number_groups(values: Any) -> tuple[Ints, tuple[str, ...]]:

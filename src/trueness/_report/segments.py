@@ -21,7 +21,7 @@ _FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("c
 def segments(evidence: Evidence, by: tuple[SegmentColumn, ...], options: Options, group_name: str = "") -> Segments:
     """Measure and test every segment of one model, the costliest first."""
     rule, level, seed, cluster = options
-    rows = of_groups(group_name, evidence.groups) if evidence.view is None else of_sample(evidence.view, by, cluster)
+    rows = of_groups([group_name], evidence.groups) if evidence.view is None else of_sample(evidence.view, by, cluster)
     found = describe_segments(rows, level, Alpha.of_level(level, segmented=True).segments, None, generator(seed))
     with collect_warnings(Notes()):  # the table shows which segments are small
         errors = {name: float(ece(sums, bins=rule)) for name, sums in _sums(evidence, by, group_name)}

@@ -1,6 +1,6 @@
 """Rows and the segments that they belong to: one table for rows, weighted rows and sums of rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.special import logit
 
 from trueness._input.sample import Sample
-from trueness._input.segment_columns import SegmentColumn
+from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.infer._clustered_rows import mix_bits, rank_by_sum
@@ -160,13 +160,21 @@ def _some(rows: SegmentRows, at: Ints) -> SegmentRows:
     return replace(rows, **{name: getattr(rows, name)[at] for name in names}, columns=columns, cluster=cluster)
 
 
-def of_groups(name: str, groups: Mapping[str, Tally | Sketch | Binned]) -> SegmentRows:
-    """The cells of the sums of each group; a score of which only the mean over a cell or bin is known has that mean."""
+def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1) -> SegmentRows:
+    """The cells of the sums of each group; a score of which only the mean over a cell or bin is known has that mean.
+
+    With several names the keys are tuples, and every entry of them is a column.
+    """
     parts = [_of_sums(sums) for sums in groups.values()]
-    code = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
+    group = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
     score, count, scale, rows, weight, events = (np.concatenate(values) for values in zip(*parts, strict=True))
-    column = SegmentColumn(name, code, tuple(map(str, groups)))
-    return SegmentRows(score, count, scale, rows, weight, events, (column,))
+    keys = [key if isinstance(key, tuple) else (key,) for key in groups]
+    columns = []
+    for name, values in zip(names, zip(*keys, strict=True), strict=True):
+        texts = [MISSING if value is None else str(value) for value in values]
+        known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        columns.append(SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known)))
+    return SegmentRows(score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed))
 
 
 def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:

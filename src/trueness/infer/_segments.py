@@ -1,10 +1,11 @@
 """Segments: which groups of rows are miscalibrated, tested jointly and shrunk towards the whole."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +18,8 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.tally import binary_of_two_classes
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import FEW_CLUSTERS
 from trueness.infer._interval import checked_level
@@ -28,13 +30,14 @@ from trueness.infer._shrinkage import shrink
 from trueness.results import Segments
 from trueness.typing import ArrayLike, Floats, RowOptions
 
+Sums: TypeAlias = Tally | Sketch | Binned
 _LEAST_DRAWS = 999
 _NAMED = 6
 
 
 @partial(takes_rows, kind="confidence")
 def segments(
-    y_true: ArrayLike | Accumulator,
+    y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
     y_prob: ArrayLike | None = None,
     by: Any = None,
     *,
@@ -54,10 +57,12 @@ def segments(
     ----------
     y_true, y_prob
         As for :func:`trueness.ece`; of a matrix, the largest score of each row, and of two columns the second. Or, in
-        place of both and of `by`, an :class:`trueness.Accumulator` with groups.
+        place of both, the sums of groups: an :class:`trueness.Accumulator` with groups, or a dict such as
+        :func:`trueness.scan_groups` makes, whose keys are the groups, or tuples for several columns.
     by : array-like of shape (n,), dict of such, or frame
         The columns. Missing values are a segment of their own. Numeric columns with more than 12 distinct values are
-        cut into five groups of about equal size; convert them to text to keep every value.
+        cut into five groups of about equal size; convert them to text to keep every value. With a dict of sums, the
+        name of the groups, or the names of the columns.
     crossed : int, default 1
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     level : float, default 0.95
@@ -104,7 +109,7 @@ def segments(
     larger of both p-values counts. This needs many clusters, and segments with fewer than 20 effective clusters are
     named in `notes`.
 
-    **Sums.** The groups of an Accumulator are segments. Where a sketch or bins keep only the mean score of a cell,
+    **Sums.** Where a sketch or bins keep only the mean score of a cell,
     tails are slightly too large, never too small (Hoeffding 1956).
 
     Examples
@@ -122,8 +127,13 @@ def segments(
     """
     level, rng = checked_level(level), generator(seed)
     draws = None if resamples is None else checked_whole(resamples, "resamples")
-    if isinstance(y_true, Accumulator):
-        return describe_segments(_accumulated(y_true, y_prob, by, cluster, rows), level, 1 - level, draws, rng)
+    if isinstance(y_true, Accumulator | Mapping):
+        if y_prob is not None or cluster is not None or rows:
+            demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
+            got = f"got a {type(y_true).__name__} of sums"
+            raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
+        read = _accumulated(y_true, by) if isinstance(y_true, Accumulator) else _grouped(y_true, by, crossed)
+        return describe_segments(read, level, 1 - level, draws, rng)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)  # type: ignore[dict-item]
@@ -138,20 +148,31 @@ def segments(
     return replace(found, notes=(two_columns_in_words(sample.classes or ()), *found.notes)) if two else found
 
 
-def _accumulated(sums: Accumulator, y_prob: Any, by: Any, cluster: Any, rows: RowOptions) -> SegmentRows:
-    if y_prob is not None or by is not None or cluster is not None or rows:
-        demand = "must be labels if `y_prob`, `by`, `cluster` or an option of rows is passed"
-        raise InputError("y_true", demand, "got an Accumulator", remedy="Sums stand in place of labels and scores.")
+def _accumulated(sums: Accumulator, by: Any) -> SegmentRows:
     if sums.by is None:
         raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
-    if sums.total.n == 0:
-        raise InputError("y_true", "must hold at least one row", "this Accumulator is empty")
-    groups = {str(name): binary_of_two_classes(part) for name, part in sums.groups.items()}
-    problems = max(len(part.parts) for part in groups.values())
-    if problems > 1:
-        got = f"this Accumulator has {problems}, one per class"
-        raise InputError("y_true", "must hold one problem", got, remedy="Accumulate with `kind='confidence'`.")
-    return of_groups(sums.by, groups)
+    if by is not None:
+        raise InputError("by", "must be None for an Accumulator", f"its groups are called {sums.by!r}")
+    return _grouped(sums.groups, sums.by, 1)
+
+
+def _grouped(groups: Mapping[Any, Sums], by: Any, crossed: int) -> SegmentRows:
+    if not groups:
+        raise InputError("y_true", "must hold at least one group", "there is none")
+    for key, sums in groups.items():
+        if not isinstance(sums, Parts):
+            demand = "must be labels, or a dict of sums"
+            raise InputError("y_true", demand, f"the value of {key!r} is a {type(sums).__name__}")
+    problems = {key: binary_of_two_classes(sums) for key, sums in groups.items()}
+    if any(len(sums.parts) > 1 for sums in problems.values()):
+        remedy = "Sum with `kind='confidence'`."
+        raise InputError("y_true", "must hold sums of one problem", "these have one per class", remedy=remedy)
+    columns = len(next(iter(groups))) if isinstance(next(iter(groups)), tuple) else 1
+    names = [by or "group"] if columns == 1 and (by is None or isinstance(by, str)) else by
+    names = [f"column {i + 1}" for i in range(columns)] if names is None else list(names)
+    if len(names) != columns:
+        raise InputError("by", f"must name the {columns} columns of the groups", f"got {by!r}")
+    return of_groups(names, problems, crossed)
 
 
 def describe_segments(
