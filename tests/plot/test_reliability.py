@@ -520,3 +520,33 @@ def test_a_smooth_curve_of_few_rows_reaches_all_of_them():
     assert shown.max() > 0.9
     assert shown.min() < 0.1
     assert drawn.series[0].band.x.max() == pytest.approx(shown.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize("side", ["small", "large"])
+@pytest.mark.parametrize("curve", ["binned", "smooth"])
+def test_linear_axes_zoom_in_where_the_scores_are(side, curve):
+    rng = np.random.default_rng(0)
+    p = rng.random(4_000) * 0.1
+    y = (rng.random(4_000) < p).astype(int)
+    if side == "large":
+        p, y = 1 - p, 1 - y
+    drawn = display(y, p, curve=curve).plot()
+    low, high = (0, 0.1) if side == "small" else (0.9, 1)
+    assert drawn.scale == "linear"
+    assert drawn.ax_.get_xlim() == pytest.approx((low - 0.002, high + 0.002))
+    assert drawn.ax_.get_ylim() == drawn.ax_.get_xlim()
+    drawn.figure_.canvas.draw()
+    labels = [text.get_text() for text in drawn.histogram_axes_[0].get_xticklabels()]
+    assert labels == [f"{low + 0.02 * i:.6g}" for i in range(6)]
+    assert drawn.series[0].histogram.weight.sum() == 4_000
+    if curve == "binned":
+        assert drawn.series[0].curve.n.tolist() == [400] * 10
+    assert display(y, p, curve=curve, scale="linear").plot().ax_.get_xlim() == pytest.approx((-0.02, 1.02))
+
+
+def test_logarithmic_ticks_are_percentages():
+    drawn = display(*rare(), curve="binned").plot()
+    drawn.figure_.canvas.draw()
+    labels = [text.get_text() for text in drawn.ax_.get_yticklabels()]
+    assert "0.1 %" in labels
+    assert "1 %" in labels

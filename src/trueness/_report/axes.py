@@ -8,17 +8,16 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._report.records import Axes
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._text.ticks import linear_ticks, percent_tick, round_up, zoomed_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.typing import Floats
 
 _BARS = 50
 _RARE = 0.01
-_SHORTEST, _ZOOM_BELOW = 1e-9, 0.5
+_HALF = 0.5
 # Logit axes, if this share of the rows lies within this part of linear axes, at one end, and few at the other half.
 _CROWD, _CORNER, _FEW = 0.75, 0.04, 0.1
 _REACH = 1.5
-# Steps between ticks, by the length of an axis.
-_TICKS = {1: 5, 1.5: 5, 2: 4, 3: 6, 4: 4, 5: 5, 6: 6, 8: 4}
 _DECADES = np.array([10.0**-k for k in range(12, 0, -1)])
 
 
@@ -39,11 +38,7 @@ def fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     # Long intervals are cut off: they would push all points into a corner.
     least = min(least, max(float(np.nanmin(lows)), 1 - _REACH * (1 - least)))
     most = max(most, min(float(np.nanmax(highs)), _REACH * most))
-    low, high = 0.0, 1.0
-    if _SHORTEST < most < _ZOOM_BELOW:
-        high = _round_up(most)
-    elif _SHORTEST < 1 - least < _ZOOM_BELOW:
-        low = 1 - _round_up(1 - least)
+    low, high = zoomed_ends(least, most)
     if isinstance(sums, Cells) and _crowded(sums, low, high):
         return _logit(sums, most, least)
     return _linear(sums, low, high)
@@ -53,12 +48,6 @@ def _quantile(sums: Cells | Bins, share: float) -> float:
     reached = np.cumsum(sums.weight, dtype=np.float64)
     score = sums.score[sums.weight > 0]
     return float(score[min(np.searchsorted(reached[sums.weight > 0], share * reached[-1]), score.size - 1)])
-
-
-def _round_up(value: float) -> float:
-    """The next round number: a key of `_TICKS` times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(max(value, 1e-12)))
-    return next(round(step * power, 14) for step in (*_TICKS, 10) if step * power >= 0.999999 * value)
 
 
 def _crowded(cells: Cells, low: float, high: float) -> bool:
@@ -71,10 +60,7 @@ def _crowded(cells: Cells, low: float, high: float) -> bool:
 
 
 def _linear(sums: Cells | Bins, low: float, high: float) -> Axes:
-    long = high - low
-    n = _TICKS[float(f"{long:.2e}".partition("e")[0])]
-    ticks = [round(low + long * i / n, 14) for i in range(n + 1)]
-    return _axes("linear", sums, low, high, ticks)
+    return _axes("linear", sums, low, high, linear_ticks(low, high))
 
 
 def _logit(cells: Cells, most: float, least: float) -> Axes:
@@ -88,10 +74,10 @@ def _logit(cells: Cells, most: float, least: float) -> Axes:
 
     if at(0.5) < 0.5:
         low, high = _decade(min(max(at(_RARE), tiny), at(0.1))), most
-        high = _round_up(most) if most < _ZOOM_BELOW else 1 - _decade(max(1 - most, tiny))
+        high = round_up(most) if most < _HALF else 1 - _decade(max(1 - most, tiny))
     else:
         high = 1 - _decade(min(max(1 - at(1 - _RARE), tiny), 1 - at(0.9)))
-        low = 1 - _round_up(1 - least) if least > 1 - _ZOOM_BELOW else _decade(max(least, tiny))
+        low = 1 - round_up(1 - least) if least > 1 - _HALF else _decade(max(least, tiny))
     ticks = np.concatenate([_DECADES, [0.5], 1 - _DECADES[::-1]])
     ticks = ticks[(ticks >= low * 0.999) & (1 - ticks >= (1 - high) * 0.999)]
     return _axes("logit", cells, low, high, ticks[:: -(-ticks.size // 6)].tolist())
@@ -106,11 +92,7 @@ def _axes(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list[f
     if scale == "logit":
         ends = [math.log(end / (1 - end)) for end in (low, high)]
         edges = 1 / (1 + np.exp(-np.linspace(*ends, _BARS + 1)))
-    return Axes(scale, low, high, tuple(ticks), tuple(map(_tick_label, ticks)), _histogram(sums, edges))
-
-
-def _tick_label(value: float) -> str:
-    return f"{np.format_float_positional(round(100 * value, 11), trim='-')} %"
+    return Axes(scale, low, high, tuple(ticks), tuple(map(percent_tick, ticks)), _histogram(sums, edges))
 
 
 def _histogram(sums: Cells | Bins, edges: Floats) -> tuple[float, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._text.bins import rule_in_words
 from trueness._text.numbers import confidence_set, level_percent, short_number
+from trueness._text.ticks import linear_ticks, percent_tick
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results import CurveBand
 
@@ -196,27 +197,32 @@ def axes_right_and_below(ax: Axes, right: float, bottom: float) -> tuple[Axes, A
 
 def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
     """Set the scale, limits and probability ticks of an axis; a linear one has a margin."""
-    if scale == "linear":
-        axis.axes.set(**{f"{axis.axis_name}lim": (low - 0.02, high + 0.02)})
-        return
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+    if scale == "linear":
+        margin = 0.02 * (high - low)
+        axis.axes.set(**{f"{axis.axis_name}lim": (low - margin, high + margin)})
+        if high - low < 1:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+            axis.set_major_locator(FixedLocator(_with_room(axis, linear_ticks(low, high), "{:.6g}".format)))
+        return
     getattr(axis.axes, f"set_{axis.axis_name}scale")(scale)
     axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
     ticks = np.concatenate([_TICKS, 1 - _TICKS[1:13]]) if scale == "logit" else np.append(_TICKS[1:], 1)
     # Near 1 the distance from 1 decides.
     below_top = (1 - ticks >= 0.999 * (1 - high)) if high < 1 else ticks <= high * 1.001
     inside = np.unique(ticks[(ticks >= low * 0.999) & below_top])
-    step = max(1, -(-inside.size // _most_ticks(axis)))
-    axis.set_major_locator(FixedLocator(list(inside[::step])))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: probability(value)))
+    axis.set_major_locator(FixedLocator(_with_room(axis, list(inside), percent_tick)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: percent_tick(value)))
     axis.set_minor_locator(NullLocator())
 
 
-def _most_ticks(axis: Any) -> int:
-    """The number of labels such as 0.9999 that fit on an axis."""
+def _with_room(axis: Any, ticks: list[float], label: Callable[[float], str]) -> list[float]:
+    """Every tick, or every second, third, …, so that the labels do not touch."""
     box, dots = axis.axes.get_window_extent(), figure_of(axis.axes).dpi
-    return int(max(2, min(8, box.width / dots / 0.6 if axis.axis_name == "x" else box.height / dots / 0.3)))
+    room = 0.08 * max(map(len, map(label, ticks)), default=1) + 0.1 if axis.axis_name == "x" else 0.3
+    most = max(2, min(8, int((box.width if axis.axis_name == "x" else box.height) / dots / room)))
+    return ticks[:: max(1, -(-len(ticks) // most))]
 
 
 def set_count_ticks(axis: Any, most: int) -> None:

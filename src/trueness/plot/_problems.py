@@ -10,8 +10,9 @@ import numpy as np
 from trueness._input.arguments import checked_word
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_tally
-from trueness._tally.rules import BinRule
+from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
+from trueness._text.ticks import zoomed_ends
 from trueness.errors import InputError
 from trueness.plot._canvas import Scale
 from trueness.results import Histogram
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
 _BARS = 50
-_RARE = 0.02
+_RARE, _CROWDED = 0.02, 0.8
 
 
 class Problem(NamedTuple):
@@ -179,6 +180,17 @@ def scale_of(data: list[Problem], scale: Any) -> Scale:
     return "logit" if rate >= 1 - _RARE and _share(cells, 0.9, 2.0, total) >= 0.9 else "linear"
 
 
+def usual_bins(data: list[Problem], scale: Scale) -> BinRule:
+    """Ten bins of equal width or, where most rows would lie in one of them, of equal mass."""
+    shares = [
+        float(bins.weight.max() / bins.weight.sum())
+        for bins in (problem.tally.coarsen(EqualWidth(10)).parts[0] for problem in data if problem.cells.size)
+    ]
+    several = any(problem.cells.size > 2 for problem in data)
+    crowded = scale != "linear" or (several and bool(shares) and min(shares) > _CROWDED)
+    return EqualMass(10) if crowded else EqualWidth(10)
+
+
 def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
     """Share of the weight with scores strictly between `low` and `high`."""
     inside = 0.0
@@ -188,13 +200,15 @@ def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
     return inside / total
 
 
-def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = ()) -> Floats:
-    """Edges of the bars of a histogram; the first and the last are the ends of the axes, which include `points`.
+def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = (), *, zoom: bool = False) -> Floats:
+    """Edges of the bars of a histogram; the first and the last are the ends of the axes.
 
-    On a scale without 0 or 1 the outer bars include the scores beyond.
+    Axes that are not linear include `points`, linear ones all of [0, 1] or, with `zoom`, nearly all scores and rates.
+    The outer bars include the scores beyond.
     """
     if scale == "linear":
-        return np.arange(_BARS + 1) / _BARS
+        low, high = _zoom(data) if zoom else (0.0, 1.0)
+        return np.asarray(low + (high - low) * (np.arange(_BARS + 1) / _BARS))
     ends = np.array([e for e in (_ends(problem.cells) for problem in data) if e is not None] or [(0.1, 0.1)])
     most = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
     least = _decade(float(ends[:, 0].min()))
@@ -203,6 +217,18 @@ def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = ()) -
     high = _decade(float(ends[:, 1].min()))
     logit = np.linspace(np.log(least / (1 - least)), np.log((1 - high) / high), _BARS + 1)
     return np.asarray(1 / (1 + np.exp(-logit)))
+
+
+def _zoom(data: list[Problem]) -> tuple[float, float]:
+    """Ends that show 98 % of the scores of each problem, and the rates of tenths of its rows."""
+    least, most = 1.0, 0.0
+    for cells in (problem.cells for problem in data if problem.cells.size):
+        (tenths,) = Tally("binary", (cells,)).coarsen(EqualMass(10)).parts
+        reached = np.cumsum(cells.weight, dtype=float)
+        at = np.searchsorted(reached, np.array([0.01, 0.99]) * reached[-1])
+        ends = [*cells.score[np.minimum(at, cells.size - 1)], np.nanmin(tenths.rate), np.nanmax(tenths.rate)]
+        least, most = min(least, *ends), max(most, *ends)
+    return zoomed_ends(float(least), float(most))
 
 
 def _ends(cells: Cells) -> tuple[float, float] | None:

@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 import numpy as np
 
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.rules import BinRule, BinsLike, EqualMass, EqualWidth, Isotonic, as_rule, pooled_cells
+from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, pooled_cells
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.plot._problems import FromEstimator, Problem, edges_of, histogram_of, problems, scale_of, tallies
+from trueness.plot._problems import (
+    FromEstimator,
+    Problem,
+    edges_of,
+    histogram_of,
+    problems,
+    scale_of,
+    tallies,
+    usual_bins,
+)
 from trueness.plot._reliability_drawing import draw_series
 from trueness.plot._terminal import unicode_diagram
 from trueness.results import Curve, Decomposition, Reliability
@@ -114,7 +123,8 @@ class ReliabilityDisplay(FromEstimator):
             As `method` of :func:`trueness.reliability_curve`. An isotonic curve includes the decomposition of the
             Brier score (:func:`trueness.corp`).
         bins : int, sequence of edges or bin rule, optional
-            For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is not linear.
+            For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is not linear or more
+            than 80 % of the rows lie in one bin of equal width.
         band : {'auto', 'pointwise', 'simultaneous', 'consistency', 'simultaneous-consistency'} or None, default 'auto'
             As for :func:`trueness.reliability_bands`. 'auto' is 'pointwise' for the bins of one model, if they do not
             depend on the labels, 'simultaneous-consistency' for its isotonic or smooth curve, and none for several
@@ -125,7 +135,8 @@ class ReliabilityDisplay(FromEstimator):
             Level of the band.
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
             'auto' is linear unless events are rare (a rate below 2 %, and 90 % of the scores below 0.1): then it is
-            log, or logit if some scores are large. Likewise for rare non-events.
+            log, or logit if some scores are large. Likewise for rare non-events. Linear axes then zoom in on one end of
+            [0, 1] if nearly all scores and rates lie in that half; 'linear' shows all of it.
         numbers : bool, default True
             Whether to compute the noise floor of the measure, and the interval of the l2 calibration error.
         resamples : int, default 99
@@ -159,7 +170,7 @@ class ReliabilityDisplay(FromEstimator):
         data = problems(models, classes)
         chosen = scale_of(data, scale)
         if rule is None:
-            rule = EqualWidth(10) if chosen == "linear" else EqualMass(10)
+            rule = usual_bins(data, chosen)
         elif method != "binned":
             raise InputError("bins", "is for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
         band = _checked_band(band, method, rule, len(models))
@@ -167,7 +178,8 @@ class ReliabilityDisplay(FromEstimator):
             # Reading the rows has given all warnings about them.
             warnings.simplefilter("ignore", TruenessWarning)
             curves = [from_rows(problem, method, rule) for problem in data]
-            edges = edges_of(data, chosen, [*(c.curve.x for c in curves), *(c.curve.y for c in curves)])
+            points = [*(c.curve.x for c in curves), *(c.curve.y for c in curves)]
+            edges = edges_of(data, chosen, points, zoom=scale == "auto")
             make = partial(from_problem, method, rule, band, level, edges, resamples if numbers else 0, seed)
             return cls([make(*each) for each in zip(curves, data, strict=True)], scale=chosen)
 

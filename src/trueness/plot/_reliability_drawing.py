@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _HEAVY, _SHORT = 0.05, 0.01
 # Inches below which an axis has no room for ticks at quarters.
 _NARROW = 1.5
+# Inches of the axes of a caller from which on they have room for a sentence.
+_WIDE = 3.0
 # Room for names and numbers around the panels of many classes.
 _SMALL = Margins(left=0.8, right=0.15, bottom=0.5, top=0.4, across=0.38, up=0.42)
 
@@ -106,6 +108,8 @@ def draw_series(
         )
         if numbers and len(names) == 1:
             _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
+    if not own and axes[0].get_window_extent().width / figure_of(axes[0]).dpi < _WIDE:
+        banded = None  # no room for a sentence
     if legend and (len(names) > 1 or names[0] or banded is not None):
         _write_legend(axes, series, names, banded, own=own, numbers=numbers and not many)
     return [lines[j] for j in range(len(series))], axes, spreads
@@ -116,7 +120,7 @@ def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
     low, high = float(edges[0]), float(edges[-1])
     set_scale(ax.xaxis, scale, low, high)
     set_scale(ax.yaxis, scale, low, high)
-    if scale == "linear":
+    if scale == "linear" and high - low == 1:
         from matplotlib.ticker import FixedLocator
 
         inches = ax.get_window_extent().width / figure_of(ax).dpi

@@ -1,5 +1,6 @@
 """Reliability diagrams for terminals."""
 
+import math
 import textwrap
 from itertools import pairwise
 
@@ -145,7 +146,9 @@ def _column(place: Floats, width: int) -> NDArray[np.int64]:
 
 def _ticks(record: Reliability) -> list[str]:
     edges = record.histogram.edges
-    return [probability(float(value)) for value in np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)]
+    values = np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)
+    evenly = math.isclose(edges[1] - edges[0], edges[-1] - edges[-2])
+    return [f"{value:.3g}" if evenly else probability(float(value)) for value in values]
 
 
 def _row_labels(record: Reliability, height: int) -> list[str]:

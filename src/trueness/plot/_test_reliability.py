@@ -153,7 +153,8 @@ class TestReliabilityDisplay(FromEstimator):
             )
         record = bins_with_rejections(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
-        spread = histogram_of(problem.cells, edges_of([problem], chosen, [record.rate, record.score]))
+        edges = edges_of([problem], chosen, [record.rate, record.score], zoom=scale == "auto")
+        spread = histogram_of(problem.cells, edges)
         floor = None
         if problem.cells.exact and not rule.splits_ties:
             measure: Any = partial(tce, bins=rule, alpha=alpha, test=test)
