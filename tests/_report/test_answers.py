@@ -92,7 +92,21 @@ def test_one_range_outside_the_band_does_not_contradict_the_verdict():
 def test_few_rows_ask_for_more():
     rng = np.random.default_rng(0)
     p = rng.random(40)
-    assert answers(tn.report((rng.random(40) < p).astype(int), p))["action"]["phrase"] == "Collect more rows"
+    found = tn.report((rng.random(40) < p).astype(int), p)
+    action, rows = answers(found)["action"], found.to_dict()["models"][0]["summary"]["power"]["rows"]
+    assert action["numbers"] == {"rows": rows}
+    assert action["phrase"] == f"Collect about {round(rows, -1)} rows"
+
+
+def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones(demo):
+    own = np.round(demo.y_prob, 2)
+    groups = [own == value for value in np.unique(own)]
+    for group in groups:
+        own[group] = demo.y_true[group].mean()
+    found = tn.report(demo.y_true, own)
+    assert found.verdicts == {"scores": "too-good"}
+    assert answers(found)["action"]["phrase"] == "Judge the scores on new rows"
+    assert answers(found)["how_far"]["phrase"] == "These rows cannot show it"
 
 
 def test_a_segment_that_is_off_is_named_with_its_factor():

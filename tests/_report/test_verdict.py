@@ -48,7 +48,9 @@ def test_scores_that_are_true_are_not_refuted(scores):
 def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
     found = report_of(0.5 + 0.5 * (scores - 0.5), scores)
     assert found.verdicts == {"scores": "miscalibrated"}
-    assert found.verdict.startswith("Not calibrated: the predictions are too extreme (slope 0.")
+    assert found.verdict.startswith(
+        "Not calibrated: the predictions are too extreme. p < 0.0001 (omnibus test); slope 0."
+    )
 
 
 @pytest.mark.parametrize(("factor", "words"), [(0.7, "too high on average"), (1.3, "too low on average")])
@@ -64,9 +66,11 @@ def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(binary):
         changed = replace(
             summary, slope_low=low, slope_high=high, observed_expected_low=low, observed_expected_high=high
         )
-        headline = verdict(changed, 0.95).headline
-        assert ("too extreme (slope 0.40) and too high on average (observed/expected 0.70)" in headline) is words
-        assert headline.startswith("Not calibrated: ")
+        found = verdict(changed, 0.95)
+        assert ("too extreme and too high on average" in found.headline) is words
+        numbers = "slope 0.40 (0.10 to 0.90); observed/expected 0.70 (0.10 to 0.90)"
+        assert (numbers in found.certainty) is words
+        assert found.headline.startswith("Not calibrated: ")
 
 
 @pytest.mark.parametrize(
@@ -245,8 +249,8 @@ def test_several_models_get_one_sentence_and_one_each():
     assert found.verdict == "“model” is miscalibrated; “better” shows no miscalibration."
     first = found.to_dict()["models"][0]["verdict"]
     assert first["code"] == "miscalibrated"
-    assert first["headline"].startswith("“model”: not calibrated: the predictions are too")
-    assert first["sentence"] == f"{first['headline']} {first['certainty']}"
+    assert first["headline"].startswith("Not calibrated: the predictions are too")
+    assert first["sentence"] == f"“model”: n{first['headline'][1:]} {first['certainty']}"
 
 
 def test_the_verdict_of_several_models_has_the_worst_code():

@@ -41,10 +41,14 @@ TERMS = {
     "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
     "(ECE). It is above zero even for a perfect model.",
+    "omnibus test": "Compares the labels in several ways at once with labels drawn from the predictions. p: how often "
+    "such labels differ at least as much as the real ones.",
+    "slope": "1 if calibrated. Below 1 the predictions are too extreme, above 1 too timid.",
+    "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
+    "top label": "The class with the largest score.",
     "by chance": "The noise floor: the average gap that chance alone produces in this many rows.",
     "l2 calibration error": "The root of the mean squared difference between prediction and true rate.",
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
-    "p-value": "How often chance alone would give labels at least this far from the scores, if the scores were right.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
     "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
@@ -86,6 +90,8 @@ def _how_far(facts: Facts) -> Answer:
     question = "How far off?"
     if found is None:
         return Answer(question, f"{error} points on average", gap if floor else "", numbers)
+    if facts.verdict.code == "too-good":
+        return Answer(question, "These rows cannot show it", f"Less than chance allows. {gap}", numbers)
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
     level = level_percent(found.level)
@@ -204,6 +210,11 @@ def _best(fixes: Remedies | None) -> Remedy | None:
 
 def _action(facts: Facts) -> Answer:
     question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
+    power = facts.summary.power
+    if code == "too-few-rows" and power is not None and power.rows is not None:
+        more = max(0, power.rows - facts.summary.n)
+        detail = f"{_round(more)} more, to notice an error that matters. Until then, leave the scores as they are."
+        return Answer(question, f"Collect about {_round(power.rows)} rows", detail, {"rows": power.rows})
     if code in _ADVICE:
         command = facts.provenance.commands.get(facts.name, "") if code == "undetermined" else ""
         return Answer(question, *_ADVICE[code], {}, command)
@@ -275,6 +286,11 @@ def _typed(call: ast.Call, prefix: str = "") -> tuple[str, str]:
         else:
             options += f" --set {prefix}{keyword.arg}={ast.literal_eval(keyword.value)}"
     return name, options
+
+
+def _round(n: int) -> str:
+    """A whole number with two digits, since it is a rough estimate."""
+    return f"{round(n, min(0, 1 - math.floor(math.log10(max(1, n))))):,}"
 
 
 def _word(n: int) -> str:

@@ -101,6 +101,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "id": f"m{i}",
         "model": model,
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
+        "headline": _marked_up(model.verdict.headline, explained),
         "certainty": _marked_up(model.verdict.certainty, explained),
         "answers": [_answer(one, explained) for one in vars(model.answers).values()],
         "links": _links(f"m{i}", tables, contents),
@@ -156,7 +157,7 @@ def _marked_up(text: str, explained: set[str]) -> Any:
         return f'<span class="term" tabindex="0" title="{escape(TERMS[term])}">{term}</span>'
 
     html = re.sub(_RANGE, r"<strong>\g<0></strong>", escape(visible(text)))
-    html = re.sub(rf"\b(?:{'|'.join(TERMS)})\b", explain, html)
+    html = re.sub(rf"\b(?:{'|'.join(map(re.escape, TERMS))})\b", explain, html)
     return Markup(html)
 
 

@@ -240,9 +240,9 @@ def report_rows(
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
-    labels = rows.get("labels") if event is None else None
-    options = {"labels": None if labels is None else list(labels), "pos_label": None if event == 1 else event}
-    typed = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    typed = [] if event is None or event == 1 else [f"pos_label={event!r}"]
+    if event is None and rows.get("labels") is not None:
+        typed.append("labels=labels")
     weights = ["sample_weight=sample_weight"] if rows.get("sample_weight") is not None else []
     return ", ".join(["y_prob[:, 1]" if subject.two_columns else "y_prob", "y_true", *typed, *weights])
 

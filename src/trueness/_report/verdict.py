@@ -51,15 +51,15 @@ def verdict(
     parts = _evidence(code, summary, _rarer_label(summary, top_label), how)
     if worst is not None and segments is not None:
         parts.insert(int(rejected), _segments_in_words(segments, worst, rejected))
-    who = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
-    return _compose(code, f"{who}.", "; ".join(parts))
+    return _compose(code, f"{headline}.", "; ".join(parts), name)
 
 
-def _compose(code: Code, headline: str, certainty: str) -> Verdict:
-    """The verdict with its whole sentence; `certainty` has no full stop."""
+def _compose(code: Code, headline: str, certainty: str, name: str = "") -> Verdict:
+    """The verdict with its whole sentence, which begins with `name`; `certainty` has no full stop."""
     certainty = f"{certainty[0].upper()}{certainty[1:]}." if certainty else ""
     certainty = f"p{certainty[1:]}" if certainty.startswith(("P =", "P <")) else certainty
-    return Verdict(code, headline, certainty, f"{headline} {certainty}".rstrip())
+    opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
+    return Verdict(code, headline, certainty, f"{opening} {certainty}".rstrip())
 
 
 def _code(summary: Summary, alpha: Alpha, rejected: bool, worst: Segment | None) -> Code:
@@ -79,7 +79,7 @@ def _code(summary: Summary, alpha: Alpha, rejected: bool, worst: Segment | None)
 
 def _headline(code: Code, summary: Summary, what: str) -> str:
     rows = "One row is" if summary.n == 1 else f"{summary.n:,} rows are"
-    kinds = _kinds_of_error(summary)
+    kinds = [words for words, _ in _kinds_of_error(summary)]
     errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
     if summary.test is not None and summary.test.contradicted:
         one = summary.test.contradicted == 1
@@ -96,16 +96,21 @@ def _headline(code: Code, summary: Summary, what: str) -> str:
     }[code]
 
 
-def _kinds_of_error(summary: Summary) -> list[str]:
-    """The kinds of error whose own confidence interval shows them."""
-    words, s = [], summary
+def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
+    """The kinds of error whose own confidence interval shows them, in words and as a number with its limits."""
+    found, s = [], summary
     if not math.isnan(s.slope_low) and not s.slope_low <= 1 <= s.slope_high:
-        slope = f" (slope {number(s.slope, 2)})" if math.isfinite(s.slope) else ""
-        words.append(f"{_slope_in_words(s.slope_low, s.slope_high)}{slope}")
+        limits = _with_limits(s.slope, s.slope_low, s.slope_high)
+        found.append((_slope_in_words(s.slope_low, s.slope_high), f"slope {limits}"))
     if math.isfinite(s.observed_expected) and not s.observed_expected_low <= 1 <= s.observed_expected_high:
-        side = "too high" if s.observed_expected < 1 else "too low"
-        words.append(f"{side} on average (observed/expected {number(s.observed_expected, 2)})")
-    return words
+        side = "too high on average" if s.observed_expected < 1 else "too low on average"
+        limits = _with_limits(s.observed_expected, s.observed_expected_low, s.observed_expected_high)
+        found.append((side, f"observed/expected {limits}"))
+    return found
+
+
+def _with_limits(value: float, low: float, high: float) -> str:
+    return f"{number(value, 2)} ({number(low, 2)} to {number(high, 2)})"
 
 
 def _slope_in_words(low: float, high: float) -> str:
@@ -159,6 +164,8 @@ def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
     if test.contradicted and code != "miscalibrated":
         rows = "row has a label" if test.contradicted == 1 else "rows have labels"
         parts.append(f"{test.contradicted:,} {rows} that a score of exactly 0 or 1 rules out, unless it was rounded")
+    if code in ("miscalibrated", "slightly-miscalibrated"):
+        parts += [limits for _, limits in _kinds_of_error(summary)]
     if found is not None:
         parts.append(_interval_in_words(found, shown=code in ("miscalibrated", "slightly-miscalibrated")))
     if summary.power is not None and code in ("no-evidence", "too-few-rows"):
