@@ -1,0 +1,130 @@
+"""Confidence limits for the calibration intercept: the shift of all log-odds, with the slope fixed at 1."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, ndtri, stdtrit
+
+from trueness._numerics.logistic import recalibration_shift
+from trueness._tally.cells import Cells
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.measure._slope import inside_cells, logits
+from trueness.typing import Floats
+
+# With more rows of the rarer class than this, the likelihood and the Wald limits differ by less than 0.1 % of their
+# width.
+_MANY = 20_000
+# Doublings of the step in search of a limit.
+_DOUBLINGS = 60
+
+
+class ShiftInterval(NamedTuple):
+    """The calibration intercept with confidence limits."""
+
+    shift: float
+    """nan if all labels are equal; one limit is still finite."""
+    low: float
+    high: float
+
+
+def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> ShiftInterval:
+    r"""Confidence interval for the intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`.
+
+    Independent rows, weighted by whole numbers or not at all, have likelihood-ratio limits (R's ``confint``). Other
+    weights and clusters have Wald limits with the sandwich variance and Student's t. Scores of exactly 0 and 1 are
+    left out.
+
+    Parameters
+    ----------
+    cells : Cells
+        Sums of the rows per distinct score.
+    level : float
+        Confidence level, two-sided.
+    cluster_rows : ClusteredRows, optional
+        The same rows in clusters.
+
+    Examples
+    --------
+    Of a hundred rows with score 1/2, ten are events: the log-odds are too high by log 9.
+
+    >>> one = Cells(np.array([0.5]), np.array([100]), np.array([100]), np.array([10]))
+    >>> [round(x, 3) for x in shift_interval(one, 0.95)]
+    [-2.197, -2.915, -1.594]
+    """
+    inside = inside_cells(cells).cells
+    x, w, e = logits(inside.score), inside.weight.astype(np.float64), inside.events.astype(np.float64)
+    shift = recalibration_shift(x, w, e)
+    if cluster_rows is None and cells.exact:
+        many = min(e.sum(), (w - e).sum()) > _MANY
+        limits = _reach(shift, _information(x, w, shift), level, math.inf) if many else _limits(x, w, e, shift, level)
+    elif math.isnan(shift):
+        limits = -math.inf, math.inf
+    elif cluster_rows is None:
+        assert inside.squares is not None
+        assert inside.event_squares is not None
+        q = expit(x + shift)
+        meat = float(inside.event_squares @ (1 - q) ** 2 + (inside.squares - inside.event_squares) @ q**2)
+        freedom = max(1.0, float(w.sum() ** 2 / inside.squares.sum()) - 1)
+        limits = _reach(shift, _information(x, w, shift) ** 2 / meat, level, freedom)
+    else:
+        limits = _clustered_limits(cluster_rows, shift, level)
+    return ShiftInterval(shift, *limits)
+
+
+def _limits(x: Floats, w: Floats, e: Floats, shift: float, level: float) -> tuple[float, float]:
+    """Shifts whose likelihood is not too far below its maximum or, with equal labels, its supremum."""
+    if x.size == 0:
+        return -math.inf, math.inf
+
+    def likelihood(a: float) -> float:
+        return float(-(e @ np.logaddexp(0, -x - a) + (w - e) @ np.logaddexp(0, x + a)))
+
+    drop = float(ndtri((1 + level) / 2)) ** 2 / 2
+    if math.isnan(shift):  # all labels are equal, and the likelihood increases towards 1
+        side = 1 if e.any() else -1
+        centre = -side * float(np.average(x, weights=w))
+        inner = next(centre + side * 2.0**k for k in range(_DOUBLINGS) if likelihood(centre + side * 2.0**k) > -drop)
+        limit = _crossing(likelihood, -drop, inner, -side)
+        return (limit, math.inf) if side > 0 else (-math.inf, limit)
+    step = 1 / math.sqrt(max(_information(x, w, shift), 1e-12))
+    target = likelihood(shift) - drop
+    return _crossing(likelihood, target, shift, -step), _crossing(likelihood, target, shift, step)
+
+
+def _crossing(likelihood: Callable[[float], float], target: float, start: float, step: float) -> float:
+    """The first shift from `start` in the direction of `step` at which the likelihood is `target`."""
+    for _ in range(_DOUBLINGS):
+        end = start + step
+        if likelihood(end) < target:
+            return float(brentq(lambda a: likelihood(a) - target, start, end, xtol=1e-12, rtol=1e-12))
+        start, step = end, 2 * step
+    return math.copysign(math.inf, step)
+
+
+def _information(x: Floats, w: Floats, shift: float) -> float:
+    q = expit(x + shift)
+    return float(w @ (q * (1 - q)))
+
+
+def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:
+    quantile = stdtrit(freedom, (1 + level) / 2) if math.isfinite(freedom) else ndtri((1 + level) / 2)
+    reach = float(quantile) / math.sqrt(precision) if precision > 0 else math.inf
+    return shift - reach, shift + reach
+
+
+def _clustered_limits(rows: ClusteredRows, shift: float, level: float) -> tuple[float, float]:
+    p = rows.p
+    kept = (p > 0) & (p < 1)
+    p, y = p[kept], np.asarray(rows.top.y, np.float64)[kept]
+    w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
+    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
+    freedom = effective_number(codes, w) - 1
+    if freedom <= 0:
+        return -math.inf, math.inf
+    x = logits(p)
+    sums = np.bincount(codes, w * (y - expit(x + shift)))
+    meat = float(sums @ sums) * sums.size / (sums.size - 1)
+    return _reach(shift, _information(x, w, shift) ** 2 / meat if meat > 0 else 0.0, level, freedom)

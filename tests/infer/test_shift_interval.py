@@ -1,0 +1,109 @@
+"""Confidence limits of the calibration intercept: R's answers, laws, extremes, simulated coverage."""
+
+import csv
+import gzip
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import trueness as tn
+from trueness._input.sample import Sample
+from trueness.infer._clustered_rows import ClusteredRows
+from trueness.infer._shift_interval import shift_interval
+
+DATA = Path(os.environ.get("TRUENESS_DATA", ""))
+CLINICAL = DATA / "clinical_r.json"
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def cells_of(y, p, w=None):
+    return tn.tally(y, p, sample_weight=w).parts[0]
+
+
+def some_rows(n=200, seed=0, shift=0.7):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    return (rng.random(n) < expit(np.log(p / (1 - p)) + shift)).astype(int), p
+
+
+@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
+def test_intercept_and_limits_are_those_of_r():
+    rows = {}
+    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
+    for name, r in json.loads(CLINICAL.read_text(encoding="utf-8")).items():
+        y, p = map(np.array, zip(*rows[name], strict=True))
+        found = shift_interval(cells_of(y, p), 0.95)
+        assert found.shift == pytest.approx(r["intercept_offset"], abs=1e-6), name
+        # R interpolates the profile by a spline, which moves its limits by up to 3e-5.
+        assert (found.low, found.high) == pytest.approx(r["intercept_offset_profile"], abs=5e-5), name
+
+
+def test_limits_are_where_the_likelihood_has_fallen_by_half_the_chi_squared_quantile():
+    y, p = some_rows()
+    x = np.log(p / (1 - p))
+    grid = np.linspace(-2, 3, 5001)
+    eta = x + grid[:, None]
+    likelihood = (y * -np.logaddexp(0, -eta) + (1 - y) * -np.logaddexp(0, eta)).sum(axis=1)
+    inside = grid[likelihood >= likelihood.max() - 3.841458820694124 / 2]
+    found = shift_interval(cells_of(y, p), 0.95)
+    assert (found.shift, found.low, found.high) == pytest.approx(
+        (grid[likelihood.argmax()], inside[0], inside[-1]), abs=1.1e-3
+    )
+
+
+def test_weight_two_is_the_row_twice_and_swapping_the_classes_swaps_the_limits():
+    y, p = some_rows()
+    w = np.random.default_rng(1).integers(0, 4, y.size)
+    weighted, repeated = shift_interval(cells_of(y, p, w), 0.9), shift_interval(cells_of(y.repeat(w), p.repeat(w)), 0.9)
+    assert weighted == pytest.approx(repeated, rel=1e-9)
+    shift, low, high = shift_interval(cells_of(1 - y, 1 - p, w), 0.9)
+    assert (-shift, -high, -low) == pytest.approx(tuple(weighted), rel=1e-8)
+
+
+def test_many_rows_halved_weights_and_clusters_of_one_row_have_nearly_the_same_limits(monkeypatch):
+    y, p = some_rows(2_000)
+    plain = shift_interval(cells_of(y, p), 0.95)
+    half = shift_interval(cells_of(y, p, np.full(y.size, 0.5)), 0.95)
+    alone = shift_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), np.arange(y.size)))
+    monkeypatch.setattr("trueness.infer._shift_interval._MANY", 0)
+    wald = shift_interval(cells_of(y, p), 0.95)
+    for found in (half, alone, wald):
+        assert tuple(found) == pytest.approx(tuple(plain), abs=0.03 * (plain.high - plain.low))
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_equal_labels_have_one_finite_limit(label):
+    side = 1 if label else -1
+    shift, low, high = shift_interval(cells_of([label] * 50, np.linspace(0.2, 0.8, 50)), 0.95)
+    assert math.isnan(shift)
+    near, far = (low, high) if label else (high, low)
+    assert far == side * math.inf
+    # exp(-1.92) is the likelihood that is left at the limit.
+    x = np.log(np.linspace(0.2, 0.8, 50) / np.linspace(0.8, 0.2, 50))
+    assert np.logaddexp(0, -side * (x + near)).sum() == pytest.approx(3.841458820694124 / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [[0.0, 1.0], [1e-300, 1e-300], [0.5, 1 - 2**-53]])
+def test_scores_near_or_at_the_ends_do_no_harm(p):
+    shift, low, high = shift_interval(cells_of([0, 1], p), 0.95)
+    assert (math.isnan(shift) and (low, high) == (-math.inf, math.inf)) or low < shift < high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "scale"), [(100, 1.0), (100, 0.1), (1000, 0.1)])
+def test_the_interval_covers_the_shift_as_often_as_stated(n, scale):
+    rng, runs, missed = np.random.default_rng(5), 1000, 0
+    for _ in range(runs):
+        p = scale * rng.random(n)
+        y = rng.random(n) < expit(np.log(p) - np.log1p(-p) - 0.5)
+        found = shift_interval(cells_of(y.astype(int), p), 0.95)
+        missed += not found.low <= -0.5 <= found.high
+    assert missed / runs == pytest.approx(0.05, abs=3.5 * math.sqrt(0.05 * 0.95 / runs))
