@@ -153,7 +153,7 @@ def test_messages():
 
 @pytest.mark.slow
 def test_thirty_calibrated_days_rarely_have_a_flag_or_a_change():
-    runs = 50
+    runs = 35
     found = [series("sketch", lambda d: 1.0, seed=seed, n=60) for seed in range(runs)]
     false = np.mean([one.flagged.any() or one.change is not None for one in found])
     assert false <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
