@@ -136,7 +136,7 @@ def segments(
         return describe_segments(read, level, 1 - level, draws, rng)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)  # type: ignore[dict-item]
+    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)
     sample = paired.samples[""]
     top = top_scores(binary_of_two_columns(sample))
     cells_of_rows(top)  # checks every value
@@ -156,7 +156,7 @@ def _accumulated(sums: Accumulator, by: Any) -> SegmentRows:
     return _grouped(sums.groups, sums.by, 1)
 
 
-def _grouped(groups: Mapping[Any, Sums], by: Any, crossed: int) -> SegmentRows:
+def _grouped(groups: Mapping[Any, Any], by: Any, crossed: int) -> SegmentRows:
     if not groups:
         raise InputError("y_true", "must hold at least one group", "there is none")
     for key, sums in groups.items():
@@ -179,10 +179,36 @@ def describe_segments(
     rows: SegmentRows, level: float, alpha: float, draws: int | None, rng: np.random.Generator
 ) -> Segments:
     """Test, measure and sort all segments; flags have joint level `alpha`."""
-    draws = draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
-    tests = joint_tests(rows, draws, rng)
+    tests = joint_tests(rows, draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1), rng)
+    measures, clusters = _measures(rows, level)
+    flagged = tests.adjusted <= alpha
+    finding = _findings(tests, flagged, measures["gap"])
+    names = [(one.name, value) for one in rows.columns for value in one.values]
+    order = np.lexsort([np.arange(len(names)), tests.adjusted, -measures["cost"]])
+    columns: dict[str, Any] = measures | {
+        "pvalue": tests.pvalue,
+        "slope_pvalue": tests.slope_pvalue,
+        "adjusted_pvalue": tests.adjusted,
+        "flagged": flagged,
+    }
+    return Segments(
+        column=tuple(names[i][0] for i in order),
+        value=tuple(names[i][1] for i in order),
+        **{name: values[order] for name, values in columns.items()},
+        finding=tuple(finding[i] for i in order),
+        joint_pvalue=float(tests.adjusted.min()),
+        alpha=alpha,
+        level=level,
+        draws=tests.draws,
+        assumptions=_assumptions(rows, tests),
+        notes=tuple(filter(None, [*(one.note for one in rows.columns), _few_clusters(names, clusters)])),
+    )
+
+
+def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats | None]:
+    """The columns of numbers that are not tests, and the effective number of clusters of each segment."""
     members = rows.members
-    n, weight, events, expected = (members @ v for v in (rows.rows, rows.weight, rows.events, rows.weight * rows.score))
+    weight, events, expected = (members @ values for values in (rows.weight, rows.events, rows.weight * rows.score))
     score, rate = expected / weight, events / weight
     effective, clusters = _effective_labels(rows, weight, rate - score)
     low, high = clopper_pearson(rate * weight * effective, weight * effective, level)
@@ -190,30 +216,27 @@ def describe_segments(
         shrink(rows.score, rows.weight, rows.events, one.code, effective[part], level)
         for one, part in zip(rows.columns, _slices(rows), strict=True)
     ]
-    gap, gap_low, gap_high = (np.concatenate([getattr(one, name) for one in shrunk]) for name in ("gap", "low", "high"))
-    cost = weight / rows.weight.sum() * gap**2
-    flagged = tests.adjusted <= alpha
-    names = [(one.name, value) for one in rows.columns for value in one.values]
-    order = np.lexsort([np.arange(n.size), tests.adjusted, -cost])
+    shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [np.where(expected > 0, one / score, np.nan) for one in (rate, low, high)]
-    columns = [
-        *(n, weight, events, expected, score, rate, rate - score, low - score, high - score, *ratios),
-        *(gap, gap_low, gap_high, cost, tests.pvalue, tests.slope_pvalue, tests.adjusted, flagged),
-    ]
-    finding = _findings(tests, flagged, rate - score)
-    return Segments(
-        tuple(names[i][0] for i in order),
-        tuple(names[i][1] for i in order),
-        *(np.asarray(values)[order] for values in columns),
-        finding=tuple(finding[i] for i in order),
-        joint_pvalue=float(tests.adjusted.min()),
-        alpha=alpha,
-        level=level,
-        draws=draws,
-        assumptions=_assumptions(rows, tests),
-        notes=tuple(filter(None, [*(one.note for one in rows.columns), _few_clusters(names, clusters)])),
-    )
+        ratio, ratio_low, ratio_high = (np.where(expected > 0, one / score, np.nan) for one in (rate, low, high))
+    return {
+        "n": members @ rows.rows,
+        "weight": weight,
+        "events": events,
+        "expected": expected,
+        "score": score,
+        "rate": rate,
+        "gap": rate - score,
+        "gap_low": low - score,
+        "gap_high": high - score,
+        "ratio": ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
+        "shrunk_gap": shrunk_gap,
+        "shrunk_low": shrunk_low,
+        "shrunk_high": shrunk_high,
+        "cost": weight / rows.weight.sum() * shrunk_gap**2,
+    }, clusters
 
 
 def _slices(rows: SegmentRows) -> list[slice]:
