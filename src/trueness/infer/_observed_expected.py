@@ -96,7 +96,7 @@ class _Strata:
         self.whole = whole
 
         def add(values: Floats) -> Floats:
-            return np.bincount(self.number, values, size)
+            return np.asarray(np.bincount(self.number, values, size), np.float64)
 
         events = np.asarray(sums.events, np.float64)[kept]
         self.weight, self.events = add(weight), add(events)
