@@ -259,7 +259,9 @@ def test_a_sketch_offers_other_bins(opened, sketch, edges):
 def test_models_are_switched_with_mouse_and_keyboard(opened, hostile):
     page = opened(hostile)
     articles = every(page, "article.model")
-    assert [article.is_displayed() for article in articles] == [True, False, False, False]
+    selected = [tab.get_attribute("aria-selected") == "true" for tab in every(page, "[role=tab]")]
+    assert [article.is_displayed() for article in articles] == selected
+    assert sum(selected) == 1
     every(page, "[role=tab]")[1].click()
     assert [article.is_displayed() for article in articles] == [False, True, False, False]
     page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
