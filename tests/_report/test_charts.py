@@ -47,7 +47,7 @@ def test_an_annotation_stays_within_the_frame():
     svg, _ = chart_of((rng.random(5_000) < p - 0.03).astype(int), p)
     for node in svg.iter("text"):
         if node.get("class") == "remark":
-            assert 68 <= float(node.get("x")) <= 68 + 380 - 8 * len(node.text)
+            assert 68 <= float(node.get("x")) <= 68 + 380 - 8.4 * len(node.text)
 
 
 def test_rare_events_are_told_apart_in_the_annotation():

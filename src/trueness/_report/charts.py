@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _WIDE, _HIGH = _LEFT + _SIZE + 24, _BARS_TOP + _BARS + 4
 # Least radius of a point, and what the bin with the most rows has more.
 _RADIUS, _GROWTH = 3.5, 3.0
 # Letters of the annotation: width of one, and height of a line.
-_LETTER, _LINE = 8.0, 16.0
+_LETTER, _LINE = 8.4, 16.0
 
 
 def _tag(name: str, text: str = "", **attributes: object) -> str:
@@ -31,6 +31,12 @@ def _tag(name: str, text: str = "", **attributes: object) -> str:
 
 def _digits(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+# From the worst point to its text: right and down, steeply too.
+_DIRECTIONS = [(a, d) for a in (1, -1) for d in (1, 0, -1)] + [(a, d) for a in (0.3, -0.3) for d in (1, -1)]
+
+_Place: TypeAlias = tuple[float, float]
 
 
 class _Plane(NamedTuple):
@@ -111,7 +117,7 @@ def _svg(inside: Iterable[str], high: float, kind: str, role: str, label: str, w
     return _tag("svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label)
 
 
-def _path(points: Iterable[tuple[float, float]]) -> str:
+def _path(points: Iterable[_Place]) -> str:
     return " ".join(f"{_digits(float(x))},{_digits(float(y))}" for x, y in points)
 
 
@@ -170,12 +176,8 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
     x, y = plane.x(b.score[worst]), plane.y(b.rate[worst])
     marks = _inked_places(picture, filled, plane)
     left, top = min(_places(x, y, wide, high), key=lambda at: _covered(*at, wide, high, marks, (x, y)))
-    near_x, near_y = min(max(x, left), left + wide), min(max(y, top), top + high)
-    reach = math.hypot(near_x - x, near_y - y) or 1.0
-    start = 11 / reach
-    line = _tag(
-        "line", x1=x + start * (near_x - x), y1=y + start * (near_y - y), x2=near_x, y2=near_y, class_="pointer"
-    )
+    (from_x, from_y), (to_x, to_y) = _pointer(left, top, wide, high, (x, y))
+    line = _tag("line", x1=from_x, y1=from_y, x2=to_x, y2=to_y, class_="pointer")
     texts = [
         _tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)
     ]
@@ -192,7 +194,7 @@ def _two_percentages(score: float, rate: float) -> tuple[str, str]:
     return percent(score), percent(rate)
 
 
-def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> list[tuple[float, float]]:
+def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> list[_Place]:
     """Places along the intervals and the curve."""
     x = [plane.x(picture.bins.score[i]) for i in filled]
     y = [plane.y(picture.bins.rate[i]) for i in filled]
@@ -202,11 +204,11 @@ def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> list[tu
     return bars + list(zip(*(np.interp(steps, range(len(x)), column).tolist() for column in (x, y)), strict=True))
 
 
-def _places(x: float, y: float, wide: float, high: float) -> list[tuple[float, float]]:
+def _places(x: float, y: float, wide: float, high: float) -> list[_Place]:
     """Upper left corners of a text around a point, not right above or below it, within the frame."""
     places = []
-    for reach in (24.0, 48.0, 80.0, 120.0):
-        for across, down in ((1, 1), (-1, -1), (1, 0), (-1, 0), (1, -1), (-1, 1)):
+    for reach in (24.0, 40.0, 60.0, 80.0, 110.0):
+        for across, down in _DIRECTIONS:
             left = x + across * reach - (wide if across < 0 else 0)
             top = y + down * reach - (high if down < 0 else high / 2 if down == 0 else 0)
             left = min(max(left, _LEFT + 4), _LEFT + _SIZE - wide - 4)
@@ -214,16 +216,25 @@ def _places(x: float, y: float, wide: float, high: float) -> list[tuple[float, f
     return places
 
 
-def _covered(
-    left: float, top: float, wide: float, high: float, marks: list[tuple[float, float]], own: tuple[float, float]
-) -> float:
-    """A penalty for marks and for the diagonal under a text, for a pointer along an interval, and for the distance."""
+def _pointer(left: float, top: float, wide: float, high: float, own: _Place) -> tuple[_Place, _Place]:
+    """The ends of a line from a point to a text, which begins beside its mark."""
+    x, y = own
+    near_x, near_y = min(max(x, left - 3), left + wide), min(max(y, top), top + high)
+    start = min(1.0, 11 / (math.hypot(near_x - x, near_y - y) or 1.0))
+    return (x + start * (near_x - x), y + start * (near_y - y)), (near_x, near_y)
+
+
+def _covered(left: float, top: float, wide: float, high: float, marks: list[_Place], own: _Place) -> float:
+    """A penalty for marks and for the diagonal under a text, for marks under its pointer, and for its distance."""
     inside = sum(left - 8 < x < left + wide + 8 and top - 8 < y < top + high + 8 for x, y in marks)
     down = [(_TOP + _SIZE + _LEFT - (left + wide * i / 8)) - top for i in range(9)]
     diagonal = sum(-4 < d < high + 4 for d in down) / 9
+    (x1, y1), (x2, y2) = _pointer(left, top, wide, high, own)
+    way = [(x1 + (x2 - x1) * i / 8, y1 + (y2 - y1) * i / 8) for i in range(1, 9)]
+    others = [mark for mark in marks if abs(mark[0] - own[0]) > 0.5]
+    crossed = sum(any(math.hypot(x - at_x, y - at_y) < 7 for at_x, at_y in others) for x, y in way)
     away = math.hypot(left + wide / 2 - own[0], top + high / 2 - own[1])
-    upright = left - 4 < own[0] < left + wide + 4
-    return inside + 3.0 * diagonal + 3.0 * upright + away / 100
+    return inside + 3.0 * diagonal + 2.0 * crossed + away / 100
 
 
 def blocks_chart(found: Blocks, axes: Axes) -> str:
