@@ -13,7 +13,16 @@ from trueness._report.records import SCHEMA
 PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 # What stands under these keys is a record of the library, or names of the user.
 LEAVES = (
-    *("ece_interval", "noise_floor", "tce_floor", "miscalibration_floor", "test", "comparison", "definitions"),
+    *(
+        "ece_interval",
+        "noise_floor",
+        "tce_floor",
+        "miscalibration_floor",
+        "ece_classwise_floor",
+        "test",
+        "comparison",
+        "definitions",
+    ),
     *("interval", "before", "limits", "files", "series", "numbers"),
 )
 BAND = {"low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", "outside"} | {

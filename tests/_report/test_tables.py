@@ -47,6 +47,7 @@ def summary_rows(report):
 def test_rows_of_a_matrix_name_their_view(multiclass):
     rows = summary_rows(multiclass)
     assert {"ECE (confidence)", "ECE (class-wise)", "TCE (confidence)", "Brier score (all classes)"} <= rows.keys()
+    assert rows["ECE (class-wise)"]["reference"].startswith("if calibrated: ")
     assert not {"ECE", "TCE", "ACE", "MCE", "Brier score", "Slope", "Class-wise ECE"} & rows.keys()
     tables = model_tables(multiclass._contents.models[0], multiclass._contents)
     titles = {column.title for column in tables["remedies"].columns}

@@ -145,6 +145,7 @@ class Summary:
     """The mean ECE over classes; None for a vector of scores."""
     limits: Mapping[str, tuple[float, float]]
     absent: tuple[str, ...]
+    ece_classwise_floor: NoiseFloor | None = None
     miscalibration_floor: NoiseFloor | None = None
     """The noise floor of `miscalibration`, which is above 0 for every calibrated model."""
     power: DetectionPower | None = None

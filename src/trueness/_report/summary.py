@@ -88,6 +88,9 @@ def summarize(data: Evidence, options: Options, notes: Notes, *, segmented: bool
             rate=rate,
             mean_score=score,
             miscalibration_floor=_miscalibration_floor(data, options, notes),
+            ece_classwise_floor=None
+            if classwise is None
+            else _floor_of_rows("class-wise ECE", partial(ece, bins=rule), data, options, notes),
             ece_confidence=None if classwise is None else values["ece"],
             ece_classwise=None if classwise is None else ece(classwise, bins=rule),
             limits={key: (found.low, found.high) for key, found in limits.items()},
@@ -207,20 +210,23 @@ def miscalibration(tally: Tally) -> float:
 
 
 def _miscalibration_floor(data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
-    tally, rows, name = data.tally, data.sample, "miscalibration"
+    tally = data.tally
     if tally is None:
         return None
-    if data.classwise is None and (tally.parts[0].exact or rows is None):
+    if data.classwise is None and (tally.parts[0].exact or data.sample is None):
         draws = _MCB_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
-        return _floor(name, miscalibration, tally, draws, options, notes)
-    if rows is None:
+        return _floor("miscalibration", miscalibration, tally, draws, options, notes)
+    return _floor_of_rows("miscalibration", miscalibration, data, options, notes)
+
+
+def _floor_of_rows(name: str, measure: Any, data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
+    """The noise floor over all classes of a matrix, or of weighted rows; None if there are very many."""
+    rows = data.sample
+    draws = 0 if rows is None else min(_MCB_DRAWS, int(_MCB_LABELS / rows.p.size))
+    if rows is None or draws < _FEWER_TCE_DRAWS:
         return None
-    draws = min(_MCB_DRAWS, int(_MCB_LABELS / rows.p.size))
-    if draws < _FEWER_TCE_DRAWS:
-        return None
-    weights: dict[str, Any] = {"sample_weight": rows.w, "sum_tolerance": rows.tolerance or None}
-    weights["weight_type"] = weight_type(rows)
-    return _floor(name, miscalibration, rows.p, draws, options, notes, **weights)
+    weights: dict[str, Any] = {"sample_weight": rows.w, "weight_type": weight_type(rows)}
+    return _floor(name, measure, rows.p, draws, options, notes, sum_tolerance=rows.tolerance or None, **weights)
 
 
 def _floor(

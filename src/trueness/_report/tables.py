@@ -108,13 +108,8 @@ def _measures(model: Model, multiclass: bool, level: float) -> Iterator[_Line]:
     yield "mean_score", mean, number(s.mean_score), number(s.rate), f"equals the {rate.lower()} if right on average"
     yield "ece", f"ECE{view}", number(s.ece), _floor(s.noise_floor, number), "mean gap between score and rate"
     if s.ece_classwise is not None:
-        yield (
-            "ece_classwise",
-            "ECE (class-wise)",
-            number(s.ece_classwise),
-            "",
-            "mean over classes, each against the rest",
-        )
+        value, floor = number(s.ece_classwise), _floor(s.ece_classwise_floor, number)
+        yield "ece_classwise", "ECE (class-wise)", value, floor, "mean over classes, each against the rest"
     yield "ece_interval", f"l2 calibration error{view}", *_interval(s.ece_interval), "root mean squared gap, debiased"
     yield "test", f"Test of calibration{view}", *_test(s), "could the labels have been drawn from the scores?"
     if s.tce_floor is not None:  # without its floor the TCE misleads: a calibrated model, too, has one above 0
