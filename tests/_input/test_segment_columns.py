@@ -32,6 +32,21 @@ def test_groups_do_not_split_equal_numbers():
     assert len(set(names)) == 3
 
 
+@pytest.mark.parametrize("library", ["pandas.DataFrame", "polars.DataFrame", "pyarrow.table"])
+def test_the_columns_of_a_frame_keep_their_types(library):
+    module, _, name = library.partition(".")
+    make = getattr(pytest.importorskip(module), name)
+    text, numbers = columns(make({"shop": ["a", "b"] * 50, "age": list(range(100))}), 100)
+    assert (text.name, text.values) == ("shop", ("a", "b"))
+    assert (numbers.name, len(numbers.values)) == ("age", 5)
+
+
+def test_days_are_named_as_days():
+    days = np.array(["2024-02-01", "2024-02-02"], dtype="datetime64[ns]")
+    assert cut(days)[0] == ["2024-02-01", "2024-02-02"]
+    assert cut(days + np.timedelta64(1, "h"))[0][0].startswith("2024-02-01T01:00")
+
+
 def test_missing_values_are_a_segment_of_their_own():
     assert cut(np.array(["a", None, "b"], dtype=object))[0] == ["a", "(missing)", "b"]
     assert cut([1.0, np.nan, 2.0])[0] == ["1.0", "(missing)", "2.0"]

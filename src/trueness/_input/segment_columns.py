@@ -57,9 +57,11 @@ def _columns(by: Any, y_true: ArrayLike, kept: Bools) -> tuple[SegmentColumn, ..
             raise InputError("by", "must hold at least one column", "the dict is empty")
         return tuple(_read(str(name), values, y_true, kept) for name, values in by.items())
     given = column(by, "by")
+    if given.values.ndim == 2 and given.names is not None:
+        # One by one, since an array of the whole frame would turn numbers beside text into objects.
+        return tuple(_read(str(name), by[name], y_true, kept) for name in given.names)
     if given.values.ndim == 2:
-        names = given.names or tuple(f"column {j}" for j in range(given.values.shape[1]))
-        return tuple(_read(str(name), given.values[:, j], y_true, kept) for j, name in enumerate(names))
+        return tuple(_read(f"column {j}", values, y_true, kept) for j, values in enumerate(given.values.T))
     return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept),)
 
 
@@ -84,6 +86,8 @@ def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
         inner, names = _number_groups(there.astype(np.float64))
         note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
+        if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
+            there = there.astype("datetime64[D]")
         texts, inner = np.unique(there.astype(str), return_inverse=True)
         inner, names = inner.reshape(-1), tuple(str(text) for text in texts)
     code = np.full(values.size, len(names), dtype=np.int64)
