@@ -190,6 +190,8 @@ def _cost_of_sums(s: Summary) -> Answer:
     if floor is None or not math.isfinite(s.miscalibration):
         return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
     numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": floor.mean, "brier": s.brier}
+    if s.brier == 0:
+        return Answer(question, "Nothing", "The Brier score is 0 on these rows.", numbers)
     gain, chance = _decimals(s.miscalibration, floor.mean)
     own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these very rows"
     detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
