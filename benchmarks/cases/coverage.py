@@ -9,7 +9,7 @@ is. The group "hard" has errors over few rows, point masses, bimodal scores, few
 hull, for the squared error. Power is how often the set excludes zero; for calibrated scores that is the level.
 
 The set of 'score' in its default cells is tested for zero only where the answer matters: in the first tenth of the
-runs, for calibrated scores, and if its lower end would exceed the truth.
+runs, for calibrated scores, in the paper's settings, and if its lower end would exceed the truth.
 
 The case "coverage-figures" draws what `--json` kept: one figure per setting, with a column per number of rows. Its
 grey band is two Monte-Carlo standard errors around the level.
@@ -22,7 +22,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -197,7 +197,8 @@ def run(scenario: Scenario, runs: int) -> Outcome:
             y, p, more = scenario.rows(d, scenario.n, rng) if scenario.rows else (d.y_true, d.y_prob, {})
             for name in scenario.methods:
                 if name == "score" and scenario.k == 1 and p.ndim == 1 and not more and not scenario.bins.get(name):
-                    sums[name] += score_in_default_cells(y, p, truth, rng, tested=truth == 0 or 10 * i < runs)
+                    always = truth == 0 or scenario.group == "paper"
+                    sums[name] += score_in_default_cells(y, p, truth, rng, tested=always or 10 * i < runs)
                     continue
                 found = ece_interval(
                     y,
@@ -324,13 +325,18 @@ def coverage(
     most: int = 0,
     groups: str = "",
     step: int = 0,
+    methods: str = "",
     workers: int = 0,
 ) -> None:
-    """Options: data sets per scenario; smallest and largest number of rows; groups; every STEP-th β of the paper."""
+    """Options: data sets per scenario; fewest and most rows; groups; every STEP-th β of the paper; methods."""
     wanted = groups.split(",") if groups else GROUPS
     runs = runs or (200 if quick else 2000)
     grid = paper(step or (5 if quick else 1)) + harder(most or (1000 if quick else 10_000))
     scenarios = [s for s in grid if s.group in wanted and s.n >= least and (not most or s.n <= most)]
+    if methods:
+        asked = methods.split(",")
+        scenarios = [replace(s, methods=tuple(name for name in s.methods if name in asked)) for s in scenarios]
+        scenarios = [s for s in scenarios if s.methods]
     outcomes = []
     # Not by fork: the parent may have threads.
     with ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:

@@ -164,8 +164,9 @@ def ece_interval(
     .. math:: (T - \theta)^2 \le z_{\alpha/2}^2
         \left( \tau^2 + \frac{4 R_1 \theta + R_2 \theta^2}{n} \right) ,
 
-    where :math:`\tau^2` is the exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the
-    variance of the labels along the error and :math:`R_2` the unevenness of the error over rows. By default there are
+    where z is the quantile of Student's t with 30 degrees of freedom (the spread is estimated), :math:`\tau^2` the
+    exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the variance of the labels along the
+    error and :math:`R_2` the unevenness of the error over rows. By default there are
     two partitions, both blind to the labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at
     the edges of n^0.4 cells of equal width too: joining cells can only hide error, so a lower limit for the joined ones
     holds. The upper end comes from n^0.65 cells of equal mass, cut at the same edges, in which little can hide. If
