@@ -315,39 +315,42 @@ Line = dict[str, Any]
 """A measure of one group: group, key, name, value, low, high and note."""
 
 
-def _sums_quantities(options: Options, kind: str, blocks: bool) -> Iterator[Quantity]:
+def _sums_quantities(options: Options, kind: str, blocks: bool, floors: bool) -> Iterator[Quantity]:
     names = {"tce": "TCE, %", "tce_equal_mass": f"TCE, %, {options.mass.n} bins"}
     names["squared_ece"] = "squared ECE of these bins"
     view = {"binary": "", "classwise": " (class-wise)"}.get(kind, f" ({kind})")
     for key in _OF_SUMS:
         of_one = key in ("squared_ece", "ks", "kuiper") and kind not in ("binary", "confidence")
         of_events = key in _OF_EVENTS and kind != "binary"
-        if not of_one and not of_events and (blocks or key not in ("tce", "tce_floor")):
+        slow = (key in ("tce", "tce_floor") and not blocks) or (key.endswith("_floor") and not floors)
+        if not of_one and not of_events and not slow:
             quantity = _TABLE[key]
             name = f"– {quantity.name}" if quantity.part else f"{names.get(key, quantity.name)}{view}"
             yield quantity._replace(name=name)
 
 
-def sums_lines(total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks: bool = False) -> list[Line]:
+def sums_lines(
+    total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks: bool = False, floors: bool = True
+) -> list[Line]:
     """All measures of all rows, then of each group; `where` begins the warnings.
 
-    `blocks` adds the TCE in isotonic blocks for all rows, which takes longer.
+    `blocks` adds the TCE in isotonic blocks for all rows, which takes longer; so do the noise floors.
     """
     if total.n == 0:
         return [{"group": None, "key": "n", "name": "rows", "value": 0}]
-    lines = _lines_of(total.total, rule, None, where, blocks)
+    lines = _lines_of(total.total, rule, None, where, blocks, floors)
     for group in sort_values(total.groups) if total.by is not None else ():
-        lines += _lines_of(total.groups[group], rule, group, where, blocks=False)
+        lines += _lines_of(total.groups[group], rule, group, where, blocks=False, floors=floors)
     return lines
 
 
-def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool) -> list[Line]:
+def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool, floors: bool) -> list[Line]:
     lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
     if sums.kind == "binary":
         lines.append({"key": "prevalence", "name": "prevalence", **_exact_line(_event_rate(sums))})
     with reword_messages(wording()) as warned:
         options = Options(rule)
-        lines += [_line(one, sums, options) for one in _sums_quantities(options, sums.kind, blocks)]
+        lines += [_line(one, sums, options) for one in _sums_quantities(options, sums.kind, blocks, floors)]
         lines = [line for line in lines if line.get("value") or not line["key"].endswith(("_floor", *CERTAIN))]
     warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
     return [{"group": group} | line for line in lines]
