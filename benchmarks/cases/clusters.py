@@ -13,7 +13,7 @@ from scipy.special import betaincinv, expit, logit, ndtr
 
 from trueness.infer import calibration_test, ece_interval
 
-METHODS = ("exact", "ks", "kuiper", "spiegelhalter")
+METHODS = ("omnibus", "exact", "ks", "kuiper", "spiegelhalter")
 LEVELS = (0.1, 0.05)
 LAWS = {"Beta(2, 2)": (2.0, 2.0), "rare: Beta(0.5, 15)": (0.5, 15.0)}
 SHIFT = 0.7

@@ -161,7 +161,7 @@ def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     summary = found["models"][0]["summary"]
     assert summary["tce"] is None
     assert summary["ece"] == pytest.approx(tn.ece(d.y_true, d.y_prob, sample_weight=w))
-    assert summary["test"]["method"] == "ks"
+    assert summary["test"]["method"] == "omnibus"
     assert found["comparison"] is not None  # which weighs, and does not count
     assert found["models"][0]["blocks"] is None
     assert any("not whole numbers" in note for note in found["models"][0]["notes"])
