@@ -117,3 +117,28 @@ def test_assumptions_are_said_once_per_method(call, grouped, tmp_path):
     shown = " ".join(call("test", "x.csv", "--prob", "p", "--by", "region", *methods).stdout.split())
     assert shown.count("kuiper: Rows are independent") == shown.count("spiegelhalter: Rows are independent") == 1
     assert shown.count("(The first test; JSON has the choices for the others.)") == 1
+
+
+def test_several_classes_are_tested_together(call, tmp_path):
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet([1, 1, 1], 80)
+    y = (scores.cumsum(axis=1) > rng.random((80, 1))).argmax(axis=1)
+    write_columns(tmp_path / "x.csv", {"y": y, "a": scores[:, 0], "b": scores[:, 1], "c": scores[:, 2]})
+    columns = ["--prob-columns", "a,b,c", "--resamples", "99", "--seed", "1", "--format", "csv"]
+    for options, view in (
+        (["--kind", "classwise"], {"kind": "classwise"}),
+        (["--kind", "top-label"], {"kind": "top-label"}),
+        (["--k", "2"], {"k": 2}),
+    ):
+        (found,) = lines(call("test", "x.csv", *columns, *options))
+        expected = tn.calibration_test(y, scores, resamples=99, seed=1, **view)
+        assert float(found["pvalue"]) == expected.pvalue
+
+
+def test_labels_that_agree_too_well_get_a_note(call, tmp_path):
+    """Of a hundred rows with score p, exactly 100 p are events, for every p."""
+    scores = np.arange(5, 100, 5) / 100
+    labels = np.concatenate([np.arange(100) < round(100 * p) for p in scores]).astype(int)
+    write_columns(tmp_path / "x.csv", {"y": labels, "p": np.repeat(scores, 100)})
+    shown = " ".join(call("test", "x.csv", "--prob", "p").stdout.split())
+    assert "the labels agree with the scores better than chance allows (p = 0.0001, lower tail)" in shown

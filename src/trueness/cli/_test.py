@@ -7,6 +7,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns
 from trueness.cli._messages import warning
@@ -22,7 +23,10 @@ _TAKE = {
     "bins": {"exact", "analytic", "t-cal", "hosmer-lemeshow"},
     "resamples": set(_METHODS) - {"analytic"},
     "fitted": {"hosmer-lemeshow"},
+    "k": {"omnibus"},
 }
+# From this p-value of the lower tail on, a note asks whether the scores were fitted on the rows.
+_TOO_GOOD = 0.001
 
 
 @click.command("test", no_args_is_help=True)
@@ -31,6 +35,8 @@ _TAKE = {
 @opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: omnibus]", "methods", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
+@opt.choice("--kind", opt.KINDS, None, "What to test for several classes.  [default: confidence]")
+@opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
 @opt.seed()
 @opt.output()
@@ -39,7 +45,8 @@ def command(**options: Any) -> None:
 
     A small p-value is evidence against calibration; a large one is no evidence for it. Several models, or groups of
     --by, are tested separately, and p-values are also adjusted for their number by Holm's method. With scores for
-    several classes, the test is whether the largest score is the probability that its class is right.
+    several classes, the test is whether the largest score is the probability that its class is right; --kind classwise
+    tests every class, and two columns are tested as the binary problem of the second.
 
     \b
       trueness test --demo
@@ -54,16 +61,21 @@ def command(**options: Any) -> None:
         "bins": opt.bin_rule(options["bins"]),
         "resamples": options["resamples"],
         "fitted": options["fitted"] or None,
+        "k": options["k"],
     }
     methods = tuple(dict.fromkeys(options["methods"])) or ("omnibus",)
     settings = {method: _settings(method, methods, typed) for method in methods}
+    kind = options.pop("kind")
     for method, own in settings.items():
+        if kind is not None:
+            own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
     rows = read_rows(Request.pop_from(options))
     results = list(_results(rows, settings))
     _adjust(results)
-    target.deliver(_output(rows, results))
+    one_score = kind in (None, "confidence") and options["k"] in (None, 1)
+    target.deliver(_output(rows, results, one_score=one_score))
 
 
 def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dict[str, Any]:
@@ -100,8 +112,15 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
 
 
-def _output(rows: Rows, results: Sequence[dict[str, Any]]) -> Output:
+def _too_good_note(entry: dict[str, Any]) -> str:
+    where = f"{entry['model']}: " if "group" not in entry else f"{entry['model']}, {entry['group']}: "
+    return (
+        f"{where}the labels agree with the scores better than chance allows ({p_value(entry['too_good'])}, lower "
+        "tail). Were the scores fitted on these rows, or are rows repeated?"
+    )
 
+
+def _output(rows: Rows, results: Sequence[dict[str, Any]], *, one_score: bool) -> Output:
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
@@ -110,13 +129,16 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]]) -> Output:
         Column("statistic", "statistic", "fraction"),
         Column("pvalue", "p", "p"),
         Column("adjusted_pvalue", "adjusted p", "p"),
+        Column("strongest", "strongest evidence", optional=True),
     ]
     notes = [f"Data: {rows.source}, labels {rows.choice.label!r}."]
     for method in dict.fromkeys(entry["method"] for entry in results):
         first, *others = (entry["assumptions"] for entry in results if entry["method"] == method)
         more = "" if {first}.issuperset(others) else " (The first test; JSON has the choices for the others.)"
         notes.append(f"{method}: {first}{more}")
-    if rows.is_matrix(rows.choice.models[0]):
+    good = [entry for entry in results if (entry["too_good"] or 1) <= _TOO_GOOD]
+    notes += [_too_good_note(entry) for entry in good]
+    if one_score and rows.is_matrix(rows.choice.models[0]):
         notes.append("For several classes: the largest score as the probability that its class is right.")
     if any(entry["adjusted_pvalue"] is not None for entry in results):
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")
