@@ -245,6 +245,23 @@ def test_the_test_decides(binary, p, code):
     assert verdict(replace(summary, ece_interval=None, test=test), 0.95).code == code
 
 
+def test_limits_agree_with_the_verdict():
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        p = rng.random(150)
+        y = (rng.random(150) < logit_line(p, shift=0.3)).astype(int)
+        test, found = tn.calibration_test(y, p, seed=0), tn.ece_interval(y, p, seed=0)
+        assert (test.pvalue <= 0.05) is not found.includes_zero
+
+
+@pytest.mark.parametrize(("power", "code"), [(0.7, "miscalibrated"), (1, "no-evidence")])
+def test_fractional_weights_in_clusters_are_judged_by_the_confidence_set(scores, power, code):
+    rng = np.random.default_rng(3)
+    y = (rng.random(scores.size) < scores**power).astype(int)
+    w, cluster = rng.random(scores.size), np.arange(scores.size) // 2
+    assert tn.report(y, scores, sample_weight=w, cluster=cluster, progress=False).verdicts == {"scores": code}
+
+
 def test_a_small_error_that_excludes_zero_is_called_slight():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = report_of(p + 0.01, p)

@@ -113,7 +113,7 @@ def test_a_calibrated_model_passes_the_strictest_gate_unless_proof_is_required(c
 @pytest.mark.parametrize(
     ("line", "rows", "limit"), [("1,1.0\n", 25, 1 - 0.05 ** (1 / 25)), ("0,0.0001\n", 60, 1 - 0.05 ** (1 / 60) - 1e-4)]
 )
-@pytest.mark.parametrize("option", ["--max-ece"])
+@pytest.mark.parametrize("option", ["--max-ece", "--max-l2"])
 def test_one_class_alone_does_not_certify_a_small_error(call, tmp_path, line, rows, limit, option):
     (tmp_path / "x.csv").write_text("y,p\n" + line * rows)
     (line,) = found(call("gate", "x.csv", option, "0.005", "--require", "--format", "csv"), 1)
@@ -132,6 +132,7 @@ def test_naive_bayes_on_breast_cancer_does_not_pass(call, tmp_path):
     for option in ("--max-ece", "--max-l2"):
         assert call("gate", "x.csv", option, "0.07", "--require").exit_code == 1
     assert call("gate", "x.csv", "--max-ece", "0.02").exit_code == 1
+    assert call("gate", "x.csv", "--max-l2", "0.06").exit_code == 1
 
 
 @pytest.fixture

@@ -134,21 +134,12 @@ def significance(tally: Tally, draws: int | None, seed: int, rows: Clustered | N
 
 
 def significance_of_all_rows(view: Sample | None, tally: Tally, options: Options) -> Significance:
-    """The omnibus test, with as many draws as the level needs; from the rows if weights or clusters require them.
-
-    Sums with fractional weights have the Kolmogorov–Smirnov test.
-    """
+    """The omnibus test, with as many draws as the level needs; from the rows if there are clusters."""
     draws = required_draws(round(1 - options.level, 12))  # as for the confidence set, so that both have one p-value
-    exact, same = tally.parts[0].exact, {"resamples": draws, "seed": options.seed}
-    if exact and (view is None or options.cluster is None):
-        return calibration_test(tally, **same)  # type: ignore[arg-type]
-    if view is not None:
-        try:
-            return calibration_test(view.y, view.p, sample_weight=view.w, cluster=options.cluster, **same)  # type: ignore[arg-type]
-        except InputError:
-            if exact or options.cluster is not None or tally.n < FEW_ROWS:
-                raise
-    return calibration_test(tally, method="ks")
+    same: Any = {"resamples": draws, "seed": options.seed}
+    if view is None or (options.cluster is None and tally.parts[0].exact):
+        return calibration_test(tally, **same)
+    return calibration_test(view.y, view.p, sample_weight=view.w, cluster=options.cluster, **same)
 
 
 def confidence_set(view: Sample | None, tally: Tally, options: Options) -> Interval:

@@ -37,7 +37,9 @@ def verdict(
 ) -> Verdict:
     """Judge one model, called `name` if there are several."""
     alpha = Alpha.of_level(level, segmented=segments is not None)
-    rejected = summary.test is not None and summary.test.pvalue <= alpha.rejection
+    test, found = summary.test, summary.ece_interval
+    # Fractional weights in clusters have no test, but a set that zero is tested for.
+    rejected = test.pvalue <= alpha.rejection if test is not None else found is not None and not found.includes_zero
     worst = worst_segment(segments)
     code = _code(summary, alpha, rejected, worst)
     what = "confidences of the top label" if top_label else "predictions"
@@ -70,9 +72,9 @@ def _code(summary: Summary, alpha: Alpha, rejected: bool, worst: Segment | None)
         return "slightly-miscalibrated" if slight else "miscalibrated"
     if worst is not None:
         return "miscalibrated"
-    if test is None:
+    if test is None and found is None:
         return "too-few-rows" if summary.n < FEW_ROWS else "undetermined"
-    if test.too_good is not None and test.too_good <= alpha.too_good:
+    if test is not None and test.too_good is not None and test.too_good <= alpha.too_good:
         return "too-good"
     return "no-evidence" if summary.power is not None and summary.power.enough else "too-few-rows"
 
@@ -153,15 +155,16 @@ def _segments_in_words(segments: Segments, worst: Segment, rejected: bool) -> st
 def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
     """How certain it is: p-value, limits of the error, and the power if nothing was found."""
     test, found = summary.test, summary.ece_interval
-    if test is None:
+    if test is None and found is None:
         return [f"the ECE is {number(summary.ece)}, without a reference value"]
     if code == "too-good":
+        assert test is not None
         assert test.too_good is not None
         tail = "p < 0.001" if test.too_good < 0.001 else p_value(test.too_good)
         cause = "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
         return [f"{tail} (lower tail of the {test.method} test{how})", cause]
-    parts = [f"{p_value(test.pvalue)} ({test.method} test{how})"]
-    if test.contradicted and code != "miscalibrated":
+    parts = [] if test is None else [f"{p_value(test.pvalue)} ({test.method} test{how})"]
+    if test is not None and test.contradicted and code != "miscalibrated":
         rows = "row has a label" if test.contradicted == 1 else "rows have labels"
         parts.append(f"{test.contradicted:,} {rows} that a score of exactly 0 or 1 rules out, unless it was rounded")
     if code in ("miscalibrated", "slightly-miscalibrated"):
