@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from trueness.infer import cumulative_walk as cumulative_walk
     from trueness.infer import ece_interval as ece_interval
     from trueness.infer import noise_floor as noise_floor
+    from trueness.infer import prior_shift as prior_shift
     from trueness.infer import reliability_bands as reliability_bands
     from trueness.infer import segments as segments
     from trueness.measure import ace as ace
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate import MatrixScaling as MatrixScaling
     from trueness.recalibrate import OneVsRest as OneVsRest
     from trueness.recalibrate import PlattScaling as PlattScaling
+    from trueness.recalibrate import PriorCorrection as PriorCorrection
     from trueness.recalibrate import ScalingBinning as ScalingBinning
     from trueness.recalibrate import TemperatureScaling as TemperatureScaling
     from trueness.recalibrate import TopLabel as TopLabel
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate import load_calibrator as load_calibrator
     from trueness.recalibrate import max_bins as max_bins
     from trueness.recalibrate import mean_validity as mean_validity
+    from trueness.recalibrate import prior_correction as prior_correction
     from trueness.recalibrate import sample_size as sample_size
     from trueness.recalibrate import validity_band as validity_band
     from trueness.recalibrate import validity_curve as validity_curve
@@ -111,6 +114,7 @@ if TYPE_CHECKING:
     from trueness.results import Histogram as Histogram
     from trueness.results import Interval as Interval
     from trueness.results import NoiseFloor as NoiseFloor
+    from trueness.results import PriorShift as PriorShift
     from trueness.results import Reliability as Reliability
     from trueness.results import Segments as Segments
     from trueness.results import Significance as Significance
@@ -136,8 +140,8 @@ _HOMES = {
         "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
-        "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor reliability_bands "
-        "segments"
+        "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor prior_shift "
+        "reliability_bands segments"
     ),
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
@@ -152,14 +156,14 @@ _HOMES = {
     "measure._tce": "tce",
     "recalibrate": (
         "BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration HistogramBinning "
-        "IsotonicCalibration MatrixScaling OneVsRest PlattScaling ScalingBinning TemperatureScaling TopLabel "
-        "VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity sample_size validity_band "
-        "validity_curve validity_runs"
+        "IsotonicCalibration MatrixScaling OneVsRest PlattScaling PriorCorrection ScalingBinning TemperatureScaling "
+        "TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity prior_correction sample_size "
+        "validity_band validity_curve validity_runs"
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference EstimationError Guarantee "
-        "GuaranteePlan Histogram Interval NoiseFloor Reliability Segments Significance TestedBins ValidityBand "
-        "ValidityCurve ValidityRuns Walk"
+        "GuaranteePlan Histogram Interval NoiseFloor PriorShift Reliability Segments Significance TestedBins "
+        "ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",

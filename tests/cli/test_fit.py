@@ -28,6 +28,30 @@ def test_the_map_is_the_librarys(call, grouped, tmp_path, name):
     np.testing.assert_array_equal(found.predict(new), expected.predict(new))
 
 
+def test_the_prior_is_a_method_whose_weight_is_estimated_or_set(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    assert call("fit", "x.csv", "--prob", "p", "--method", "prior", "-o", "map.json").exit_code == 0
+    found = recalibrate.load_calibrator(tmp_path / "map.json")
+    assert found.weight_ == recalibrate.PriorCorrection().fit(grouped["p"], grouped["y"]).weight_
+    known = ["--method", "prior", "--set", "rate_train=0.5", "--set", "rate_deploy=0.01"]
+    assert call("fit", "x.csv", "--prob", "p", *known, "-o", "map.json").exit_code == 0
+    found = recalibrate.load_calibrator(tmp_path / "map.json")
+    assert found.weight_ == pytest.approx(99)
+    np.testing.assert_allclose(found.predict([0.5]), [0.01])
+
+
+def test_bad_weights_are_refused_by_the_name_of_the_option(fails, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    message = fails("fit", "x.csv", "--prob", "p", "--method", "prior", "--set", "weight=0")
+    assert "`--set weight` must be one finite number above 0" in message
+
+
+def test_the_first_word_of_each_name_is_unique():
+    names = [_kebab(cls.__name__) for cls in recalibrate.Calibrator.__subclasses__()]
+    words = [name.partition("-")[0] for name in names]
+    assert len(set(words)) == len(words)
+
+
 def test_parameters_and_the_seed_can_be_set(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     given = ["--prob", "p", "--set", "n_bins=7", "--set", "scheme=split", "--seed", "5"]

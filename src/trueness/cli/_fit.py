@@ -19,8 +19,10 @@ from trueness.errors import InputError
 @opt.missing
 @opt.text(
     "--calibrator",
-    "What to fit: histogram-binning, platt-scaling, isotonic-calibration, temperature-scaling, ...; "
-    "for several classes also top-label:NAME and one-vs-rest:NAME.",
+    "What to fit: histogram-binning, platt-scaling, isotonic-calibration, temperature-scaling, prior-correction, ...; "
+    "for several classes also top-label:NAME and one-vs-rest:NAME. The first word is enough.",
+    "--method",
+    "calibrator",
     default="histogram-binning",
 )
 @click.option(
@@ -44,6 +46,7 @@ def command(
     \b
       trueness fit valid.csv --label churned --prob model -o map.json
       trueness fit valid.csv --label churned --prob model --calibrator platt-scaling -o map.json
+      trueness fit valid.csv --label churned --prob model --method prior -o map.json
       trueness fit valid.npz --label y --prob P --calibrator top-label:histogram-binning -o map.json
 
     Exit code 0: fitted. 2: the options or the data are wrong.
@@ -108,7 +111,7 @@ def _class(text: str) -> Any:
     named = {_kebab(cls.__name__): cls for cls in calibrators}
     wanted = text.strip().lower().replace("_", "-")
     for name, cls in named.items():
-        if wanted in (name, cls.__name__.lower()):
+        if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
             return cls
     raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}")
 

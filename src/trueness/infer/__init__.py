@@ -6,6 +6,7 @@ from trueness.infer._compare import compare
 from trueness.infer._cumulative import cumulative_walk
 from trueness.infer._interval import ece_interval
 from trueness.infer._noise_floor import noise_floor
+from trueness.infer._prior_shift import prior_shift
 from trueness.infer._segments import segments
 from trueness.infer._series import calibration_series
 
@@ -16,6 +17,7 @@ __all__ = [
     "cumulative_walk",
     "ece_interval",
     "noise_floor",
+    "prior_shift",
     "reliability_bands",
     "segments",
 ]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from trueness.recalibrate._one_vs_rest import OneVsRest
     from trueness.recalibrate._planning import epsilon, max_bins, sample_size
     from trueness.recalibrate._platt import PlattScaling
+    from trueness.recalibrate._prior_calibrator import PriorCorrection
+    from trueness.recalibrate._prior_correction import prior_correction
     from trueness.recalibrate._saving import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._scaling_binning import ScalingBinning
     from trueness.recalibrate._temperature import TemperatureScaling
@@ -36,6 +38,7 @@ __all__ = [
     "MatrixScaling",
     "OneVsRest",
     "PlattScaling",
+    "PriorCorrection",
     "ProbabilityPair",
     "ScalingBinning",
     "TemperatureScaling",
@@ -47,6 +50,7 @@ __all__ = [
     "load_calibrator",
     "max_bins",
     "mean_validity",
+    "prior_correction",
     "sample_size",
     "validity_band",
     "validity_curve",
@@ -66,6 +70,8 @@ __getattr__, __dir__ = lazily(
         "_one_vs_rest": ("OneVsRest",),
         "_planning": ("epsilon", "max_bins", "sample_size"),
         "_platt": ("PlattScaling",),
+        "_prior_calibrator": ("PriorCorrection",),
+        "_prior_correction": ("prior_correction",),
         "_scaling_binning": ("ScalingBinning",),
         "_saving": ("calibrator_from_dict", "load_calibrator"),
         "_temperature": ("TemperatureScaling",),

@@ -101,16 +101,21 @@ def accept_rows(
 
 def accept_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None) -> NDArray[Any]:
     """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
-    if scale == "logits":
-        p = _accept_logits(y_prob)
-    else:
-        p = _numbers(y_prob)
-        if p.ndim in (1, 2):
-            _check_probabilities(p, row_sum_tolerance(p.dtype, None))
+    p = _accept_logits(y_prob) if scale == "logits" else accept_probabilities(y_prob, any_shape=True)
     if classes is None and p.ndim != 1:
         raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {p.shape}")
     if classes is not None and (p.ndim != 2 or p.shape[1] != classes):
         raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {p.shape}")
+    return p
+
+
+def accept_probabilities(y_prob: ArrayLike, *, any_shape: bool = False) -> NDArray[Any]:
+    """Check probabilities of one or two dimensions; with `any_shape`, the caller checks the shape."""
+    p = _numbers(y_prob)
+    if p.ndim in (1, 2):
+        _check_probabilities(p, row_sum_tolerance(p.dtype, None))
+    elif not any_shape:
+        raise InputError(NAME, "must have one or two dimensions", f"got {p.ndim} (shape {p.shape})")
     return p
 
 

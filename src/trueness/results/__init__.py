@@ -5,6 +5,7 @@ from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, Reliability, Walk
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
 from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
+from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
 
@@ -25,6 +26,7 @@ __all__ = [
     "Histogram",
     "Interval",
     "NoiseFloor",
+    "PriorShift",
     "Reliability",
     "Segments",
     "Series",

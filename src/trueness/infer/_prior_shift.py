@@ -1,0 +1,115 @@
+"""Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
+
+import math
+from typing import NoReturn, Unpack
+
+import numpy as np
+
+from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness.errors import InputError
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._interval import checked_level
+from trueness.infer._shift_interval import shift_interval
+from trueness.infer._slope_interval import slope_interval
+from trueness.results import PriorShift
+from trueness.typing import ArrayLike, RowOptions
+
+
+@takes_rows
+def prior_shift(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    **rows: Unpack[RowOptions],
+) -> PriorShift:
+    r"""Whether the scores look as if one class had been weighted, over-sampled or down-sampled, and by what factor.
+
+    Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w and leaves their
+    ratios alone. That can be told from other errors, and undone: see :func:`trueness.prior_correction`.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. Of a matrix with two columns, the
+        second is the score of a positive; more classes are refused.
+    level : float, default 0.95
+        Confidence level of the limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    PriorShift
+        The weight and the calibration slope with their limits; `detected`; the finding as a sentence.
+
+    Notes
+    -----
+    With :math:`a` the maximum-likelihood intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`,
+
+    .. math:: w = e^{-a} ,
+
+    without units. A shift is detected if the limits of :math:`w` exclude 1 and those of the slope
+    (:func:`trueness.calibration_slope`) include 1. The limits are those of the likelihood ratio; for weights that are
+    not whole numbers, and for clusters, Wald limits with the sandwich variance. Few rows leave the slope wide open:
+    read its limits, too. Scores of exactly 0 and 1 are left out.
+
+    References
+    ----------
+    C. Elkan, The foundations of cost-sensitive learning, IJCAI 2001.
+    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities,
+    Neural Computation 14 (2002).
+
+    Examples
+    --------
+    Positives were weighted 20-fold in training:
+
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 10, 20_000)
+    >>> y = rng.random(p.size) < p
+    >>> weighted = 20 * p / (20 * p + 1 - p)
+    >>> shift = tn.prior_shift(y, weighted)
+    >>> shift.detected, shift.low < 20 < shift.high
+    (True, True)
+    >>> print(shift.sentence.partition(";")[0])
+    Looks like positives weighted about 20× (95 % 18–21)
+    """
+    level = checked_level(level)
+    if cluster is None:
+        tally = binary_of_two_classes(as_tally(y_true, y_prob, rows))
+        if tally.kind != "binary":
+            _refuse_classes()
+        cells, grouped = tally.parts[0], None
+    else:
+        if np.ndim(y_prob) == 2 and np.shape(y_prob)[1] > 2:  # type: ignore[arg-type]
+            _refuse_classes()
+        grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=True)
+        cells = grouped.cells
+    shift = shift_interval(cells, level, grouped)
+    line = slope_interval(cells, level, grouped)
+    weight = _weight(shift.shift)
+    if math.isnan(weight):  # equal labels leave one limit finite
+        weight = math.inf if shift.high < math.inf else 0.0 if shift.low > -math.inf else math.nan
+    limits = _weight(shift.high), _weight(shift.low)
+    slope = line.slope, line.slope_low, line.slope_high
+    return PriorShift(weight, *limits, level, *slope, round(line.n_inside), round(line.n_certain))
+
+
+def _weight(shift: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.exp(-shift))
+
+
+def _refuse_classes() -> NoReturn:
+    raise InputError(
+        "y_prob",
+        "must be the probability of one class, or have two columns",
+        "a matrix has a weight per class",
+        remedy="`PriorCorrection().fit(y_prob, y_true).weight_` estimates them.",
+    )

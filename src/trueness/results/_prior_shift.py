@@ -1,0 +1,84 @@
+"""Prior shift: one factor on the odds of all scores."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from trueness._text.numbers import level_percent
+from trueness.results._record import Record
+
+
+@dataclass(frozen=True)
+class PriorShift(Record):
+    """The factor by which the odds of all scores are too high, and whether it explains the miscalibration.
+
+    Examples
+    --------
+    >>> print(PriorShift(1.2, 0.9, 1.6, 0.95, 1.02, 0.93, 1.11, 5000))
+    No prior shift: the odds are too high by a factor of 1.20 (95 % 0.90–1.60), which may be chance.
+    """
+
+    weight: float
+    """w: the odds are w times too high, as if positives had been weighted w-fold; 1 if they are right on average."""
+    low: float
+    """Lower limit."""
+    high: float
+    """Upper limit."""
+    level: float
+    """Confidence level of all limits."""
+    slope: float
+    """Calibration slope; nan if it has no finite estimate."""
+    slope_low: float
+    """Its lower limit."""
+    slope_high: float
+    """Its upper limit."""
+    n: int
+    """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two."""
+    n_certain: int = 0
+    """Rows with a score of exactly 0 or 1, which no weight changes and which are left out."""
+
+    @property
+    def detected(self) -> bool:
+        """Whether the limits of the weight exclude 1 and those of the slope include it."""
+        shifted = not self.low <= 1 <= self.high
+        return bool(shifted and self.slope == self.slope and self.slope_low <= 1 <= self.slope_high)
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        more, percent = self.weight > 1, level_percent(self.level)
+        if not 0 < self.weight < float("inf"):
+            span = f"{percent} limits {_factor(self.low)} and {_factor(self.high)}"
+            return f"These rows determine no weight ({span}): there must be events and non-events."
+        limits = (self.low, self.high) if more else (_inverse(self.high), _inverse(self.low))
+        span = f"({percent} {_factor(limits[0])}–{_factor(limits[1])})"
+        slope = f"{self.slope:.2f} ({self.slope_low:.2f}–{self.slope_high:.2f})"
+        times = _factor(self.weight if more else _inverse(self.weight))
+        if self.detected:
+            who = "positives" if more else "negatives"
+            remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})` undoes it."
+            return f"Looks like {who} weighted about {times}× {span}; the slope, {slope}, agrees. {remedy}"
+        if self.low <= 1 <= self.high:
+            direction = "high" if more else "low"
+            return f"No prior shift: the odds are too {direction} by a factor of {times} {span}, which may be chance."
+        if self.slope != self.slope:
+            return f"The odds are too {'high' if more else 'low'}, but these rows determine no slope."
+        return (
+            f"Not a prior shift alone: the odds are too {'high' if more else 'low'} by a factor of {times} {span} on "
+            f"average, but the slope, {slope}, is not 1, so that no single factor corrects them."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, with `detected` and `sentence`."""
+        return super().to_dict() | {"detected": self.detected, "sentence": self.sentence}
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value > 0 else float("inf")
+
+
+def _factor(value: float) -> str:
+    """Two or three digits of a number above 0."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
