@@ -172,6 +172,8 @@ def _cost(facts: Facts) -> Answer:
     before = fixes.before.brier
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
+    if before == 0:
+        return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
     if best.name == fixes.best:
         detail = f"{gain} of {number(before)} could be avoided by recalibration ({low} to {high}, on held-out rows)."
@@ -189,6 +191,8 @@ def _cost_of_sums(s: Summary) -> Answer:
     question, floor = "What does it cost?", s.miscalibration_floor
     if floor is None or not math.isfinite(s.miscalibration):
         return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
+    if s.brier == 0:
+        return Answer(question, "Nothing", "Every prediction is exactly right.", {"brier": 0.0})
     numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": floor.mean, "brier": s.brier}
     if s.brier == 0:
         return Answer(question, "Nothing", "The Brier score is 0 on these rows.", numbers)

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, generator
+from trueness._input.sample import Sample
 from trueness._input.segment_columns import read_by
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
@@ -243,7 +244,8 @@ def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     typed = [] if event is None or event == 1 else [f"pos_label={event!r}"]
     if event is None and rows.get("labels") is not None:
         typed.append("labels=labels")
-    weights = ["sample_weight=sample_weight"] if rows.get("sample_weight") is not None else []
+    weighted = any(isinstance(one, Sample) and one.w is not None for one in subject.models.values())
+    weights = ["sample_weight=sample_weight"] if weighted else []
     return ", ".join(["y_prob[:, 1]" if subject.two_columns else "y_prob", "y_true", *typed, *weights])
 
 
