@@ -325,7 +325,7 @@ def test_a_million_rows_make_a_small_page():
     assert len(found.page().encode()) < 2_000_000
     summary = found.to_dict()["models"][0]["summary"]
     assert summary["ece"] == tn.ece(d.y_true, d.y_prob)
-    assert summary["test"]["method"] == "ks"
+    assert summary["test"]["method"] == "omnibus"
 
 
 def test_rows_without_a_weight_are_dropped_too():
