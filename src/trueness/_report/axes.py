@@ -90,8 +90,8 @@ def _decade(value: float) -> float:
 def _axes(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list[float]) -> Axes:
     edges = np.linspace(low, high, _BARS + 1)
     if scale == "logit":
-        ends = [math.log(end / (1 - end)) for end in (low, high)]
-        edges = 1 / (1 + np.exp(-np.linspace(*ends, _BARS + 1)))
+        first, last = (math.log(end / (1 - end)) for end in (low, high))
+        edges = 1 / (1 + np.exp(-np.linspace(first, last, _BARS + 1)))
     return Axes(scale, low, high, tuple(ticks), tuple(map(percent_tick, ticks)), _histogram(sums, edges))
 
 

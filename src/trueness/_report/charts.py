@@ -175,7 +175,7 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
     wide, high = _LETTER * max(map(len, lines)), _LINE * len(lines)
     x, y = plane.x(b.score[worst]), plane.y(b.rate[worst])
     marks = _inked_places(picture, filled, plane)
-    left, top = min(_places(x, y, wide, high), key=lambda at: _covered(*at, wide, high, marks, (x, y)))
+    left, top = min(_places(x, y, wide, high), key=lambda at: _covered(at[0], at[1], wide, high, marks, (x, y)))
     (from_x, from_y), (to_x, to_y) = _pointer(left, top, wide, high, (x, y))
     line = _tag("line", x1=from_x, y1=from_y, x2=to_x, y2=to_y, class_="pointer")
     texts = [

@@ -17,8 +17,8 @@ from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
 from trueness.typing import Floats, Ints, Numbers
 
-_EVENTS = {"x_name": "predicted probability", "y_name": "how often it happened", "happens": "happens"}
-_TOP_LABEL = {"x_name": "confidence", "y_name": "how often it was right", "happens": "right"}
+_EVENTS: dict[str, Any] = {"x_name": "predicted probability", "y_name": "how often it happened", "happens": "happens"}
+_TOP_LABEL: dict[str, Any] = {"x_name": "confidence", "y_name": "how often it was right", "happens": "right"}
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _MANY = 2048  # distinct scores
@@ -99,7 +99,7 @@ def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Gr
     return groups | {"given": {str(asked.start.size - 1): asked}}, "given"
 
 
-def _axes_of(whole: Axes, near: Axes) -> dict[str, Axes]:
+def _axes_of(whole: Axes, near: Axes) -> dict[str, Any]:
     fitted = near.scale != "linear" or (near.low, near.high) != (whole.low, whole.high)
     return {"whole": whole, "near": near if fitted else whole}
 

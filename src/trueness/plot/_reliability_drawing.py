@@ -393,7 +393,7 @@ def _write_legend(
         handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
         texts.append(text)
     columns = min(len(handles), 3) if len(axes) > 1 else 1
-    if banded is not None:
+    if banded is not None and banded.band is not None:
         handles.append(_band_handle(banded, style_of(names.index(banded.name))))
         texts.append(wrap_name(band_sentence(banded.band), 60 if own else 34))
         columns = 1
