@@ -236,6 +236,12 @@ def test_few_clusters_are_named():
     assert found.notes == ("Equivalent to fewer than 20 clusters of equal size, so flags are less reliable: by = few.",)
 
 
+def test_few_clusters_in_all_are_a_warning():
+    y, p = np.tile([0, 1], 60), np.full(120, 0.5)
+    with pytest.warns(tn.FewClustersWarning, match="There are 12 clusters, worth 12.0 of equal size. Below 20"):
+        tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 10, seed=0)
+
+
 def test_a_matrix_is_seen_through_its_largest_scores():
     P = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.4, 0.35, 0.25]] * 10)
     y = np.tile([0, 1, 0], 10)

@@ -8,7 +8,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._report.clusters import with_cluster_notes
-from trueness._report.records import Blocks, ClassRow, Contents, Model, Remedies, Remedy, Segments, Summary, TopK
+from trueness._report.records import (
+    Blocks,
+    ClassRow,
+    Contents,
+    Model,
+    Remedies,
+    Remedy,
+    Segment,
+    Segments,
+    Summary,
+    TopK,
+)
 from trueness._report.series import files_table
 from trueness._text.bins import bin_name
 from trueness._text.numbers import (
@@ -336,7 +347,7 @@ def _segments(segments: Segments, brier: float) -> Table:
         *(_FLAG, _N, _SCORE, _RATE, _GAP),
         Column("shrunk", "Shrunk gap", "number"),
         Column("ratio", "Obs./exp.", "number"),
-        *(_P, _ADJUSTED_P),
+        _ADJUSTED_P,
         Column("share", "Cost", "share"),
     )
     order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i].flagged, i))
@@ -344,7 +355,7 @@ def _segments(segments: Segments, brier: float) -> Table:
     rows = [
         vars(one)
         | {"share": one.cost / brier if brier > 0 else math.nan}
-        | {"flag": _flag(one.flagged, one.finding), "shrunk": Cell(one.shrunk_gap, signed(one.shrunk_gap))}
+        | {"flag": _flag(one.flagged, one.finding), "shrunk": _shrunk_gap(one)}
         | {"ratio": Cell(one.ratio, f"{number(one.ratio, 2)} [{span(one.ratio_low, one.ratio_high, _ratio)}]")}
         for one in shown
     ]
@@ -355,6 +366,12 @@ def _segments(segments: Segments, brier: float) -> Table:
             f"{count(others, 'segment')} that cost less and are not flagged are left out here; the JSON has all."
         )
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
+
+
+def _shrunk_gap(one: Segment) -> Cell:
+    """The shrunk gap with its limits."""
+    limits = span(one.shrunk_low, one.shrunk_high, lambda value: signed(value, 3))
+    return Cell(one.shrunk_gap, f"{signed(one.shrunk_gap, 3)} [{limits}]")
 
 
 def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table:

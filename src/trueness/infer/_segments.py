@@ -20,15 +20,15 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
-from trueness.errors import InputError
-from trueness.infer._clustered_rows import FEW_CLUSTERS
+from trueness.errors import FewClustersWarning, InputError, warn
+from trueness.infer._clustered_rows import FEW_CLUSTERS, effective_number
 from trueness.infer._interval import checked_level
 from trueness.infer._paired_rows import read_rows, top_scores
 from trueness.infer._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer._segment_tests import SegmentTests, joint_tests
 from trueness.infer._shrinkage import shrink
 from trueness.results import Segments
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _LEAST_DRAWS = 999
@@ -106,8 +106,8 @@ def segments(
     three moments of :math:`\sum w (y - p)`, the joint test stays exact, and limits use the effective number of rows.
 
     **Clusters.** The cluster sums of the residuals get random signs, as in :func:`trueness.calibration_test`; the
-    larger of both p-values counts. This needs many clusters, and segments with fewer than 20 effective clusters are
-    named in `notes`.
+    larger of both p-values counts. This needs many clusters: segments with fewer than 20 effective ones are named in
+    `notes`, and if all rows have fewer, there is a :class:`trueness.FewClustersWarning`.
 
     **Sums.** Where a sketch or bins keep only the mean score of a cell,
     tails are slightly too large, never too small (Hoeffding 1956).
@@ -137,6 +137,8 @@ def segments(
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)
+    if paired.cluster is not None:
+        _warn_few_clusters(paired.cluster, paired.weight)
     sample = paired.samples[""]
     top = top_scores(binary_of_two_columns(sample))
     cells_of_rows(top)  # checks every value
@@ -285,6 +287,16 @@ def _assumptions(rows: SegmentRows, tests: SegmentTests) -> str:
         f"{text}, and {tests.draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} clusters; the larger "
         "p-value counts. Clusters are independent, rows of one cluster need not be; the level needs many clusters."
     )
+
+
+def _warn_few_clusters(cluster: Ints, weight: Floats | None) -> None:
+    effective = effective_number(cluster, weight)
+    if effective < FEW_CLUSTERS:
+        worth = f"worth {effective:.1f} of equal {'size' if weight is None else 'weight'}"
+        text = (
+            f"There are {int(cluster.max()) + 1:,} clusters, {worth}. Below {FEW_CLUSTERS} the level may not be kept."
+        )
+        warn(text, FewClustersWarning)
 
 
 def _few_clusters(names: list[tuple[str, str]], clusters: Floats | None) -> str:
