@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, ndtri, stdtrit, xlogy
 
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
@@ -16,6 +16,8 @@ from trueness.typing import Floats
 
 # With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.
 _MANY, _MANY_SCORES = 20_000, 100_000
+# With fewer rows of the rarer class than this, the profile likelihood alone is too optimistic.
+_FEW, _MOST_POOLED = 30, 2_000
 # Doublings of the step in search of a profile limit.
 _DOUBLINGS = 40
 
@@ -42,9 +44,10 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     r"""Confidence interval for the slope in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
 
     Independent rows, weighted by whole numbers or not at all, have profile-likelihood limits (R's ``confint``), which
-    remain finite on one side when the scores separate the classes. Other weights and clusters have Wald limits with
-    the sandwich variance and Student's t. Scores of exactly 0 and 1 are left out and counted. In simulations at 95 %,
-    each limit missed in 2 to 3 % of data sets of 300 rows; with 50 rows of rare or bimodal scores the lower one in 6 %.
+    remain finite on one side when the scores separate the classes; with fewer than 30 rows of one class they are
+    at least as far apart as those of the penalised likelihood (Firth 1993). Other weights and clusters have Wald limits
+    with the sandwich variance and Student's t. Scores of exactly 0 and 1 are left out and counted. In simulations at
+    95 %, each limit missed in at most 3 to 4 % of data sets of 50 to 300 rows.
 
     Parameters
     ----------
@@ -68,10 +71,13 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     x = logits(inside.score)
     slope, intercept = recalibration_line(x, inside.weight, inside.events)
     if cluster_rows is None and cells.exact:
-        few = min(inside.totals.events, inside.totals.weight - inside.totals.events) <= _MANY
+        rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
         limits = _wald_limits(x, inside, slope, intercept, level)
-        if few and inside.size <= _MANY_SCORES:
+        if rarer <= _MANY and inside.size <= _MANY_SCORES:
             limits = _profile_limits(x, inside, slope, limits, level)
+        if 0 < rarer < _FEW and inside.size > 1:
+            low, high = _penalised_limits(x, inside, level)
+            limits = min(limits[0], low), max(limits[1], high)
     elif math.isnan(slope):
         limits = -math.inf, math.inf
     elif cluster_rows is None:
@@ -100,7 +106,8 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, fl
 
     if not math.isnan(slope):
         target = profile(slope) - drop
-        return _near(profile, target, slope, wald[0]), _near(profile, target, slope, wald[1])
+        low, high = wald if math.isfinite(wald[0]) else (slope - step, slope + step)
+        return _near(profile, target, slope, low), _near(profile, target, slope, high)
     # A threshold separates the labels: as the slope grows, only the rows on the threshold keep the likelihood below 1.
     rising = with_event.min() >= without.max()
     tied = (x == (without.max() if rising else with_event.max())) & (e > 0) & (e < w)
@@ -108,6 +115,35 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, fl
     inwards = profile(0.0) > target
     limit = _crossing(profile, target, 0.0, -step if inwards == rising else step)
     return (limit, math.inf) if rising else (-math.inf, limit)
+
+
+def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Limits:
+    """Limits from the profile of the likelihood penalised as by Jeffreys' prior (Firth 1993).
+
+    With few rows of one class the likelihood alone takes slopes to be larger than they are, and its lower limit, too.
+    """
+    w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
+    if x.size > _MOST_POOLED:  # neighbouring scores are pooled: this likelihood only widens the limits
+        first = np.arange(0, x.size, -(-x.size // _MOST_POOLED))
+        x, w, e = (np.add.reduceat(column, first) for column in (w * x, w, e))
+        x = x / w
+    scale = float(np.std(x))
+
+    def penalised(a: float, b: float) -> float:
+        eta = a + b * x
+        q = expit(eta)
+        v = w * q * (1 - q)
+        spread = v.sum() * (v * x * x).sum() - (v * x).sum() ** 2
+        likelihood = -(e * np.logaddexp(0, -eta) + (w - e) * np.logaddexp(0, eta)).sum()
+        return float(likelihood + 0.5 * np.log(max(spread, 1e-300)))
+
+    def profile(b: float) -> float:
+        start = recalibration_shift(b * x, w, e)
+        return -float(minimize_scalar(lambda a: -penalised(a, b), bracket=(start - 1, start + 1), tol=1e-6).fun)
+
+    top = minimize_scalar(lambda b: -profile(b), bracket=(0, 1 / scale), tol=1e-4)
+    target, best, step = -float(top.fun) - ndtri((1 + level) / 2) ** 2 / 2, float(top.x), 0.5 / scale
+    return _crossing(profile, target, best, -step), _crossing(profile, target, best, step)
 
 
 def _near(profile: Callable[[float], float], target: float, slope: float, guess: float) -> float:
@@ -135,18 +171,14 @@ def _wald_limits(x: Floats, cells: Cells, slope: float, intercept: float, level:
         return -math.inf, math.inf
     q = expit(intercept + slope * x)
     X = np.stack([np.ones(x.size), x], axis=1)
-    bread = np.linalg.inv(X.T @ (X * (cells.weight * q * (1 - q))[:, None]))
+    information = X.T @ (X * (cells.weight * q * (1 - q))[:, None])
     if cells.exact:
-        variance, quantile = bread[1, 1], ndtri((1 + level) / 2)
-    else:
-        assert cells.squares is not None
-        assert cells.event_squares is not None
-        meat = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
-        variance = (bread @ (X.T @ (X * meat[:, None])) @ bread)[1, 1]
-        freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
-        quantile = stdtrit(freedom, (1 + level) / 2)
-    reach = float(quantile * math.sqrt(variance))
-    return slope - reach, slope + reach
+        return _around(slope, information, information, ndtri((1 + level) / 2))
+    assert cells.squares is not None
+    assert cells.event_squares is not None
+    squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
+    freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
+    return _around(slope, information, X.T @ (X * squares[:, None]), stdtrit(freedom, (1 + level) / 2))
 
 
 def _clustered_limits(rows: ClusteredRows, slope: float, intercept: float, level: float) -> _Limits:
@@ -157,13 +189,21 @@ def _clustered_limits(rows: ClusteredRows, slope: float, intercept: float, level
     x = logits(p)
     q = expit(intercept + slope * x)
     X = np.stack([np.ones(x.size), x], axis=1)
-    bread = np.linalg.inv(X.T @ (X * (w * q * (1 - q))[:, None]))
     codes = np.unique(cluster, return_inverse=True)[1]
     sums = np.stack([np.bincount(codes, w * (y - q) * column) for column in X.T])
-    groups = sums.shape[1]
-    freedom = effective_number(codes, w) - 1
+    groups, freedom = sums.shape[1], effective_number(codes, w) - 1
     if freedom <= 0:
         return -math.inf, math.inf
-    variance = (bread @ (sums @ sums.T) @ bread)[1, 1] * groups / (groups - 1)
-    reach = float(stdtrit(freedom, (1 + level) / 2) * math.sqrt(variance))
+    information = X.T @ (X * (w * q * (1 - q))[:, None])
+    spread = sums @ sums.T * groups / (groups - 1)
+    return _around(slope, information, spread, stdtrit(freedom, (1 + level) / 2))
+
+
+def _around(slope: float, information: Floats, spread: Floats, quantile: float) -> _Limits:
+    """The slope ± a multiple of its standard error; no limits if log-odds are too far apart for the arithmetic."""
+    if not np.linalg.det(information) > 0:
+        return -math.inf, math.inf
+    bread = np.linalg.inv(information)
+    variance = float((bread @ spread @ bread)[1, 1])
+    reach = quantile * math.sqrt(variance) if variance > 0 else math.inf
     return slope - reach, slope + reach
