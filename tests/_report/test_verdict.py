@@ -63,7 +63,8 @@ def test_scores_that_are_true_are_not_refuted(scores):
     assert found.verdicts == {"scores": "no-evidence"}
     assert found.verdict.startswith("No sign of miscalibration. p = 0.")
     assert (
-        "25 % more or 20 % fewer events than predicted, or an error of 0.050, would have been noticed" in found.verdict
+        "25 % more or 20 % fewer events than predicted, or a smooth error of 0.050, would have been noticed"
+        in found.verdict
     )
 
 
@@ -281,6 +282,13 @@ def test_the_sentence_has_the_evidence(binary):
     assert f"lies between {low:.4f} and {high:.4f} (95 % confidence)" in binary.verdict
     found = binary._contents.verdict
     assert found.sentence == f"{found.headline} {found.certainty}"
+
+
+def test_a_lower_limit_of_zero_is_not_said_to_be_one(binary):
+    summary = binary._contents.models[0].summary
+    for low, words in ((0.0, "is above 0 and at most 0.2000"), (0.01, "lies between 0.0100 and 0.2000")):
+        found = replace(summary.ece_interval, low=low, high=0.2, includes_zero=False)
+        assert words in verdict(replace(summary, ece_interval=found), 0.95).certainty
 
 
 def test_several_models_get_one_sentence_and_one_each():

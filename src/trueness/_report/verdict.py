@@ -14,6 +14,7 @@ from trueness.results import Interval
 _SMALL, _SMALL_SHARE = 0.02, 0.1
 """An error is slight if its upper limit is at most this, and this share of the rarer label's."""
 _UNRELATED = 0.2
+_NEARLY_ZERO = 1e-6
 _MOST_NAMES = 6
 # One model, several models; the worst first.
 _CLAUSES: dict[Code, tuple[str, str]] = {
@@ -179,7 +180,7 @@ def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
 def _power_in_words(power: DetectionPower, what: str) -> str:
     """What would have been noticed or, with too few rows, what could have been missed and how many are needed."""
     ratio = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
-    error = f"an error of {number(power.tolerance, 2)}"
+    error = f"a smooth error of {number(power.tolerance, 2)}"
     least = min(power.ratio, power.error)
     if power.enough:
         often = "almost always" if least > 0.995 else f"with probability {percent(least, 0)} or more"
@@ -193,6 +194,8 @@ def _power_in_words(power: DetectionPower, what: str) -> str:
 def _interval_in_words(found: Interval, *, shown: bool) -> str:
     """Both limits of an error that was found, or the upper one."""
     level, error = level_percent(found.level), "the l2 calibration error"
+    if shown and not found.includes_zero and found.low < _NEARLY_ZERO:
+        return f"{error} is above 0 and at most {number(found.high)} ({level} confidence)"
     if shown and not found.includes_zero:
         return f"{error} lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
     return f"{error} is at most {number(found.high)} ({level} confidence)"

@@ -312,7 +312,11 @@ def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], note
     sentences = [_named_sentence(one, findings) for one in shown[:_SHOWN]]
     if len(shown) > _SHOWN:
         sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
-    top = [_TOP] if findings[0].subject.data.top else []
+    notes = [
+        *notes,
+        _limits_in_words(findings, gate, named=bool(shown)),
+        *([_TOP] if findings[0].subject.data.top else []),
+    ]
     outcome = "Passed." if not failed else f"Failed: {len(failed)} of {len(findings)}."
     data = {
         "data": about,
@@ -331,7 +335,15 @@ def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], note
             for line, one in zip(lines, findings, strict=True)
         ],
     }
-    return Output(Table(columns, lines, [*notes, *top, *sentences, outcome]), data)
+    return Output(Table(columns, lines, [*notes, *sentences, outcome]), data)
+
+
+def _limits_in_words(findings: Sequence[Finding], gate: Gate, *, named: bool) -> str:
+    """The level of the limits and, unless sentences that follow name them, the bins of the ECE."""
+    bins = [f"{one.words}. " for one in gate.criteria if one.quantity == "ece" and not named]
+    level, together = (f"{100 * value:.4g} %" for value in (findings[0].level, gate.level))
+    joint = "" if level == together else f", so that all {len(findings)} hold together with {together}"
+    return f"{''.join(bins)}Limits are one-sided, each with {level} confidence{joint}."
 
 
 def _named_sentence(one: Finding, findings: Sequence[Finding]) -> str:
