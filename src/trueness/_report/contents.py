@@ -73,7 +73,7 @@ def compute_contents(
         models=models,
         comparison=differences,
         notes=(*subject.notes, *notes.sentences),
-        definitions=_definitions(settings, subject),
+        definitions=_definitions(settings, subject, segmented=models[0].segments is not None),
     )
 
 
@@ -200,7 +200,7 @@ def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison 
     return notes.attempt("The comparison", lambda: comparison(samples, options, "squared_ece"))
 
 
-def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
+def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
     level = level_percent(settings.level)
     top_label = subject.view in ("confidence", "top-label")
@@ -208,21 +208,22 @@ def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
     terms = {
         "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
         "last one on both sides. It is biased upwards: compare it with its noise floor.",
-        "l2 calibration error": "root of the mean squared gap, debiased, in bins of equal mass, with a "
-        f"{level} confidence set (method 'score'); zero belongs to the set unless an exact test rejects it.",
+        "l2 calibration error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by "
+        f"width (one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the "
+        "set unless the test rejects it.",
         "noise floor": "mean of the ECE over labels resampled from the scores, as for a calibrated model, and the "
         f"range of {level} of these values.",
-        "test": "whether the labels could have been drawn from the scores. 'exact' resamples labels from the scores; "
-        "'ks' is the Kolmogorov–Smirnov test, used for many rows.",
+        "test": "whether the labels could have been drawn from the scores: the omnibus test compares several "
+        "statistics with those of labels drawn from the scores, and takes the smallest p-value, adjusted for their "
+        "number by the same draws.",
         "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % "
         "of the rows. It is not zero for a calibrated model: compare it with its noise floor.",
         "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
         "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
         "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
         "slope, intercept": "of the logistic regression of the labels on the logits of the scores strictly between 0 "
-        "and 1. A calibrated model "
-        "has slope 1 and intercept 0; a slope below 1 means scores that are too extreme. The intercept is estimated "
-        "with the slope fixed at 1.",
+        "and 1. A calibrated model has slope 1 and intercept 0; a slope below 1 means scores that are too extreme. The "
+        "intercept is estimated with the slope fixed at 1.",
         "observed/expected": "observed divided by expected events.",
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
@@ -235,8 +236,8 @@ def _definitions(settings: Settings, subject: Subject) -> dict[str, str]:
     }
     if subject.source != "rows":
         del terms["cross-fitting"]
-        if not subject.by:
-            del terms["flagged segments"]
+    if not segmented:
+        del terms["flagged segments"]
     if subject.source == "bins":
         terms = {term: terms[term] for term in ("ECE", "observed/expected")}
     if subject.cluster is not None:

@@ -170,8 +170,8 @@ def report(
     -----
     Every number is that of a public function, called with this `level` and `seed`; ``docs/report.md`` says which. For
     very many rows there are fewer draws: noise floors of more than 20,000 distinct scores resample labels fewer than
-    999 times, tests of more than some 200,000 distinct scores use the Kolmogorov–Smirnov test in place of the exact
-    one, and calibrators are tried on 200,000 rows. The report says so.
+    999 times, tests of classes with more than some 200,000 distinct scores use the Kolmogorov–Smirnov test in place of
+    the omnibus test, and calibrators are tried on 200,000 rows. The report says so.
 
     Warnings of the library become notes of the report.
 
