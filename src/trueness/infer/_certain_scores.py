@@ -9,6 +9,8 @@ _DECIMAL = (10, 20, 100, 200, 1000, 2000, 10_000)
 _MOST_PARTS = 1000
 # Relative precision of a score that was stored as a 32-bit float.
 _SINGLE = 1.2e-7
+# Spacing of 32-bit floats below 1.
+_SPACING = float(np.finfo(np.float32).epsneg)
 # Fewer distinct scores between 0 and 1 show no grid, and this many are tried on every grid.
 _FEWEST, _SAMPLE = 3, 64
 
@@ -51,7 +53,8 @@ def grid_unit(score: Floats) -> float | None:
     for parts in (*_DECIMAL, *range(2, _MOST_PARTS + 1)):
         if _on_grid(few, parts) and _on_grid(inside, parts):
             return 1 / parts
-    return float(np.finfo(np.float32).epsneg) if (inside == inside.astype(np.float32)).all() else None
+    single = bool((inside == inside.astype(np.float32)).all())
+    return _SPACING if single else None
 
 
 def _on_grid(score: Floats, parts: int) -> bool:

@@ -7,7 +7,7 @@ among all R + 1 again. Under calibration all R + 1 vectors are exchangeable, so 
 rare events.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def omnibus(cells: Cells, options: Options, entries: Entries | None = None) -> O
 
 def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     """The outcome with its details in words."""
-    known = {"contradicted": result.contradicted}
+    known: dict[str, Any] = {"contradicted": result.contradicted}
     if not result.alone:
         details = known | {"strongest": "labels that are impossible under the scores"}
         return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {result.impossible}.", details=details)
@@ -83,7 +83,7 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: En
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores are visibly
     rounded. Then scores of 0 and 1 are moved by half the unit of their grid.
     """
-    counted = cells if entries is None else Cells(entries.z, entries.count, entries.count, entries.hits)
+    counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
     contradicted = contradictions(counted)
     if contradicted:
         unit, words = grid_unit(cells.score), contradictions_in_words(counted)
@@ -105,7 +105,7 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: En
         whole, directions = np.zeros(1, dtype=np.int64), (log_odds(cells.score, statistics.centre), 1 - 2 * cells.score)
         pvalue = min(pvalue, tail_bound(cells, (whole, *statistics.partitions), directions))
     more = 10 * (draws + 1) - 1
-    if too_good * (draws + 1) < 1.5 and statistics.entries.count.size * more <= _MOST_LABELS:
+    if too_good * (draws + 1) < 1.5 and statistics.entries.rows.size * more <= _MOST_LABELS:
         too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, rng)))
     return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
 

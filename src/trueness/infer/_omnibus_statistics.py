@@ -67,8 +67,8 @@ class Entries(NamedTuple):
     """Rows of the same score and weight, in order of their scores."""
 
     z: Floats
-    count: Ints
-    """Rows, whose labels are independent."""
+    rows: Ints
+    """Number of rows, whose labels are independent."""
     weight: Floats
     """The weight of each of these rows."""
     hits: Ints
@@ -149,16 +149,16 @@ class Statistics:
     def drawn(self, draws: int, rng: np.random.Generator, z: Floats | None = None) -> Floats:
         """The values of labels drawn from the scores, or from other probabilities of the entries."""
         z = self.entries.z if z is None else z
-        batches = label_batches(z[:, np.newaxis], self.entries.count, draws, rng)
+        batches = label_batches(z[:, np.newaxis], self.entries.rows, draws, rng)
         return np.concatenate([self(hits) for (hits,) in batches], axis=1)
 
     def mean_of_entries(self, cells: Cells, values: Floats) -> Floats:
         """The means of one value per cell over the entries, which are cells or runs of them."""
-        if cells.size == self.entries.count.size:
+        if cells.size == self.entries.rows.size:
             return values
-        ends = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.count), side="left") + 1
+        ends = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left") + 1
         start = np.concatenate([[0], ends[:-1]])
-        return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.count)
+        return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.rows)
 
     def __call__(self, hits: NDArray[Any]) -> Floats:
         """The values of each column of `hits`: see :meth:`of_sums`."""

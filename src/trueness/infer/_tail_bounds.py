@@ -23,7 +23,6 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaincc
 
 from trueness._tally.cells import Cells, segment_sums
@@ -48,7 +47,7 @@ def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Fl
 
 def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
     p, n, hits = cells.score, cells.weight.astype(np.float64), cells.events.astype(np.float64)
-    sums = (segment_sums(part, first) for part in (hits, n - hits, n * p, n * (1 - p)))
+    sums = (np.asarray(segment_sums(part, first), dtype=np.float64) for part in (hits, n - hits, n * p, n * (1 - p)))
     events, others, expected, rest = sums
     divergence = _excess(events, expected) + _excess(others, rest)
     size = first.size
@@ -64,6 +63,8 @@ def _excess(observed: Floats, expected: Floats) -> Floats:
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
     """Two-sided bound on the sum of a(y − p)."""
+    from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
+
     p, n = cells.score, cells.weight
     inside = (p > 0) & (p < 1) & (a != 0)
     p, n, a = p[inside], n[inside], a[inside]
