@@ -27,6 +27,16 @@ def test_rows_of_one_class_with_one_score_have_the_clopper_pearson_limit(y, p, h
     assert ece_interval(y, [p] * len(y), level=0.9, bins=10, seed=0).high == found.high
 
 
+@pytest.mark.parametrize(("certain", "high"), [(0.0, 0.0173), (1e-4, 0.0172)])
+def test_confident_scores_that_are_always_right_have_exact_limits(certain, high):
+    """Half the rows 0, half 1: rates of 2.4 % in one half are possible, as (1 - 0.0122)^300 = 0.025."""
+    y = np.repeat([0, 1], 150)
+    found = ece_interval(y, np.where(y == 1, 1 - certain, certain), seed=0)
+    assert found.includes_zero
+    assert found.high == pytest.approx(high, abs=1e-4)
+    assert found.note == "Exact binomial limits: 0 of 300 labels are the less probable one."
+
+
 def test_one_class_that_contradicts_its_scores_is_rejected_with_exact_limits():
     found = ece_interval([0] * 60, [0.9] * 60, seed=0)
     limit = binomtest(0, 60).proportion_ci(0.95).high

@@ -174,8 +174,9 @@ def ece_interval(
     its own cell. Errors over so few rows that these cells do not separate them are still missed: over 1.5 % of 1,500
     confident or rare scores the set covers about 0.87 at level 0.9.
 
-    **Few events.** If one class has fewer than three rows, their residuals say little about the spread, and the upper
-    end is an exact one: with Clopper-Pearson limits [l, u] for the share of the rarer class,
+    **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
+    their cell (confident scores, nearly always right), residuals say little about the spread, and the upper end is an
+    exact one: with Clopper-Pearson limits [l, u] for the share of the rarer class,
     :math:`\frac1n \sum p^2 + u \max_b [\min(1, n u / N_b) - 2 \bar p_b]_+` for scores p of that class, in
     n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
     0.9: the score may be too high by as much.

@@ -162,11 +162,13 @@ def _joined(
 
 
 def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tuple[tuple[float, float], str]:
-    """The ends and a note; exact limits if one class is nearly absent."""
+    """The ends and a note; exact limits if one class is nearly absent, or no label is a surprise."""
     if exact.rarer >= FEW_EVENTS:
         return ends, ""
     high = exact.high if exact.rarer == 0 else max(ends[1], exact.high)
-    return (exact.low, high), f"Exact binomial limits: one class has {exact.rarer:,.6g} of {n:,.12g} rows."
+    rows = f"{exact.rarer:,.6g} of {n:,.12g}"
+    why = f"{rows} labels are the less probable one" if exact.surprises else f"one class has {rows} rows"
+    return (exact.low, high), f"Exact binomial limits: {why}."
 
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
