@@ -119,6 +119,20 @@ def test_a_segment_that_is_off_is_named_with_its_factor():
     assert found["where"]["numbers"]["segment"]["value"] == "south"
 
 
+def test_certainty_that_was_contradicted_is_advised_against():
+    found = answers(tn.report([0] + [1] * 90, [1.0] * 91))
+    assert found["action"]["phrase"] == "Predict no exact 0 or 1"
+    assert found["action"]["detail"].startswith("91 rows have a score of exactly 0 or 1, 1 with the other label: ")
+    assert found["how_far"]["phrase"].startswith("Above 0, at most ")
+
+
+@pytest.mark.parametrize(("y", "p"), [([0] * 60, [1e-4] * 60), ([1], [0.3]), ([0, 1] * 20, [0.4] * 40)])
+def test_few_rows_claim_no_cost(y, p):
+    found = answers(tn.report(y, p))
+    assert found["cost"]["phrase"] == "Too few rows to tell"
+    assert found["action"]["phrase"].startswith("Collect ")
+
+
 def test_events_far_more_frequent_than_predicted_are_not_left_alone():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 300, 40_000)

@@ -98,6 +98,8 @@ def _how_far(facts: Facts) -> Answer:
     if found.includes_zero:
         return Answer(question, f"At most {points(high)[0]} points", f"At {level} confidence. {gap}", numbers)
     estimate, *limits = points(found.estimate, low, high)
+    if float(estimate) == 0:
+        return Answer(question, f"Above 0, at most {limits[1]} points", f"At {level} confidence. {gap}", numbers)
     return Answer(
         question, f"Typically {estimate} points", f"{level} confidence: {limits[0]} to {limits[1]}. {gap}", numbers
     )
@@ -168,25 +170,27 @@ def _cost(facts: Facts) -> Answer:
     question, fixes = "What does it cost?", facts.remedies
     best = _best(fixes)
     if fixes is None or best is None:
-        return _cost_of_sums(facts.summary)
+        return _cost_of_sums(facts.summary, facts.verdict.code)
     before = fixes.before.brier
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
     if before == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
-    if best.name == fixes.best:
-        detail = f"{gain} of {number(before)} could be avoided by recalibration ({low} to {high}, on held-out rows)."
-        return Answer(question, f"{percent(best.gain / before)} of the Brier score", detail, numbers)
-    chance = f"({low} to {high}, on held-out rows)"
-    if best.gain > 0 and facts.verdict.code in _OFF:
-        detail = f"Recalibration may avoid {gain} of {number(before)}, or nothing {chance}."
-        return Answer(question, f"Perhaps {percent(best.gain / before)} of the Brier score", detail, numbers)
-    detail = f"The best map lowers the Brier score of {number(before)} by {gain} {chance}."
-    return Answer(question, "Nothing measurable", detail, numbers)
+    share, code = percent(min(1.0, best.gain / before)), facts.verdict.code
+    clear, held_out = best.gain_low > 0, f"({low} to {high}, on held-out rows)"
+    if clear and code in _OFF:
+        detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
+        return Answer(question, f"{share} of the Brier score", detail, numbers)
+    if clear or (best.gain > 0 and code in _OFF):
+        detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
+        phrase = "Too few rows to tell" if code == "too-few-rows" else f"Perhaps {share} of the Brier score"
+        return Answer(question, phrase, detail, numbers)
+    detail = f"The best map lowers the Brier score of {number(before)} by {gain} {held_out}."
+    return Answer(question, "Too few rows to tell" if code == "too-few-rows" else "Nothing measurable", detail, numbers)
 
 
-def _cost_of_sums(s: Summary) -> Answer:
+def _cost_of_sums(s: Summary, code: str) -> Answer:
     """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
     question, floor = "What does it cost?", s.miscalibration_floor
     if floor is None or not math.isfinite(s.miscalibration):
@@ -199,7 +203,8 @@ def _cost_of_sums(s: Summary) -> Answer:
     gain, chance = _decimals(s.miscalibration, floor.mean)
     own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these very rows"
     detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
-    return Answer(question, f"At most about {percent(s.miscalibration / s.brier)} of the Brier score", detail, numbers)
+    phrase = f"At most about {percent(s.miscalibration / s.brier)} of the Brier score"
+    return Answer(question, "Too few rows to tell" if code == "too-few-rows" else phrase, detail, numbers)
 
 
 def _decimals(*values: float) -> tuple[str, ...]:
@@ -237,6 +242,13 @@ def _action(facts: Facts) -> Answer:
         what, within_chance = "typical error", after.ece_interval.includes_zero
     else:
         pair, what, within_chance = (before.ece, after.ece), "average gap", False
+    wrong = facts.summary.n_certain_wrong
+    if not clear and wrong:
+        certain = f"{facts.summary.n_certain:,.6g} rows have a score of exactly 0 or 1"
+        certain += f", {wrong:,.6g} with the other label"
+        return Answer(
+            question, "Predict no exact 0 or 1", f"{certain}: nothing is that certain.", {"certain_wrong": wrong}
+        )
     if not clear and not (within_chance and best.gain > 0):
         detail = "No map showed a clear improvement on held-out rows."
         return Answer(question, "Leave the scores as they are", detail, {})
