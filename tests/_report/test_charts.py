@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.charts import reliability_chart, series_chart
+from trueness._report.charts import blocks_chart, reliability_chart, series_chart
 
 
 def chart_of(y, p):
@@ -64,6 +64,8 @@ def test_a_top_label_is_right_or_not(classes):
     (model,) = tn.report(*classes, labels=list(range(10)))._contents.models
     svg = ElementTree.fromstring(reliability_chart(model.picture, model.explorers[0]))
     assert texts(svg, "axis") == ["confidence", "how often it was right"]
+    blocks = ElementTree.fromstring(blocks_chart(model.blocks, model.explorers[0]))
+    assert texts(blocks, "axis") == ["scores of the block", "how often it was right"]
 
 
 def test_a_series_marks_and_names_the_days():

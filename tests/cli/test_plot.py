@@ -21,6 +21,20 @@ def test_a_terminal_gets_a_diagram_in_letters(call, grouped, tmp_path):
     assert "●" in (tmp_path / "p.txt").read_text(encoding="utf-8")
 
 
+def test_a_band_is_chosen_and_named(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    plot = ("plot", "x.csv", "--prob", "p")
+    whole = " ".join(call(*plot, "--curve", "isotonic").stdout.split())
+    assert "if the scores were calibrated, the whole curve would lie inside 95 % of the time" in whole
+    assert "pointwise" in call(*plot, "--curve", "isotonic", "--band", "consistency").stdout
+    assert "jointly" in call(*plot, "--band", "simultaneous").stdout
+    assert "%" not in call(*plot, "--band", "none").stdout.splitlines()[-1]
+    refused = call(*plot, "--curve", "smooth", "--band", "pointwise")
+    assert refused.exit_code == 2
+    assert "--band pointwise is for bins: --curve smooth takes consistency" in refused.stderr
+    assert "not for --display tested" in call(*plot, "--display", "tested", "--band", "none", "-o", "p.png").stderr
+
+
 @pytest.mark.parametrize("form", STARTS)
 def test_the_name_of_the_output_decides_its_form(call, grouped, tmp_path, form):
     pytest.importorskip("matplotlib")

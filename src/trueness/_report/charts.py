@@ -237,10 +237,10 @@ def _covered(left: float, top: float, wide: float, high: float, marks: list[_Pla
     return inside + 3.0 * diagonal + 2.0 * crossed + away / 100
 
 
-def blocks_chart(found: Blocks, axes: Axes) -> str:
+def blocks_chart(found: Blocks, view: Explorer) -> str:
     """Each block as a box over its scores at the height of its rate, shaded by the share that the test rejects."""
-    plane = _Plane(axes)
-    inside = [*_frame(plane, "scores of the block", "how often it happened")]
+    plane = _Plane(view.near)
+    inside = [*_frame(plane, "scores of the block", view.y_name)]
     boxes = []
     for i, n in enumerate(found.n):
         y = plane.y(found.rate[i])

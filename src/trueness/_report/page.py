@@ -112,7 +112,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "tce": percentage(model.summary.tce),
         "tce_floor": "" if floor is None else f"; of a calibrated model, about {percentage(floor.mean)}",
         "worst": worst_sentence(model, tables["bins"]),
-        "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first.near)),
+        "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }

@@ -138,7 +138,7 @@ def _add_bands(
             filled = first[1:] > first[:-1]
             low, high = consistency_ends(pooled, first, level ** (1 / max(1, int(filled.sum()))))
             rate = np.full(filled.size, np.nan)
-            rate[filled] = _runs(cells.events, one.start)[filled] / _runs(cells.weight, one.start)[filled]
+            rate[filled] = _runs(pooled.events, first)[filled] / _runs(pooled.weight, first)[filled]
             outside = np.flatnonzero((rate < low) | (rate > high))
             rules[kind][n] |= {"least": _rounded(low), "most": _rounded(high), "outside": _ints(outside)}
 

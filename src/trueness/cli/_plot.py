@@ -20,7 +20,7 @@ from trueness.errors import InputError
 
 # Which options each picture takes; 'one' means one model only.
 _DISPLAYS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "reliability": ("ReliabilityDisplay", frozenset({"bins", "level", "seed", "curve", "kind"})),
+    "reliability": ("ReliabilityDisplay", frozenset({"band", "bins", "level", "seed", "curve", "kind"})),
     "tested": ("TestReliabilityDisplay", frozenset({"bins", "kind", "one"})),
     "bins": ("BinsDisplay", frozenset({"kind", "one"})),
     "cumulative": ("CumulativeDisplay", frozenset({"level", "kind"})),
@@ -43,6 +43,13 @@ _WIDEST = 100
     "this number of rows.",
 )
 @opt.choice("--curve", ("binned", "isotonic", "smooth"), None, "Of reliability.  [default: binned]")
+@opt.choice(
+    "--band",
+    ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "none"),
+    None,
+    "Of reliability: intervals of each rate, or of all jointly; or where each rate, or all of them, would lie if the "
+    "scores were calibrated.  [default: pointwise for bins, simultaneous-consistency for curves]",
+)
 @opt.bins(None, "Bins of reliability, tested and validity")
 @opt.choice("--kind", opt.KINDS, None, "What to compare for several classes.  [default: confidence]")
 @opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
@@ -63,15 +70,21 @@ def command(**options: Any) -> None:
     opt.check_input()
     display = options["display"]
     _, takes = _DISPLAYS[display]
-    for name in ("curve", "bins", "kind", "level", "by"):
+    for name in ("band", "curve", "bins", "kind", "level", "by"):
         if options[name] and name not in takes:
             raise click.UsageError(f"--{name} is not for --display {display}.")
+    if options["curve"] in ("isotonic", "smooth") and options["band"] in ("pointwise", "simultaneous"):
+        takes_band = "consistency, simultaneous-consistency or none"
+        raise click.UsageError(f"--band {options['band']} is for bins: --curve {options['curve']} takes {takes_band}.")
     if len(options["by"]) > 1:
         raise click.UsageError("A picture takes one --by.")
     target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)
     if target.form == "text" and display != "reliability":
         raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")
-    settings = {name: options[name] for name in ("curve", "kind", "level", "seed") if options[name] is not None}
+    names = ("band", "curve", "kind", "level", "seed")
+    settings = {name: options[name] for name in names if options[name] is not None}
+    if settings.get("band") == "none":
+        settings["band"] = None
     if options["bins"] is not None:
         settings["bins"] = opt.bin_rule(options["bins"])
     request = Request.pop_from(options)
