@@ -196,11 +196,33 @@ def test_a_flagged_segment_is_named_beside_an_error_of_all_rows():
     assert "of 60 segments are flagged, above all region = s54, over-predicted" in found.certainty
 
 
+def test_a_flagged_class_reaches_the_headline():
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet([4, 1, 1, 1], 3_000)
+    truth = P[:, [0, 2, 1, 3]]  # the largest score is right; two others are swapped
+    truth = np.where((P.argmax(axis=1) == 0)[:, None], truth, P)
+    y = (rng.random(3_000)[:, None] >= np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+    found = tn.report(y, P, labels=range(4), progress=False)._contents.models[0]
+    assert found.verdict.code == "miscalibrated"
+    assert found.summary.test.pvalue > 0.05
+    assert found.verdict.headline.startswith("Not calibrated in 2 of 4 classes: ")
+    assert "(all classes, adjusted)" in found.verdict.certainty
+
+
+def test_calibrated_classes_are_not_accused():
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet([1, 1, 1], 2_000)
+    y = (rng.random(2_000)[:, None] >= np.cumsum(P, axis=1)[:, :-1]).sum(axis=1)
+    found = tn.report(y, P, labels=range(3), progress=False)._contents.models[0].verdict
+    assert found.headline == "No sign of miscalibration of the top label or of any class."
+
+
 def test_the_error_rate_is_split_between_the_whole_and_its_segments(binary):
-    alone, split = (Alpha.of_level(0.95, segmented=segmented) for segmented in (False, True))
+    alone, split, both = (Alpha.of_level(0.95, parts) for parts in (0, 1, 2))
     assert alone == pytest.approx((0.049, 0.001, 0))
+    assert both == pytest.approx((0.024, 0.001, 0.0125))
     assert split == pytest.approx((0.024, 0.001, 0.025))
-    assert sum(Alpha.of_level(0.999, segmented=True)) == pytest.approx(0.001)
+    assert sum(Alpha.of_level(0.999, 1)) == pytest.approx(0.001)
     summary = binary._contents.models[0].summary
     y, p, segment = segmented(600, 3, 1)
     calm = tn.report(y, p, by=segment, progress=False)._contents.models[0].segments

@@ -4,7 +4,7 @@ import numpy as np
 
 from trueness._input.sample import Sample
 from trueness._report.evidence import fractional, means, weight_type
-from trueness._report.inference import Clustered, Notes, Options, collect_warnings, draws_for_tests, significance
+from trueness._report.inference import Alpha, Clustered, Notes, Options, collect_warnings, draws_for_tests, significance
 from trueness._report.records import ClassRow, TopK
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
@@ -18,11 +18,12 @@ _MOST_K = 5
 _MOST_ROWS = 200_000
 
 
-def class_rows(classwise: Tally, sample: Sample, options: Options) -> tuple[ClassRow, ...]:
-    """One row per class, the largest ECE first."""
+def class_rows(classwise: Tally, sample: Sample, options: Options, *, segmented: bool) -> tuple[ClassRow, ...]:
+    """One row per class, the largest ECE first; segments and classes share half of the error rate."""
     rule, level, seed, cluster = options
     tallies = [Tally("binary", (part,)) for part in classwise.parts]
-    draws = draws_for_tests(tallies, 1 - level)
+    alpha = Alpha.of_level(level, parts=1 + segmented).part
+    draws = draws_for_tests(tallies, alpha)
     with collect_warnings(Notes()):  # the share shows which classes never occur
         errors = [ece(tally, bins=rule) for tally in tallies]
         found = [
@@ -36,7 +37,7 @@ def class_rows(classwise: Tally, sample: Sample, options: Options) -> tuple[Clas
         classwise.classes or (), tallies, errors, pvalues, _holm_adjusted(pvalues), strict=True
     ):
         score, share, gap = means(tally)
-        damage, flagged = error / total if total else 0.0, q is not None and q <= 1 - level
+        damage, flagged = error / total if total else 0.0, q is not None and q <= alpha
         rows.append(ClassRow(str(label), share, score, gap, error, damage, p, q, flagged))
     return tuple(sorted(rows, key=lambda row: -row.ece))
 

@@ -13,7 +13,7 @@ from trueness._report.answers import Facts, answer_questions
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
 from trueness._report.evidence import Evidence, Subject, Sums
-from trueness._report.inference import SEGMENTS_SHARE, Notes, Options, collect_warnings, comparison
+from trueness._report.inference import Alpha, Notes, Options, collect_warnings, comparison
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
@@ -107,12 +107,12 @@ def _model(
     step()
     classes, largest = None, None
     if sample is not None and data.classwise is not None:
-        classes = class_rows(data.classwise, sample, options)
+        classes = class_rows(data.classwise, sample, options, segmented=segmented)
         largest = top_k(sample, options, notes)
     step()
     top_label = subject.view in ("confidence", "top-label")
     who = name if len(subject.models) > 1 else ""
-    judged = verdict(summary, level, groups, name=who, top_label=top_label, clustered=cluster is not None)
+    judged = verdict(summary, level, groups, classes, name=who, top_label=top_label, clustered=cluster is not None)
     facts = Facts(name, judged, summary, shown, groups, classes, fixes, provenance, top_label)
     return Model(
         name=name,
@@ -200,6 +200,11 @@ def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison 
     return notes.attempt("The comparison", lambda: comparison(samples, options, "squared_ece"))
 
 
+def _part_of_alpha(settings: Settings, subject: Subject) -> float:
+    """The probability of a false flag among all segments."""
+    return round(Alpha.of_level(settings.level, 1 + (subject.counts.classes is not None)).part, 12)
+
+
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
     level = level_percent(settings.level)
@@ -228,7 +233,7 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
-        f"the adjusted p-value is at most {level_percent(SEGMENTS_SHARE * (1 - settings.level))}. The probability that "
+        f"the adjusted p-value is at most {level_percent(_part_of_alpha(settings, subject))}. The probability that "
         "any segment of a calibrated model is flagged is no larger; the rest of 1 − level is left to the verdict on "
         "all rows.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "

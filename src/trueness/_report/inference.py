@@ -35,16 +35,16 @@ class Alpha(NamedTuple):
     """On a verdict against calibration of all rows."""
     too_good: float
     """On the verdict that labels agree with the scores better than chance allows."""
-    segments: float
-    """On false flags of segments, all together."""
+    part: float
+    """On false flags of all segments together, and as much on those of all classes of a matrix."""
 
     @classmethod
-    def of_level(cls, level: float, *, segmented: bool) -> "Alpha":
-        """All of it for all rows, or half of it if there are segments; 0.001 of that is for the lower tail."""
+    def of_level(cls, level: float, parts: int = 0) -> "Alpha":
+        """All of it for all rows, or half of it if there are segments, classes or both; 0.001 is for the lower tail."""
         alpha = round(1 - level, 12)
-        whole = alpha * (1 - SEGMENTS_SHARE) if segmented else alpha
+        whole = alpha / 2 if parts else alpha
         good = min(TOO_GOOD, whole / 10)
-        return cls(whole - good, good, alpha - whole)
+        return cls(whole - good, good, (alpha - whole) / max(parts, 1))
 
 
 class Clustered(NamedTuple):
@@ -54,8 +54,6 @@ class Clustered(NamedTuple):
     cluster: Ints
 
 
-SEGMENTS_SHARE = 0.5
-"""The part of 1 − level that segments may spend on false flags; the rest belongs to the verdict on all rows."""
 TOO_GOOD = 0.001
 """Part of the error rate that is spent on the lower tail of the test."""
 FLOOR_DRAWS = 999

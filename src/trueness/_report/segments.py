@@ -22,7 +22,8 @@ def segments(evidence: Evidence, by: tuple[SegmentColumn, ...], options: Options
     """Measure and test every segment of one model, the costliest first."""
     rule, level, seed, cluster = options
     rows = of_groups([group_name], evidence.groups) if evidence.view is None else of_sample(evidence.view, by, cluster)
-    found = describe_segments(rows, level, Alpha.of_level(level, segmented=True).segments, None, generator(seed))
+    alpha = Alpha.of_level(level, parts=1 + (evidence.classwise is not None)).part
+    found = describe_segments(rows, level, alpha, None, generator(seed))
     with collect_warnings(Notes()):  # the table shows which segments are small
         errors = {name: float(ece(sums, bins=rule)) for name, sums in _sums(evidence, by, group_name)}
     columns = {name: np.asarray(getattr(found, name)).tolist() for name in _FIELDS}

@@ -56,7 +56,7 @@ _PROPER = ("brier", "log_loss")
 
 
 def summarize(data: Evidence, options: Options, notes: Notes, *, segmented: bool = False) -> Summary:
-    """Every measure of one model, and the evidence about its calibration; with segments, they share the error rate."""
+    """Every measure of one model, and the evidence about its calibration; segments share the error rate."""
     rule, tally = options.rule, data.tally
     exact = tally is not None and tally.parts[0].exact
     if tally is not None and not exact:
@@ -73,7 +73,7 @@ def summarize(data: Evidence, options: Options, notes: Notes, *, segmented: bool
         inference |= {"ece_interval": interval, "test": test, "tce_floor": None}
         if exact:
             inference["tce_floor"] = _tce_floor(tally, options, notes)
-    alpha = Alpha.of_level(options.level, segmented=segmented).rejection
+    alpha = Alpha.of_level(options.level, segmented + (data.classwise is not None)).rejection
     if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):
         inference["power"] = _power(data, tally, alpha, options)
     score, rate, _ = means(data.sums)

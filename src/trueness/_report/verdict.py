@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from trueness._report.inference import FEW_ROWS, Alpha
-from trueness._report.records import Code, Model, Segment, Segments, Summary, Verdict
+from trueness._report.records import ClassRow, Code, Model, Segments, Summary, Verdict
 from trueness._report.segments import worst_segment
 from trueness._text.numbers import count, level_percent, number, p_value, percent
 from trueness._text.strings import quoted, shorten
@@ -15,6 +16,7 @@ _SMALL, _SMALL_SHARE = 0.02, 0.1
 """An error is slight if its upper limit is at most this, and this share of the rarer label's."""
 _UNRELATED = 0.2
 _NEARLY_ZERO = 1e-6
+_CLEAR = 1.05
 _MOST_NAMES = 6
 # One model, several models; the worst first.
 _CLAUSES: dict[Code, tuple[str, str]] = {
@@ -31,29 +33,29 @@ def verdict(
     summary: Summary,
     level: float,
     segments: Segments | None = None,
+    classes: Sequence[ClassRow] | None = None,
     *,
     name: str = "",
     top_label: bool = False,
     clustered: bool = False,
 ) -> Verdict:
     """Judge one model, called `name` if there are several."""
-    alpha = Alpha.of_level(level, segmented=segments is not None)
+    alpha = Alpha.of_level(level, (segments is not None) + (classes is not None))
     test, found = summary.test, summary.ece_interval
     # Fractional weights in clusters have no test, but a set that zero is tested for.
     rejected = test.pvalue <= alpha.rejection if test is not None else found is not None and not found.includes_zero
-    worst = worst_segment(segments)
-    code = _code(summary, alpha, rejected, worst)
+    flags = [one for one in (_flagged_segments(segments), _flagged_classes(classes)) if one is not None]
+    code = _code(summary, alpha, rejected, bool(flags))
     what = "confidences of the top label" if top_label else "predictions"
-    if code in ("miscalibrated", "slightly-miscalibrated") and not rejected:
-        assert segments is not None
-        assert worst is not None
-        headline = f"Not calibrated in {_share_of_segments(segments)}: {_segment(worst)}"
+    if flags and not rejected:
+        headline = f"Not calibrated in {', and in '.join(f'{one.share}: {one.worst}' for one in flags)}"
     else:
-        headline = _headline(code, summary, what)
-    how = (" of all rows" if segments is not None else "") + (", clusters taken into account" if clustered else "")
+        headline = _headline(code, summary, what, top_label)
+    how = (" of all rows" if segments is not None else "") + (" of the top label" if top_label else "")
+    how += ", clusters taken into account" if clustered else ""
     parts = _evidence(code, summary, _rarer_label(summary, top_label), how)
-    if worst is not None and segments is not None:
-        parts.insert(int(rejected), _segments_in_words(segments, worst, rejected))
+    place = int(rejected and test is not None)
+    parts[place:place] = [one.sentence if rejected else one.pvalue for one in flags]
     return _compose(code, f"{headline}.", "; ".join(parts), name)
 
 
@@ -65,13 +67,13 @@ def _compose(code: Code, headline: str, certainty: str, name: str = "") -> Verdi
     return Verdict(code, headline, certainty, f"{opening} {certainty}".rstrip())
 
 
-def _code(summary: Summary, alpha: Alpha, rejected: bool, worst: Segment | None) -> Code:
+def _code(summary: Summary, alpha: Alpha, rejected: bool, flagged: bool) -> Code:
     test, found = summary.test, summary.ece_interval
     if rejected:
         rare = min(summary.rate, 1 - summary.rate)
-        slight = found is not None and found.high <= min(_SMALL, _SMALL_SHARE * rare) and worst is None
+        slight = found is not None and found.high <= min(_SMALL, _SMALL_SHARE * rare) and not flagged
         return "slightly-miscalibrated" if slight else "miscalibrated"
-    if worst is not None:
+    if flagged:
         return "miscalibrated"
     if test is None and found is None:
         return "too-few-rows" if summary.n < FEW_ROWS else "undetermined"
@@ -80,7 +82,7 @@ def _code(summary: Summary, alpha: Alpha, rejected: bool, worst: Segment | None)
     return "no-evidence" if summary.power is not None and summary.power.enough else "too-few-rows"
 
 
-def _headline(code: Code, summary: Summary, what: str) -> str:
+def _headline(code: Code, summary: Summary, what: str, top_label: bool) -> str:
     rows = "One row is" if summary.n == 1 else f"{summary.n:,} rows are"
     kinds = [words for words, _ in _kinds_of_error(summary)]
     errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
@@ -92,7 +94,7 @@ def _headline(code: Code, summary: Summary, what: str) -> str:
     return {
         "miscalibrated": f"Not calibrated{how or ': predicted and observed rates differ'}",
         "slightly-miscalibrated": f"Slightly miscalibrated{how}",
-        "no-evidence": "No sign of miscalibration",
+        "no-evidence": f"No sign of miscalibration{' of the top label or of any class' if top_label else ''}",
         "too-few-rows": f"{rows} too few to tell whether the {what} are calibrated",
         "too-good": f"Too good to be true for new rows: the labels agree with the {what} better than chance allows",
         "undetermined": "Calibration could not be tested",
@@ -130,27 +132,49 @@ def _rarer_label(summary: Summary, top_label: bool) -> str:
     return names[summary.mean_score <= 0.5]
 
 
-def _flagged(segments: Segments) -> int:
-    return sum(one.flagged for one in segments.rows)
+class _Flags(NamedTuple):
+    """Flagged segments, or classes."""
+
+    share: str
+    """How many of how many."""
+    worst: str
+    """The worst of them, and what is wrong with it."""
+    pvalue: str
+    several: bool
+
+    @property
+    def sentence(self) -> str:
+        """How many there are, and the worst."""
+        return f"{self.share} {'are' if self.several else 'is'} flagged, above all {self.worst}; {self.pvalue}"
 
 
-def _share_of_segments(segments: Segments) -> str:
-    return f"{_flagged(segments):,} of {count(len(segments.rows), 'segment')}"
+def _flagged_segments(segments: Segments | None) -> _Flags | None:
+    worst = worst_segment(segments)
+    if segments is None or worst is None:
+        return None
+    number = sum(one.flagged for one in segments.rows)
+    fold = _fold(worst.ratio) if worst.finding.endswith("predicted") else ""
+    name = f"{shorten(worst.column, 30)} = {shorten(worst.value, 30)}, {worst.finding}{fold}"
+    share, p = f"{number:,} of {count(len(segments.rows), 'segment')}", p_value(segments.pvalue)
+    return _Flags(share, name, f"{p} (all segments jointly)", number > 1)
 
 
-def _segment(one: Segment) -> str:
-    """A flagged segment and what is wrong with it."""
-    name = f"{shorten(one.column, 30)} = {shorten(one.value, 30)}"
-    factor = 1 / one.ratio if 0 < one.ratio < 1 else one.ratio
-    fold = f" {factor:.1f}-fold" if one.finding.endswith("predicted") and 1.05 <= factor < math.inf else ""
-    return f"{name}, {one.finding}{fold}"
+def _flagged_classes(classes: Sequence[ClassRow] | None) -> _Flags | None:
+    bad = [one for one in classes or () if one.flagged]
+    if classes is None or not bad:
+        return None
+    worst = max(bad, key=lambda one: abs(one.gap))
+    ratio = worst.share / worst.score if worst.score > 0 else math.inf
+    fold = _fold(ratio)
+    finding = f", {'under' if ratio > 1 else 'over'}-predicted{fold}" if fold else ""
+    share, p = f"{len(bad):,} of {len(classes):,} classes", min(one.adjusted_pvalue or 0.0 for one in bad)
+    return _Flags(share, f"{shorten(worst.label, 30)}{finding}", f"{p_value(p)} (all classes, adjusted)", len(bad) > 1)
 
 
-def _segments_in_words(segments: Segments, worst: Segment, rejected: bool) -> str:
-    """The evidence from segments; which they are, unless the headline says so."""
-    joint = f"{p_value(segments.pvalue)} (all segments jointly)"
-    flags = f"{_share_of_segments(segments)} {'is' if _flagged(segments) == 1 else 'are'} flagged"
-    return f"{flags}, above all {_segment(worst)}; {joint}" if rejected else joint
+def _fold(ratio: float) -> str:
+    """Observed divided by expected as a factor, unless it is close to 1 or infinite."""
+    factor = 1 / ratio if 0 < ratio < 1 else ratio
+    return f" {factor:.1f}-fold" if _CLEAR <= factor < math.inf else ""
 
 
 def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
