@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.answers import _command
+from trueness._report.answers import _command, _range_in_words
 from trueness._report.records import Provenance
 from trueness.errors import InputError
 
@@ -242,3 +242,8 @@ def test_the_event_of_true_and_false_is_true():
 def test_a_wrong_name_of_the_data_is_refused(options, message):
     with pytest.raises(InputError, match=message):
         tn.report([0, 1], [0.2, 0.7], **options)
+
+
+def test_a_range_at_an_end_is_named_by_its_other_edge():
+    named = [_range_in_words(*edges) for edges in ((0.0, 0.1), (0.0033, 1.0), (0.1, 0.2), (0.0, 1.0))]
+    assert named == ["below 10 %", "above 0.33 %", "between 10 and 20 %", "between 0 and 100 %"]

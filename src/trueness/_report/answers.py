@@ -127,12 +127,21 @@ def _where(facts: Facts) -> Answer:
     detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %)."
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
-    where = f"between {' and '.join(percents(*edges))} %" if edges[0] < edges[1] else f"at {predicted} %"
+    where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
     if facts.verdict.code in ("no-evidence", "too-few-rows"):
         phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
     else:
         phrase = f"Worst {where}"
     return Answer("Where?", phrase, f"{detail} {group}".strip(), numbers)
+
+
+def _range_in_words(low: float, high: float) -> str:
+    """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
+    if low == 0 and high < 1:
+        return f"below {percents(high)[0]} %"
+    if low > 0 and high == 1:
+        return f"above {percents(low)[0]} %"
+    return f"between {' and '.join(percents(low, high))} %"
 
 
 def _group_sentence(facts: Facts) -> str:

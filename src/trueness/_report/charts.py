@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._report.records import Axes, Blocks, Explorer, Picture
 from trueness._text.bins import bin_name
-from trueness._text.numbers import count, level_percent, number, percent, signed, span
+from trueness._text.numbers import count, level_percent, number, percent, percents, signed, span
 
 # The plot is a square; the histogram hangs below its axis label.
 _LEFT, _TOP, _SIZE = 68, 12, 380
@@ -170,8 +170,9 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
     if worst is None:
         return ""
     b = picture.bins
-    says, rate = _two_percentages(b.score[worst], b.rate[worst])
-    lines = [f"says {says},", f"{happens} {rate}"]
+    # With the decimals of the sentence beside the picture.
+    says, rate, *_ = percents(b.score[worst], b.rate[worst], picture.interval_low[worst], picture.interval_high[worst])
+    lines = [f"says {says} %,", f"{happens} {rate} %"]
     wide, high = _LETTER * max(map(len, lines)), _LINE * len(lines)
     x, y = plane.x(b.score[worst]), plane.y(b.rate[worst])
     marks = _inked_places(picture, filled, plane)
@@ -182,16 +183,6 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
         _tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)
     ]
     return _tag("g", line + "".join(texts), class_="annotation")
-
-
-def _two_percentages(score: float, rate: float) -> tuple[str, str]:
-    """Both with as many decimals as tell them apart."""
-    for decimals in range(6):
-        texts = f"{100 * score:.{decimals}f} %", f"{100 * rate:.{decimals}f} %"
-        first, second = (float(text.removesuffix(" %")) for text in texts)
-        if abs(first - second) >= 5 * 10.0**-decimals or abs(score - rate) < 1e-9:
-            return texts
-    return percent(score), percent(rate)
 
 
 def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> list[_Place]:
