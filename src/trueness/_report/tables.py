@@ -233,7 +233,7 @@ def _models(contents: Contents) -> Table:
 
 
 def _views(model: Model) -> tuple[str, str]:
-    """What follows the names of calibration errors and of proper scores of a matrix."""
+    """Suffixes for the names of calibration errors and of proper scores of a matrix."""
     return ("", "") if model.summary.ece_classwise is None else (" (confidence)", " (all classes)")
 
 

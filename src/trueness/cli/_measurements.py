@@ -39,12 +39,12 @@ class Quantity(NamedTuple):
     meaning: str
     form: Literal["count", "fraction", "percent", "number"] = "fraction"
     function: Any = None
-    """Of sums, and of the arguments below."""
+    """A function of the sums and of :meth:`arguments`."""
     bins: Literal["own", "mass", ""] = ""
     """Its bins, if any: those of the options, or as many of equal mass."""
     norm: str = ""
     limits: str = ""
-    """What :func:`trueness.bounded` calls it, unless by its function."""
+    """Its name in :func:`trueness.bounded`, if that does not take its function."""
     scores: bool = False
     """Whether it needs them: the sums of bins do not suffice."""
     part: bool = False
@@ -53,7 +53,7 @@ class Quantity(NamedTuple):
     """The kind of the sums."""
 
     def arguments(self, options: "Options") -> dict[str, Any]:
-        """What its function takes besides the sums."""
+        """The arguments of its function besides the sums."""
         bins = {"bins": options.bins if self.bins == "own" else options.mass} if self.bins else {}
         return bins | ({"norm": self.norm} if self.norm else {})
 

@@ -80,7 +80,7 @@ def observed_expected_interval(
 
 
 class _Strata:
-    """Sums of the rows in strata of neighbouring scores; whole weights count as so many rows."""
+    """Sums of the rows in strata of neighbouring scores; a whole weight counts as that number of rows."""
 
     def __init__(self, sums: Cells | Bins) -> None:
         kept = np.asarray(sums.weight) > 0

@@ -1,4 +1,4 @@
-"""What the sums of a sketch prove about the measures of its rows.
+"""Limits that the sums of a sketch set to the measures of its rows.
 
 A sketch knows the sums of each cell and the smallest and largest score in it, but not the order of its rows. Sums over
 whole cells are exact. When an edge cuts a cell, the part of the cell that lies in each bin is unknown: the excess
