@@ -5,6 +5,7 @@ import math
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from trueness._report.classes import worst_class
 from trueness._report.records import (
     Answer,
     Answers,
@@ -113,7 +114,9 @@ def _where(facts: Facts) -> Answer:
     if segment is not None:
         numbers["segment"] = {key: getattr(segment, key) for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
-        phrase = "No range stands out" if segment is None else f"In {_segment_name(segment)}"
+        bad = worst_class(facts.classes)
+        group_name = _segment_name(segment) if segment else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
+        phrase = f"In {group_name}" if group_name else "No range stands out"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
@@ -151,7 +154,7 @@ def _group_sentence(facts: Facts) -> str:
         flagged, total = sum(row.flagged for row in facts.segments.rows), len(facts.segments.rows)
         several = f"{flagged:,} of {total:,} segments are off, most of all " if flagged > 1 else "Segment "
         return f"{several}{_segment_name(one)}: {_finding(one)}."
-    bad = next((row for row in facts.classes or () if row.flagged), None)
+    bad = worst_class(facts.classes)
     if bad is None:
         return ""
     predicted, happened = percents(bad.score, bad.share)

@@ -1,5 +1,7 @@
 """A matrix of scores: every class against the rest, and the k largest scores jointly."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from trueness._input.sample import Sample
@@ -16,6 +18,11 @@ from trueness.typing import Ints
 
 _MOST_K = 5
 _MOST_ROWS = 200_000
+
+
+def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
+    """The flagged class with the largest gap; None if none is flagged."""
+    return max((one for one in classes or () if one.flagged), key=lambda one: abs(one.gap), default=None)
 
 
 def class_rows(classwise: Tally, sample: Sample, options: Options, *, segmented: bool) -> tuple[ClassRow, ...]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trueness._report.classes import worst_class
 from trueness._report.inference import FEW_ROWS, Alpha
 from trueness._report.records import ClassRow, Code, Model, Segments, Summary, Verdict
 from trueness._report.segments import worst_segment
@@ -160,10 +161,10 @@ def _flagged_segments(segments: Segments | None) -> _Flags | None:
 
 
 def _flagged_classes(classes: Sequence[ClassRow] | None) -> _Flags | None:
-    bad = [one for one in classes or () if one.flagged]
-    if classes is None or not bad:
+    worst = worst_class(classes)
+    if classes is None or worst is None:
         return None
-    worst = max(bad, key=lambda one: abs(one.gap))
+    bad = [one for one in classes if one.flagged]
     ratio = worst.share / worst.score if worst.score > 0 else math.inf
     fold = _fold(ratio)
     finding = f", {'under' if ratio > 1 else 'over'}-predicted{fold}" if fold else ""
