@@ -84,7 +84,7 @@ ADVICE = {
     "weights": (
         "x.csv",
         b"y,p,w\n0,0.5,0.5\n1,0.25,0.75\n",
-        ["test", "--weight", "w"],
+        ["test", "--weight", "w", "--method", "exact"],
         "must be whole numbers that sum to less than 2³⁵ for `--method exact`",
     ),
 }
