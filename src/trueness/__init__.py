@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from trueness.infer import prior_shift as prior_shift
     from trueness.infer import reliability_bands as reliability_bands
     from trueness.infer import segments as segments
+    from trueness.infer import validation_size as validation_size
     from trueness.measure import ace as ace
     from trueness.measure import bin_table as bin_table
     from trueness.measure import bounded as bounded
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from trueness.results import Segments as Segments
     from trueness.results import Significance as Significance
     from trueness.results import TestedBins as TestedBins
+    from trueness.results import ValidationSize as ValidationSize
     from trueness.results import ValidityBand as ValidityBand
     from trueness.results import ValidityCurve as ValidityCurve
     from trueness.results import ValidityRuns as ValidityRuns
@@ -141,7 +143,7 @@ _HOMES = {
     ),
     "infer": (
         "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor prior_shift "
-        "reliability_bands segments"
+        "reliability_bands segments validation_size"
     ),
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
@@ -163,7 +165,7 @@ _HOMES = {
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference EstimationError Guarantee "
         "GuaranteePlan Histogram Interval NoiseFloor PriorShift Reliability Segments Significance TestedBins "
-        "ValidityBand ValidityCurve ValidityRuns Walk"
+        "ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",

@@ -3,9 +3,13 @@
 import csv
 import io
 import json
+import subprocess
+import sys
+from typing import get_args
 
 import pytest
 
+import trueness as tn
 from trueness import recalibrate
 
 
@@ -48,3 +52,74 @@ def test_what_cannot_be_planned_is_refused_in_words_of_the_options(fails):
     assert "No number of bins keeps `--epsilon` 0.01 with 500 rows; one bin needs" in fails(
         "plan", "--n", "500", "--epsilon", "0.01"
     )
+
+
+def validation(call, *arguments):
+    result = call("plan", "validation", *arguments, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["plan"]
+
+
+def test_the_sizes_of_a_validation_are_the_librarys(call):
+    found = validation(call, "--prevalence", "0.1", "--c-statistic", "0.8")
+    assert found["size"] == list(tn.validation_size(prevalence=0.1, c_statistic=0.8).size)
+    assert validation(call, "--prevalence", "0.018", "--oe-se", "0.2456")["n"] == 905
+    assert validation(call, "--log-odds", "-5", "2.5", "--slope-width", "0.2")["n"] == 4554
+    found = validation(call, "--log-odds", "0", "1", "--detect-oe", "1.3", "--test", "analytic", "--test", "omnibus")
+    how = {"log_odds": (0, 1), "detect_oe": 1.3, "tests": ["analytic", "omnibus"], "seed": 0}
+    assert found["size"] == list(tn.validation_size(**how).size)
+
+
+def test_earlier_scores_of_a_file_are_planned_with(call, fails, tmp_path):
+    (tmp_path / "pilot.csv").write_text("id,model\n1,0.1\n2,0.2\n3,0.6\n")
+    found = validation(call, "pilot.csv", "--prob", "model")
+    assert found["size"] == list(tn.validation_size(scores=[0.1, 0.2, 0.6]).size)
+    (tmp_path / "pilot.csv").write_text("id,model\n1,0.1\n2,1.5\n")
+    assert fails("plan", "validation", "pilot.csv", "--prob", "model").startswith(
+        "Scores 'model' of pilot.csv must lie in [0, 1]; 1 of 2 values does not, the first is 1.5 at line 3"
+    )
+
+
+def test_a_table_ends_with_the_rows_that_meet_all_criteria(call):
+    shown = call("plan", "validation", "--prevalence", "0.018").stdout
+    assert "21,028 rows meet all criteria, if 1.8 % of them are events." in shown
+    assert "`--c-statistic`, `--log-odds` or" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--prevalence", "1.1"], "`--prevalence` must lie strictly between 0 and 1; got 1.1"),
+        (["--prevalence", "0.1", "--slope-width", "0.2"], "`--slope-width` needs the spread of the scores"),
+        (["--prevalence", "0.1", "--oe-width", "-1"], "`--oe-width` must be a finite number above 0"),
+        (["--prevalence", "0.1", "--power", "0"], "`--power` must lie"),
+    ],
+)
+def test_a_validation_that_cannot_be_planned_is_refused(fails, words, message):
+    assert fails("plan", "validation", *words).startswith(message)
+
+
+def test_options_stand_after_the_name_they_belong_to(call):
+    result = call("plan", "--n", "5", "validation", "--prevalence", "0.1")
+    assert result.exit_code == 2
+    assert "Options of `plan validation` stand after its name." in result.stderr
+    result = call("plan", "validation", "--prob", "p")
+    assert result.exit_code == 2
+    assert "--prob names a column of a FILE; give one." in result.stderr
+
+
+def test_every_test_of_the_library_can_be_planned_for():
+    from trueness.cli._plan_validation import _TESTS
+    from trueness.infer._calibration_test import TestMethod
+
+    assert get_args(TestMethod) == _TESTS
+
+
+def test_help_of_a_validation_imports_no_arrays():
+    code = (
+        "import sys; from trueness.cli import main\n"
+        "try: main(['plan', 'validation', '--help'])\n"
+        "except SystemExit: print('numpy' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr

@@ -8,6 +8,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli._messages import reword_messages, wording
+from trueness.cli._plan_validation import validation
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
@@ -18,7 +19,7 @@ _KINDS = {
 }
 
 
-@click.command("plan", no_args_is_help=True)
+@click.group("plan", invoke_without_command=True, no_args_is_help=True)
 @opt.count("--n", "Rows to fit on.")
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
 @opt.number("--epsilon", "The largest error allowed, between 0 and 1.", metavar="EPSILON")
@@ -37,8 +38,9 @@ _KINDS = {
     "As published, or from the binomial distribution: smaller and equally valid.",
 )
 @opt.output()
-def command(**how: Any) -> None:
-    """Plan histogram binning with a guarantee.
+@click.pass_context
+def command(context: click.Context, /, **how: Any) -> None:
+    """Plan histogram binning with a guarantee; or, with `plan validation`, the validation of a model.
 
     Give any two of rows, bins and error; the third is computed.
 
@@ -46,11 +48,16 @@ def command(**how: Any) -> None:
       trueness plan --n 5000 --bins 10          how large can the error be?
       trueness plan --bins 10 --epsilon 0.05    how many rows does it need?
       trueness plan --n 5000 --epsilon 0.05     how many bins can it have?
+      trueness plan validation --prevalence 0.1 --c-statistic 0.8
 
     The guarantee holds for any model and any distribution.
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    if context.invoked_subcommand is not None:
+        if any(map(opt.is_typed, how)):
+            raise click.UsageError(f"Options of `plan {context.invoked_subcommand}` stand after its name.")
+        return
     planners: dict[str, Any] = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
     numbers = {name: how.pop(name) for name in planners}
     known = {name: value for name, value in numbers.items() if value is not None}
@@ -65,6 +72,9 @@ def command(**how: Any) -> None:
         demand = f"No number of bins keeps `--epsilon` {numbers['epsilon']:g} with {numbers['n']:,} rows"
         raise InputError("", demand, f"one bin needs {least:,}")
     target.deliver(_output(numbers, wanted, how))
+
+
+command.add_command(validation)
 
 
 def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:

@@ -9,6 +9,7 @@ from trueness.infer._noise_floor import noise_floor
 from trueness.infer._prior_shift import prior_shift
 from trueness.infer._segments import segments
 from trueness.infer._series import calibration_series
+from trueness.infer._validation_size import validation_size
 
 __all__ = [
     "calibration_series",
@@ -20,4 +21,5 @@ __all__ = [
     "prior_shift",
     "reliability_bands",
     "segments",
+    "validation_size",
 ]

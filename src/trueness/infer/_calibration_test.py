@@ -360,6 +360,11 @@ def _joint_significance(outcome: Outcome, n: int) -> Significance:
     return Significance(outcome.statistic, outcome.pvalue, "omnibus", n, outcome.assumptions, **outcome.details)
 
 
+def pvalue_of_cells(cells: Cells, method: TestMethod, rng: np.random.Generator, resamples: int | None = None) -> float:
+    """The p-value of a test with its default bins, for simulations."""
+    return _METHODS[method].test(cells, Options(None, resamples, rng, False, None)).pvalue
+
+
 def _options(
     method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, k: Any, *, clustered: bool
 ) -> Options:

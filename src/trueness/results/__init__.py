@@ -8,6 +8,7 @@ from trueness.results._inference import Bounded, Interval, NoiseFloor, Significa
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
+from trueness.results._validation_size import ValidationSize
 
 __all__ = [
     "Bands",
@@ -32,6 +33,7 @@ __all__ = [
     "Series",
     "Significance",
     "TestedBins",
+    "ValidationSize",
     "ValidityBand",
     "ValidityCurve",
     "ValidityRuns",
