@@ -285,6 +285,13 @@ def test_fractional_weights_in_clusters_are_judged_by_the_confidence_set(scores,
     assert tn.report(y, scores, sample_weight=w, cluster=cluster, progress=False).verdicts == {"scores": code}
 
 
+def test_two_clusters_cannot_tell(scores):
+    y = (np.random.default_rng(3).random(scores.size) < scores).astype(int)
+    found = tn.report(y, scores, cluster=np.arange(scores.size) % 2, progress=False)
+    assert found.verdicts == {"scores": "too-few-rows"}
+    assert "would be noticed hardly ever." in found.verdict
+
+
 def test_a_small_error_that_excludes_zero_is_called_slight():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = report_of(p + 0.01, p)

@@ -74,3 +74,10 @@ def test_a_million_distinct_scores_take_no_time():
     p = np.random.default_rng(1).random(1_000_000)
     found = power_of(p)
     assert (found.ratio, found.error) == (1, 1)
+
+
+def test_few_clusters_have_little_power_and_very_few_none():
+    cells = cells_of(np.random.default_rng(1).random(600))
+    powers = [detection_power(cells, 0.05, 600, np.random.default_rng(0), n).error for n in (4, 7, None)]
+    assert powers[0] == 0
+    assert powers[1] < powers[2] - 0.1

@@ -25,7 +25,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer import noise_floor
-from trueness.infer._clustered_rows import ClusteredRows
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._detection_power import DetectionPower, detection_power
 from trueness.infer._observed_expected import observed_expected_interval
 from trueness.infer._slope_interval import slope_interval
@@ -121,12 +121,14 @@ def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> Dete
     if not cells.exact:
         squares = cells.squares
         effective = effective**2 / float(squares.sum()) if squares is not None else effective
+    clusters = None
     if view is not None and options.cluster is not None:
+        clusters = effective_number(options.cluster)
         # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
         u = (view.y - view.p) * (1 if view.w is None else view.w)
         sums = np.bincount(options.cluster, u)
         effective /= max(1.0, float(sums @ sums) / max(float(u @ u), 1e-300))
-    return detection_power(cells, alpha, effective, generator(options.seed))
+    return detection_power(cells, alpha, effective, generator(options.seed), clusters)
 
 
 def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:

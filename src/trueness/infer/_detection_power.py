@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from trueness._tally.cells import Cells
 from trueness.infer._omnibus import omnibus_power
@@ -54,12 +54,22 @@ class DetectionPower:
         return min(self.ratio, self.error) >= ENOUGH
 
 
-def detection_power(cells: Cells, alpha: float, effective: float, rng: np.random.Generator) -> DetectionPower:
-    """Power of the omnibus test at level `alpha`, for as many independent rows as these are worth: `effective`."""
+def detection_power(
+    cells: Cells, alpha: float, effective: float, rng: np.random.Generator, clusters: float | None = None
+) -> DetectionPower:
+    """Power of the omnibus test at level `alpha`, for as many independent rows as these are worth: `effective`.
+
+    With few clusters, Student's t in place of the normal distribution costs rows; with very few, random signs of their
+    residuals cannot reject at all.
+    """
     n = float(cells.weight.sum())
     expected = float(cells.weight @ cells.score)
     rare = min(expected, n - expected) / n
     tolerance = min(_LARGEST, _SHARE * rare) if rare > 0 else _LARGEST
+    if clusters is not None:
+        if 2 ** (1 - clusters) > alpha:
+            return DetectionPower(0.0, 0.0, tolerance, None)
+        effective *= float(ndtri(alpha / 2) / stdtrit(clusters - 1, alpha / 2)) ** 2
     scores = _Scores(cells, effective)
     if scores.variance == 0:  # only scores of 0 and 1, which one wrong label contradicts
         power = -math.expm1(effective * math.log1p(-tolerance))
