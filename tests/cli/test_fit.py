@@ -30,7 +30,9 @@ def test_the_map_is_the_librarys(call, grouped, tmp_path, name):
 
 def test_the_prior_is_a_method_whose_weight_is_estimated_or_set(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    assert call("fit", "x.csv", "--prob", "p", "--method", "prior", "-o", "map.json").exit_code == 0
+    result = call("fit", "x.csv", "--prob", "p", "--method", "prior", "-o", "map.json")
+    assert result.exit_code == 0
+    assert "note: The odds of the scores are divided by " in result.stderr
     found = recalibrate.load_calibrator(tmp_path / "map.json")
     assert found.weight_ == recalibrate.PriorCorrection().fit(grouped["p"], grouped["y"]).weight_
     known = ["--method", "prior", "--set", "rate_train=0.5", "--set", "rate_deploy=0.01"]

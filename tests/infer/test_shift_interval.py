@@ -79,6 +79,15 @@ def test_many_rows_halved_weights_and_clusters_of_one_row_have_nearly_the_same_l
         assert tuple(found) == pytest.approx(tuple(plain), abs=0.03 * (plain.high - plain.low))
 
 
+def test_pooled_scores_have_the_same_limits(monkeypatch):
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.3, 15, 20_000)
+    y = (rng.random(p.size) < expit(np.log(p) - np.log1p(-p) - 1)).astype(int)
+    pooled = shift_interval(cells_of(y, p), 0.95)
+    monkeypatch.setattr("trueness.infer._shift_interval._MANY_SCORES", 10**6)
+    assert tuple(pooled) == pytest.approx(tuple(shift_interval(cells_of(y, p), 0.95)), abs=1e-6)
+
+
 @pytest.mark.parametrize("label", [0, 1])
 def test_equal_labels_have_one_finite_limit(label):
     side = 1 if label else -1

@@ -68,7 +68,7 @@ def command(
         click.echo(text, nl=False)
     else:
         write(output, text)
-        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.")
+        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.", *_remarks(fitted))
 
 
 def _fit_map(calibrator: Any, rows: Rows) -> Any:
@@ -89,6 +89,15 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
     note(*filter(None, [arguments.remark]))
     warning(*warned)
     return calibrator
+
+
+def _remarks(fitted: Any) -> list[str]:
+    """The estimate of a map with one number, which says what was wrong."""
+    low, high = getattr(fitted, "weight_low_", None), getattr(fitted, "weight_high_", None)
+    if low is None or fitted.n_classes_ is not None:
+        return []
+    limits = f"{100 * fitted.level:g} % limits {low:.3g} and {high:.3g}"
+    return [f"The odds of the scores are divided by {fitted.weight_:.3g} ({limits})."]
 
 
 def _calibrator(text: str) -> Any:

@@ -17,6 +17,9 @@ from trueness.typing import Floats
 # With more rows of the rarer class than this, the likelihood and the Wald limits differ by less than 0.1 % of their
 # width.
 _MANY = 20_000
+# Above this many distinct scores, limits come from pools of neighbours.
+_MANY_SCORES = 4096
+_TINY = 1e-300
 # Doublings of the step in search of a limit.
 _DOUBLINGS = 60
 
@@ -58,8 +61,12 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     x, w, e = logits(inside.score), inside.weight.astype(np.float64), inside.events.astype(np.float64)
     shift = recalibration_shift(x, w, e)
     if cluster_rows is None and cells.exact:
-        many = min(e.sum(), (w - e).sum()) > _MANY
-        limits = _reach(shift, _information(x, w, shift), level, math.inf) if many else _limits(x, w, e, shift, level)
+        if min(e.sum(), (w - e).sum()) > _MANY:
+            limits = _reach(shift, _information(x, w, shift), level, math.inf)
+        elif x.size <= _MANY_SCORES or math.isnan(shift):
+            limits = _limits(x, w, e, shift, level)
+        else:
+            limits = _limits(*_pool(x, w, e, shift), shift, level)
     elif math.isnan(shift):
         limits = -math.inf, math.inf
     elif cluster_rows is None:
@@ -72,6 +79,17 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     else:
         limits = _clustered_limits(cluster_rows, shift, level)
     return ShiftInterval(shift, *limits)
+
+
+def _pool(x: Floats, w: Floats, e: Floats, shift: float) -> tuple[Floats, Floats, Floats]:
+    """Neighbours at the log-odds of their mean probability at `shift`, in pools of about equal information."""
+    q, r = expit(x + shift), expit(-x - shift)
+    information = np.cumsum(w * q * r)
+    cuts = np.searchsorted(information, np.arange(1, _MANY_SCORES) * (information[-1] / _MANY_SCORES))
+    first = np.unique(np.concatenate([[0], cuts[cuts < x.size]]))
+    with np.errstate(divide="ignore", over="ignore"):
+        odds = np.add.reduceat(w * q, first) / np.add.reduceat(w * r, first)
+    return np.log(np.clip(odds, _TINY, 1 / _TINY)) - shift, np.add.reduceat(w, first), np.add.reduceat(e, first)
 
 
 def _limits(x: Floats, w: Floats, e: Floats, shift: float, level: float) -> tuple[float, float]:
