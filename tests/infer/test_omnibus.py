@@ -33,7 +33,7 @@ def mass_cuts(p, n_bins):
 
 
 def transcription(y, p):
-    """Error, cells, trend, mean, slope and cosines by loops over rows."""
+    """Errors, cells, trend, mean, slope and cosines by loops over rows."""
     n = len(p)
     width = max(5, round(n**0.4))
     fine = mass_cuts(p, max(5, round(n**0.5))) | {b / width for b in range(1, width)}
@@ -43,10 +43,10 @@ def transcription(y, p):
     if len(distinct) <= 2 * (len(set(binned(p, fine))) + 1):
         fine = mass = distinct
     u, v = y - p, p * (1 - p)
-    error, cells, trend = 0.0, 0.0, 0.0
-    for b in set(binned(p, mass)):
-        r = u[binned(p, mass) == b]
-        error += (r.sum() ** 2 - (r**2).sum()) / (r.size - 1) if r.size > 1 else 0.0
+    errors, cells, trend = [], 0.0, 0.0
+    for cuts in (mass, {b / width for b in range(1, width)}):
+        groups = [u[binned(p, cuts) == b] for b in set(binned(p, cuts))]
+        errors.append(sum((r.sum() ** 2 - (r**2).sum()) / (r.size - 1) for r in groups if r.size > 1))
     for b in set(binned(p, fine)):
         at = binned(p, fine) == b
         cells += u[at].sum() ** 2 / v[at].sum() if v[at].sum() > 0 else 0.0
@@ -61,7 +61,7 @@ def transcription(y, p):
     # The share of the variance below a score, and half of that at the score.
     t = np.array([v[p < s].sum() + v[p == s].sum() / 2 for s in p]) / v.sum()
     forms = [np.ones(n), slope, *(np.cos(np.pi * j * t) for j in range(2, 13))]
-    return np.array([error, cells, trend, *(a @ u / math.sqrt(a**2 @ v) for a in forms)])
+    return np.array([*errors, cells, trend, *(a @ u / math.sqrt(a**2 @ v) for a in forms)])
 
 
 @pytest.mark.parametrize("n", [8, 30, 80, 300])
@@ -77,20 +77,20 @@ def test_the_statistics_are_those_of_the_transcription(n, digits):
 
 def test_the_pvalue_is_the_rank_of_the_combined_ranks():
     values = np.array([[3.0, 1.0, 2.0, 3.0], [0.0, 5.0, 1.0, 0.5]])
-    alone, combined = combined_pvalues(values)
+    alone, combined = combined_pvalues(values, np.ones(2))
     np.testing.assert_array_equal(alone, [[0.5, 1.0, 0.75, 0.5], [1.0, 0.25, 0.5, 0.75]])
     # Sums of inverse roots: 2.41, 1 + 2 √5 (the leader, five times the second), 2.57, 2.57.
     np.testing.assert_array_equal(combined, [1.0, 0.25, 0.75, 0.75])
 
 
 def test_forms_are_the_normal_scores_of_their_ranks_and_the_ends_lie_further_out():
-    values = np.vstack([np.zeros((3, 5)), np.tile([5.0, -1.0, 0.0, 1.0, 0.0], (13, 1))])
+    values = np.vstack([np.zeros((4, 5)), np.tile([5.0, -1.0, 0.0, 1.0, 0.0], (13, 1))])
     found = evidence(values)
     end, tied = ndtri(0.9), -ndtri(0.4)  # the two zeros have ranks 2 and 3 of 5
-    np.testing.assert_allclose(found[3], [end + 4, end + 1, tied, ndtri(0.7), tied], atol=1e-12)
-    squares = found[3] ** 2
+    np.testing.assert_allclose(found[4], [end + 4, end + 1, tied, ndtri(0.7), tied], atol=1e-12)
+    squares = found[4] ** 2
     expected = np.max([(k * squares - k) / math.sqrt(2 * k) for k in range(2, 14)], axis=0)
-    np.testing.assert_allclose(found[5], expected)
+    np.testing.assert_allclose(found[6], expected)
 
 
 rows = st.lists(

@@ -179,7 +179,7 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Gener
     ones, size = np.ones((rows.clusters, 1)), max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
     batches = (_signs(rows.clusters, min(size, draws - i), rng) for i in range(0, draws, size))
     # A sign does not change the squares of a cluster.
-    of_sums = partial(statistics.of_sums, squares=0.0, symmetric=True)
+    of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
     values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
     alone, combined = combined_pvalues(evidence(values))
     return by_labels._replace(

@@ -2,7 +2,7 @@ r"""The omnibus test of calibration: several statistics, the same redrawn labels
 
 Let the R + 1 label vectors be the observed one and R drawn from the scores. Each of them has a p-value :math:`p_j` for
 each statistic (see :mod:`trueness.infer._omnibus_statistics`), its rank among all R + 1. They are combined by
-:math:`\sum_j p_j^{-1/2}`, which is large if one p-value is very small or several are small, and this sum is ranked
+:math:`\sum_j w_j p_j^{-1/2}`, which is large if one p-value is very small or several are small, and this sum is ranked
 among all R + 1 again. Under calibration all R + 1 vectors are exchangeable, so the level holds at any n, with ties and
 rare events.
 """
@@ -20,14 +20,24 @@ from trueness.infer._certain_scores import (
     moved_inside,
     moved_scores,
 )
-from trueness.infer._omnibus_statistics import MANY, NAMES, WORDS, Entries, Statistics, evidence, log_odds
+from trueness.infer._omnibus_statistics import (
+    FORMS,
+    MANY,
+    NAMES,
+    WEIGHTS,
+    WORDS,
+    Entries,
+    Statistics,
+    evidence,
+    log_odds,
+)
 from trueness.infer._tail_bounds import tail_bound
 from trueness.infer._test_method import Options, Outcome
 from trueness.typing import Floats
 
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
-_EASIEST_FIRST = ("mean", "slope", "trend", "waves", "error", "cells")
+_EASIEST_FIRST = ("mean", "slope", "trend", "waves", "error", "width", "cells")
 # Exponents beyond this overflow.
 _LARGEST = 1300.0
 # Labels that are drawn at most for the lower tail.
@@ -134,14 +144,14 @@ def omnibus_power(
     return float(np.mean(ranks(combined, combined_null) <= alpha))
 
 
-def combined_pvalues(values: Floats) -> tuple[Floats, Floats]:
+def combined_pvalues(values: Floats, weights: Floats = WEIGHTS) -> tuple[Floats, Floats]:
     """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
 
     The p-value of a statistic is its rank, and so is that of the combination. The largest value of a statistic counts
     for more than its rank by the ratio to the second largest: vectors that lead in one statistic each would otherwise
     all be equal.
     """
-    return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values)))
+    return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values), weights))
 
 
 def extremeness(values: Floats) -> Floats:
@@ -160,15 +170,15 @@ def lower_tail(values: Floats) -> float:
 def sizes(values: Floats) -> Floats:
     """The statistics that are small if labels agree well with the scores.
 
-    The debiased error is not among them: it is lowest where large residuals of both signs cancel.
+    The debiased errors are not among them: they are lowest where large residuals of both signs cancel.
     """
-    forms = values[3:]
-    return np.vstack([values[1:3], np.abs(forms[:2]), (forms**2).sum(axis=0)])
+    forms = values[FORMS:]
+    return np.vstack([values[2:FORMS], np.abs(forms[:2]), (forms**2).sum(axis=0)])
 
 
-def combination(logs: Floats) -> Floats:
-    """The sum of the inverse square roots of p-values, from their negative logarithms."""
-    return np.asarray(np.exp(np.minimum(logs, _LARGEST) / 2).sum(axis=0))
+def combination(logs: Floats, weights: Floats = WEIGHTS) -> Floats:
+    """The weighted sum of the inverse square roots of p-values, from their negative logarithms."""
+    return np.asarray(weights @ np.exp(np.minimum(logs, _LARGEST) / 2))
 
 
 def ranks(values: Floats, among: Floats | None = None) -> Floats:

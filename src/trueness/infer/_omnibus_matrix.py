@@ -1,7 +1,7 @@
 """The omnibus test of a matrix of scores: every class, or the k largest scores, tested at once.
 
 One class is drawn per row and set of labels, so the columns of a row keep their dependence. Each column is a binary
-problem with its own cells and the six statistics of :mod:`trueness.infer._omnibus_statistics`, all functions of the
+problem with its own cells and the statistics of :mod:`trueness.infer._omnibus_statistics`, all functions of the
 events in its cells; class-wise, the largest score is one more column. The p-values of all statistics of all columns are
 ranks among the same draws, and are combined as for one column: the level is exact.
 
@@ -19,7 +19,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness.infer._certain_scores import grid_unit, impossible_but_rounded
 from trueness.infer._omnibus import combination, combined_pvalues, extremeness, ranks, sizes
-from trueness.infer._omnibus_statistics import NAMES, WORDS, Statistics, evidence, log_ratio
+from trueness.infer._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio
 from trueness.infer._test_method import Outcome
 from trueness.typing import Floats, Ints
 
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
     @property
     def deviance(self) -> Floats:
         """Of the number of events. Unlike ranks it has no floor, so the largest of very many problems stands out."""
-        events = np.clip(self.expected + self.deviation * self.values[3], 0, self.rows)
+        events = np.clip(self.expected + self.deviation * self.values[FORMS], 0, self.rows)
         both = log_ratio(events, self.expected) + log_ratio(self.rows - events, self.rows - self.expected)
         return np.asarray(2 * both)
 
@@ -75,7 +75,7 @@ def joint_test(problems: Sequence[Problem], draws: int) -> JointTest:
         alone[problem.name] = float(ranks(own)[0])
         statistic = NAMES[int(strength[:, 0].argmax())]
         leaders.append((alone[problem.name], -float(deviance[0]), f"{problem.name}, {WORDS[statistic]}"))
-    pvalue = float(combined_pvalues(np.array([total, largest]))[1][0])
+    pvalue = float(combined_pvalues(np.array([total, largest]), np.ones(2))[1][0])
     return JointTest(pvalue, alone, min(leaders)[2], float(ranks(-lower)[0]), draws)
 
 
@@ -176,7 +176,7 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     rows = len(matrix.p)
     if draws is None:
-        values = 16 * len(columns)
+        values = 17 * len(columns)
         draws = min(999, max(_FEWEST_DRAWS, min(_MOST_CLASSES // rows, _MOST_VALUES // values)))
     cell = np.stack([column.cell for column in columns], axis=1)
     batches: list[list[Floats]] = [[column.values(column.hits[:, np.newaxis])] for column in columns]
@@ -207,13 +207,14 @@ class _Column:
         weight = np.maximum(np.add.reduceat(v, s.first), 1e-290)
         # Within a cell a form is its mean, so that the events of the cells say everything.
         self.forms = np.add.reduceat(s.forms * v, s.first, axis=1) / weight
-        self.slope = np.add.reduceat(s.square_slope * count, s.first) / s.total
+        self.slopes = [np.add.reduceat(error.slope * count, s.first) / s.total for error in s.errors]
         s.deviation = np.sqrt(self.forms**2 @ s.variance)
 
     def values(self, hits: Any) -> Floats:
         """The values of each column of `hits`, the events in the cells."""
         excess = hits - self.expected[:, np.newaxis]
-        return self.statistics.of_sums(excess, self.forms @ excess, self.statistics.square + self.slope @ hits)
+        errors = zip(self.statistics.errors, self.slopes, strict=True)
+        return self.statistics.of_sums(excess, self.forms @ excess, [e.square + slope @ hits for e, slope in errors])
 
 
 def _drawn_hits(

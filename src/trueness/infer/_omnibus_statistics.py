@@ -4,6 +4,7 @@ No single statistic detects every kind of miscalibration. Each of these is the b
 the residual y − p, S its sum over a cell and V the variance of S if the scores are calibrated:
 
 - ``error``: the debiased squared error T in cells of equal mass (local errors, over-prediction of rare events);
+- ``width``: the same in cells of equal width (local errors where scores are sparse);
 - ``cells``: :math:`\sum S^2 / V` in cells cut by mass and by width (errors where events are rare or nearly certain);
 - ``trend``: the deviance :math:`2 \sum N\,\mathrm{KL}(r, \bar p)` in a few cells of equal mass (slow departures);
 - ``mean``: :math:`\sum u`, two-sided (shifts);
@@ -15,6 +16,7 @@ Mean, slope and cosines are replaced by the normal scores of their ranks among a
 distributions are skewed when events are rare.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,21 +25,26 @@ from scipy.special import ndtri
 
 from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
 from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
+from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
 from trueness.errors import InputError
 from trueness.infer._redrawn_labels import label_batches
 from trueness.infer._test_method import bin_starts
 from trueness.typing import Floats, Ints
 
-NAMES = ("error", "cells", "trend", "mean", "slope", "waves")
+NAMES = ("error", "width", "cells", "trend", "mean", "slope", "waves")
 WORDS = {
     "error": "squared error in cells of equal mass",
+    "width": "squared error in cells of equal width",
     "cells": "standardised residuals in fine cells",
     "trend": "deviance in coarse cells",
     "mean": "observed against expected events",
     "slope": "slope of the log-odds",
     "waves": "smooth departures along the scores",
 }
+WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0])
+"""Weights of the statistics in the combination: the two errors share one."""
+FORMS = 4
+"""Values before the forms: error, width, cells and trend."""
 MANY = 4096
 """With more entries than this, near ties are drawn together."""
 _ANGLE = 1 / 1024
@@ -54,13 +61,13 @@ def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> B
     return Distinct() if cells.size <= 2 * rule.group(cells).edges.size else rule
 
 
-def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, BinRule, BinRule]:
-    """Fine cells, cells of equal mass and coarse cells; if there would be more than `most`, that many of equal mass."""
-    coarse = EqualMass(max(3, round(n**0.25)))
+def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:
+    """Fine cells, those of equal mass and of equal width, and coarse cells; not more than `most` of each."""
+    coarse, size = EqualMass(max(3, round(n**0.25))), max(5, round(n**0.4))
     fine = mass_and_width_cells(cells, n, 0.5, 0.4)
     if most is not None and bin_starts(cells, fine).size > most:
-        return EqualMass(most), EqualMass(most), EqualMass(min(coarse.n, most // 2))
-    return fine, fine if isinstance(fine, Distinct) else EqualMass(max(5, round(n**0.4))), coarse
+        return EqualMass(most), EqualMass(most), EqualWidth(min(size, most)), EqualMass(min(coarse.n, most // 2))
+    return fine, fine if isinstance(fine, Distinct) else EqualMass(size), EqualWidth(size), coarse
 
 
 class Entries(NamedTuple):
@@ -116,25 +123,21 @@ class Statistics:
         starts = [bin_starts(cells, rule) for rule in _rules(cells, n, most)]
         every = np.unique(np.concatenate(starts))
         self.low: Floats = cells.score[every]
-        self.partitions = starts[0], starts[2]
+        self.partitions = starts[0], starts[3]
         if entries is None and pooled and cells.size > MANY:
             self.entries, self.first = _pooled(cells, every)
         else:
             self.entries = entries_of_cells(cells) if entries is None else entries
             self.first = np.searchsorted(self.entries.z, self.low)
         z, count, w, _ = self.entries
-        self.fine_at, self.mass_at, self.coarse_at = (np.searchsorted(every, start) for start in starts)
+        self.fine_at, mass_at, width_at, self.coarse_at = (np.searchsorted(every, start) for start in starts)
         v = count * w * w * z * (1 - z)
         self.expected, self.variance, self.total, squares = (
             np.add.reduceat(part, self.first) for part in (count * w * z, v, count * w, count * w * w)
         )
         # Rows of weight 1 that carry as much information as the weighted ones.
         self.scale = float(self.total.sum() / squares.sum())
-        # T = Σ (S² − Q) / (N − 1), and Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
-        size = np.add.reduceat(self.total, self.mass_at) * self.scale
-        self.share = np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
-        share = np.repeat(self.share, np.diff(np.append(self.first[self.mass_at], z.size))) * w * w
-        self.square, self.square_slope = float(share @ (count * z * z)), share * (1 - 2 * z)
+        self.errors = [_Error(self, at) for at in (mass_at, width_at)]
         fine_variance = np.add.reduceat(self.variance, self.fine_at)
         self.inverse = np.where(fine_variance > 0, 1 / np.maximum(fine_variance, _LEAST), 0.0)
         self.forms = _forms(z, v)
@@ -165,15 +168,20 @@ class Statistics:
         events = hits * self.entries.weight[:, np.newaxis]
         excess = np.add.reduceat(events, self.first, axis=0) - self.expected[:, np.newaxis]
         forms = self.forms @ events - self.expected_forms[:, np.newaxis]
-        return self.of_sums(excess, forms, self.square + self.square_slope @ hits)
+        return self.of_sums(excess, forms, [error.squares(hits) for error in self.errors])
 
-    def of_sums(self, excess: Floats, forms: Floats, squares: Floats | float, *, symmetric: bool = False) -> Floats:
-        """Error, cells, trend and standardised forms, in rows, from the sums of u in the finest cells and the forms.
+    def of_sums(
+        self, excess: Floats, forms: Floats, squares: Sequence[Floats | float], *, symmetric: bool = False
+    ) -> Floats:
+        """Errors, cells, trend and standardised forms, in rows, from the sums of u in the finest cells and the forms.
 
-        `squares` are the sums of squares that the error subtracts. With `symmetric`, residuals of either sign count the
-        same: the trend is Σ S² / V.
+        `squares` are the sums of squares that the two errors subtract. With `symmetric`, residuals of either sign count
+        the same: the trend is Σ S² / V.
         """
-        error = self.share @ np.add.reduceat(excess, self.mass_at, axis=0) ** 2 - squares
+        errors = [
+            error.share @ np.add.reduceat(excess, error.at, axis=0) ** 2 - q
+            for error, q in zip(self.errors, squares, strict=True)
+        ]
         cells = self.inverse @ np.add.reduceat(excess, self.fine_at, axis=0) ** 2
         coarse = np.add.reduceat(excess, self.coarse_at, axis=0)
         expected, total, variance = (
@@ -185,7 +193,22 @@ class Statistics:
             events = np.clip(coarse + expected, 0, total)
             trend = 2 * self.scale * (log_ratio(events, expected) + log_ratio(total - events, total - expected))
             trend = trend.sum(axis=0)
-        return np.vstack([error, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]])
+        return np.vstack([*errors, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]])
+
+
+class _Error:
+    """T = Σ (S² − Q) / (N − 1) of some cells; Q = Σu² is linear in the events: an event adds 1 − 2p to Σp²."""
+
+    def __init__(self, statistics: Statistics, at: Ints) -> None:
+        z, rows, w, _ = statistics.entries
+        size = np.add.reduceat(statistics.total, at) * statistics.scale
+        self.at, self.share = at, np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
+        share = np.repeat(self.share, np.diff(np.append(statistics.first[at], z.size))) * w * w
+        self.square, self.slope = float(share @ (rows * z * z)), share * (1 - 2 * z)
+
+    def squares(self, hits: NDArray[Any]) -> Floats:
+        """Σ Q / (N − 1) of each column of `hits`."""
+        return np.asarray(self.square + self.slope @ hits)
 
 
 def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
@@ -218,17 +241,17 @@ def log_odds(z: Floats, centre: float) -> Floats:
 
 
 def evidence(values: Floats, among: Floats | None = None) -> Floats:
-    """The six statistics, large values being evidence, from the values of sets of labels in columns.
+    """The seven statistics, large values being evidence, from the values of sets of labels in columns.
 
     Forms are ranked among all columns, or among those of `among`.
     """
     if among is None:
-        forms = np.array([_normal_scores(v, v, alone=False) for v in values[3:]])
+        forms = np.array([_normal_scores(v, v, alone=False) for v in values[FORMS:]])
     else:
-        forms = np.array([_normal_scores(v, a, alone=True) for v, a in zip(values[3:], among[3:], strict=True)])
+        forms = np.array([_normal_scores(v, a, alone=True) for v, a in zip(values[FORMS:], among[FORMS:], strict=True)])
     k = np.arange(2, len(forms) + 1)[:, np.newaxis]
     waves = ((np.cumsum(forms**2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
-    return np.vstack([values[:3], np.abs(forms[:2]), waves])
+    return np.vstack([values[:FORMS], np.abs(forms[:2]), waves])
 
 
 def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
