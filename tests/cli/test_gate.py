@@ -160,6 +160,12 @@ def test_what_is_too_good_to_be_true_is_not_certified(call, fitted, kept):
     assert call("gate", file, "--max-ece", "0.1").exit_code == 0
 
 
+def test_certainty_that_labels_contradict_is_mentioned(call, tmp_path):
+    (tmp_path / "x.csv").write_text("y,p\n" + "1,1\n" * 90 + "0,1\n")
+    said = " ".join(call("gate", "x.csv", "--max-ece", "0.1", "--require").stdout.split())
+    assert "although 1 label is impossible under a score of exactly 0 or 1 → certified." in said
+
+
 def nine_segments(seed=1, n=1_500, bad=0.0):
     rng = np.random.default_rng(seed)
     segment = np.arange(9 * n) % 9
@@ -199,6 +205,12 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     text = " ".join(call(*given).stdout.split())
     assert "p, g = 4: ECE in 10 bins of equal width ≤ 0.05: lower 99.44 % limit" in text
     assert "Failed: 1 of 9." in text
+
+
+def test_a_level_too_high_for_draws_has_the_lower_limit_of_the_ece(call, file, grouped):
+    (line,) = found(call(*file, "--max-l2", "0.9", "--level", "0.99999"), 0)
+    expected = ece_limits(grouped["y"], grouped["q"], level=0.99999, seed=0)
+    assert (float(line["low"]), float(line["high"])) == (expected.low, 1)
 
 
 def test_clusters_widen_the_limits(call, grouped, file):

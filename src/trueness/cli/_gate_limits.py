@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import trueness as tn
@@ -22,6 +23,8 @@ Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 TOO_GOOD: Final = 0.001
 """Labels that agree with the scores this well by chance this rarely are too good to be true."""
 _FINE = 256
+_HIGHEST = 0.9999
+"""The highest level of a confidence set of the l2 error."""
 
 
 class Limits(NamedTuple):
@@ -84,7 +87,11 @@ class Data:
             if sums is None:
                 return None
         interval: Any = tn.ece_interval
-        both = interval(sums, self.y_prob, level=2 * level - 1, **self._all)
+        two_sided = min(2 * level - 1, _HIGHEST)
+        both = interval(sums, self.y_prob, level=two_sided, **self._all)
+        if two_sided < 2 * level - 1:
+            # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
+            return Limits(both.estimate, ece_limits(sums, self.y_prob, level=level, **self._all).low, 1.0, both.n)
         low, high = both.hull
         if low > 0 and interval(sums, self.y_prob, level=level, **self._all).includes_zero:
             low = 0.0
@@ -104,18 +111,24 @@ class Data:
         whole = part.exact if isinstance(part, Cells) else part.whole
         return Limits(found.value, found.low, found.high, int(sums.weight) if whole else sums.n)
 
-    def too_good(self) -> float | None:
-        """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
-        sums = self.y_true
-        if isinstance(sums, Binned):
-            sums = _cells_at_their_mean(sums)
-            if sums is None:
-                return too_good_in_bins(self.y_true.parts[0])
+    @cached_property
+    def significance(self) -> "tn.Significance | None":
+        """The omnibus test; None if the sums are too coarse, or weights rule it out."""
+        sums = _cells_at_their_mean(self.y_true) if isinstance(self.y_true, Binned) else self.y_true
         test: Any = tn.calibration_test
         try:
-            return test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.options).too_good  # type: ignore[no-any-return]
+            return (
+                None if sums is None else test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.options)
+            )
         except InputError:
             return None
+
+    @property
+    def too_good(self) -> float | None:
+        """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
+        if self.significance is None and isinstance(self.y_true, Binned):
+            return too_good_in_bins(self.y_true.parts[0])
+        return None if self.significance is None else self.significance.too_good
 
 
 def _cells_at_their_mean(binned: Binned) -> Tally | None:
@@ -195,10 +208,19 @@ def judge(criterion: Criterion, limits: Limits | None, data: Data, level: float,
         return Verdict("exceeded" if beyond else "not exceeded", _comparison(criterion, limits, level, lower=True))
     if not (least <= limits.low and limits.high <= most):
         return Verdict("not certified", _comparison(criterion, limits, level, lower=beyond))
-    too_good = data.too_good()
+    too_good = data.too_good
     if too_good is not None and too_good <= TOO_GOOD:
         return Verdict("too good", f"too good to be true for new rows: {p_value(too_good)} (lower tail)")
-    return Verdict("certified", _comparison(criterion, limits, level, lower=False))
+    return Verdict("certified", _comparison(criterion, limits, level, lower=False) + _impossible(data))
+
+
+def _impossible(data: Data) -> str:
+    """A remark on labels that contradict certain scores: an error may be small and yet the certainty wrong."""
+    number = 0 if data.significance is None else data.significance.contradicted
+    if number == 0:
+        return ""
+    which = "label is" if number == 1 else "labels are"
+    return f", although {number:,} {which} impossible under a score of exactly 0 or 1"
 
 
 def _comparison(criterion: Criterion, limits: Limits, level: float, *, lower: bool) -> str:
