@@ -123,7 +123,7 @@ def test_a_gate_of_too_many_distinct_scores_takes_near_ones_together(call, monke
     for found, expected in zip(*(csv.DictReader(io.StringIO(text)) for text in (result.stdout, whole)), strict=True):
         for key in ("estimate", "low", "high"):
             assert float(found[key]) == pytest.approx(
-                float(expected[key]), abs=1e-3 if found["quantity"] == "l2" else 1e-6
+                float(expected[key]), abs=1e-2 if found["quantity"] == "l2" else 1e-6
             )
     assert "note: there are more than 100 distinct scores. Rows within 1/4096 of each other" in result.stderr
 
