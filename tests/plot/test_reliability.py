@@ -531,13 +531,13 @@ def test_linear_axes_zoom_in_where_the_scores_are(side, curve):
     if side == "large":
         p, y = 1 - p, 1 - y
     drawn = display(y, p, curve=curve).plot()
-    low, high = (0, 0.1) if side == "small" else (0.9, 1)
+    low, high = (0, 0.15) if side == "small" else (0.85, 1)
     assert drawn.scale == "linear"
-    assert drawn.ax_.get_xlim() == pytest.approx((low - 0.002, high + 0.002))
+    assert drawn.ax_.get_xlim() == pytest.approx((low - 0.003, high + 0.003))
     assert drawn.ax_.get_ylim() == drawn.ax_.get_xlim()
     drawn.figure_.canvas.draw()
     labels = [text.get_text() for text in drawn.histogram_axes_[0].get_xticklabels()]
-    assert labels == [f"{low + 0.02 * i:.6g}" for i in range(6)]
+    assert labels == [f"{low + 0.03 * i:.6g}" for i in range(6)]
     assert drawn.series[0].histogram.weight.sum() == 4_000
     if curve == "binned":
         assert drawn.series[0].curve.n.tolist() == [400] * 10

@@ -131,7 +131,7 @@ class BinsDisplay(FromEstimator):
         (problem,) = one_problem(tallies(y_true, y_prob, None, rows), classes, cls.__name__)
         tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in rules.items()}
         chosen = scale_of([problem], scale)
-        edges = edges_of([problem], chosen, [table.rate for table in tables.values()], zoom=scale == "auto")
+        edges = edges_of([problem], chosen, [table.rate for table in tables.values()])
         return cls(tables, limits=(float(edges[0]), float(edges[-1])), scale=chosen, kind=problem.kind)
 
     def plot(self, ax: Any = None) -> Self:

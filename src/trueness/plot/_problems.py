@@ -26,6 +26,8 @@ Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
 _BARS = 50
 _RARE, _CROWDED = 0.02, 0.8
+# No point lies at the very end of axes that zoom in.
+_HEADROOM = 1.1
 
 
 class Problem(NamedTuple):
@@ -228,7 +230,7 @@ def _zoom(data: list[Problem]) -> tuple[float, float]:
         at = np.searchsorted(reached, np.array([0.01, 0.99]) * reached[-1])
         ends = [*cells.score[np.minimum(at, cells.size - 1)], np.nanmin(tenths.rate), np.nanmax(tenths.rate)]
         least, most = min(least, *ends), max(most, *ends)
-    return zoomed_ends(float(least), float(most))
+    return zoomed_ends(1 - _HEADROOM * (1 - float(least)), _HEADROOM * float(most))
 
 
 def _ends(cells: Cells) -> tuple[float, float] | None:
