@@ -11,6 +11,7 @@ from tables_on_disk import write_columns
 
 import trueness as tn
 from trueness.cli import _rows, _sums
+from trueness.cli._gate_limits import Data
 from trueness.sources import _compression, _parquet
 
 
@@ -125,6 +126,10 @@ def test_a_gate_of_too_many_distinct_scores_takes_near_ones_together(call, monke
             assert float(found[key]) == pytest.approx(
                 float(expected[key]), abs=1e-2 if found["quantity"] == "l2" else 1e-6
             )
+    edges = np.union1d(np.arange(4097) / 4096, np.arange((bins or 10) + 1) / (bins or 10))
+    near = tn.tally(grouped["y"], grouped["q"]).coarsen(tn.Edges(edges.tolist()))
+    l2 = next(line for line in csv.DictReader(io.StringIO(result.stdout)) if line["quantity"] == "l2")
+    assert tuple(float(l2[key]) for key in ("estimate", "low", "high")) == Data(near).l2(0.95)[:3]
     assert "note: there are more than 100 distinct scores. Rows within 1/4096 of each other" in result.stderr
 
 
