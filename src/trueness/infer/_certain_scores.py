@@ -52,7 +52,7 @@ def grid_unit(score: Floats) -> float | None:
     few = inside[:: -(-inside.size // _SAMPLE)]
     for parts in (*_DECIMAL, *range(2, _MOST_PARTS + 1)):
         if _on_grid(few, parts) and _on_grid(inside, parts):
-            return 1 / parts
+            return float(1 / parts)
     single = bool((inside == inside.astype(np.float32)).all())
     return _SPACING if single else None
 
