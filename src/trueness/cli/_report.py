@@ -77,7 +77,7 @@ def report(**options: Any) -> None:
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
     files = compare_files(sums, total, rule or own_bins(total), options["level"]) if options["each"] else None
-    given = {} if files is None else {"files": files.rows, "series": files.series}
+    given: dict[str, Any] = {} if files is None else {"files": files.rows, "series": files.series}
     names = [name for name, _ in sums]
     columns = {key: value for key, value in total.about.items() if key in ("label", "score") and isinstance(value, str)}
     origin = Provenance(_series_name(names), columns.get("label"), None, today(), {"scores": _report_command(columns)})

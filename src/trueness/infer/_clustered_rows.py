@@ -123,7 +123,8 @@ def _codes_by_content(top: Sample, cluster: Ints) -> Ints:
 
     Clusters of equal content may be swapped.
     """
-    bits = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ (np.asarray(top.y).astype(np.uint64) << 63)
+    event: NDArray[np.uint64] = np.asarray(top.y).astype(np.uint64) << np.uint64(63)
+    bits: NDArray[np.uint64] = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ event
     if top.w is not None:
         bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ top.w.view(np.uint64)
     return rank_by_sum(cluster, mix_bits(bits))[cluster]

@@ -85,7 +85,7 @@ def _quantile(alpha: float) -> float:
 
 def _number(n: float, power: float) -> int:
     """About n^power cells, at least five where each can hold two rows."""
-    return max(1, min(max(5, round(n**power)), int(n) // 2))
+    return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2))
 
 
 class DefaultSet(NamedTuple):

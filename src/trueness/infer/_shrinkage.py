@@ -54,6 +54,11 @@ class Shrunk(NamedTuple):
     """Scale of the shifts between segments, in log-odds."""
 
 
+def _sums(code: Ints, values: Floats) -> Floats:
+    """The sum of the values of each segment."""
+    return np.bincount(code, values).astype(np.float64, copy=False)
+
+
 def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective: Floats, level: float) -> Shrunk:
     """Shrink the gaps of segments; `effective` is the number of independent labels per unit of weight, by segment."""
     inside = (score > 0) & (score < 1)
@@ -63,9 +68,9 @@ def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective:
     def expected(shift: Floats) -> tuple[Floats, Floats]:
         """Σw·expit(x + a) and its derivative, by segment, over scores strictly inside (0, 1)."""
         q = expit(x + shift[code])
-        return np.bincount(code, moving * q), np.bincount(code, moving * q * (1 - q))
+        return _sums(code, moving * q), _sums(code, moving * q * (1 - q))
 
-    observed, movable = np.bincount(code, np.where(inside, events, 0.0)), np.bincount(code, moving)
+    observed, movable = _sums(code, np.where(inside, events, 0.0)), _sums(code, moving)
     mu = _common_shift(observed.sum(), movable.sum(), expected, total.size)
     at_mu, information = (effective * one for one in expected(np.full(total.size, mu)))
     information = np.maximum(information, _TINY)
