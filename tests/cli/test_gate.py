@@ -111,6 +111,23 @@ def test_a_calibrated_model_passes_the_strictest_gate_unless_proof_is_required(c
 
 
 @pytest.mark.parametrize(
+    ("option", "bound"), [("--max-ece", "0.03"), ("--max-ece", "0.2"), ("--max-l2", "0.03"), ("--oe-within", "0.1")]
+)
+@pytest.mark.parametrize("rows", ["0,0.3\n1,0.6\n", "1,0.9\n" * 12 + "0,0.9\n", "0,0.001\n" * 30])
+def test_a_gate_that_cannot_know_says_so_and_does_not_pass(call, tmp_path, option, bound, rows):
+    (tmp_path / "x.csv").write_text("y,p\n" + rows)
+    result = call("gate", "x.csv", option, bound)
+    if rows.startswith("0,0.001") and option != "--oe-within":
+        assert result.exit_code == 0  # 30 rows without an event exclude an error above 0.25
+        return
+    said = " ".join(result.stdout.split())
+    assert result.exit_code == 1
+    assert f"cannot be known from {rows.count(chr(10))} rows: " in said
+    assert said.endswith("→ not passed. Not passed: 1 of 1 cannot be known.")
+    assert call("gate", "x.csv", option, "1" if option != "--oe-within" else bound).exit_code == int("oe" in option)
+
+
+@pytest.mark.parametrize(
     ("line", "rows", "limit"), [("1,1.0\n", 25, 1 - 0.05 ** (1 / 25)), ("0,0.0001\n", 60, 1 - 0.05 ** (1 / 60) - 1e-4)]
 )
 @pytest.mark.parametrize("option", ["--max-ece", "--max-l2"])

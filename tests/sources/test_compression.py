@@ -60,7 +60,8 @@ def test_every_command_reads_packed_text(call, plain, verb):
     given = ["--prob", "p", *more]
     found = call(name, packed(plain["csv"], "gz"), *given)
     assert found.exit_code == 0, found.stderr
-    assert found.stdout.replace("x.csv.gz", "x.csv") == call(name, plain["csv"], *given).stdout
+    # Lines break elsewhere after a longer name.
+    assert found.stdout.replace("x.csv.gz", "x.csv").split() == call(name, plain["csv"], *given).stdout.split()
 
 
 @pytest.mark.parametrize("suffix", PACK)

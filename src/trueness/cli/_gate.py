@@ -25,7 +25,8 @@ _LATTICE = 4096
 _SHOWN = 6
 _REQUIRE = (
     "Fail unless every quantity is shown to keep its bound: its upper confidence limit must. Without it, the gate "
-    "fails only if a quantity is shown to exceed its bound: if its lower limit does."
+    "fails if a quantity is shown to exceed its bound (its lower limit does), or if the rows are too few to show even "
+    "a gross excess."
 )
 _criteria = opt.combine(
     opt.number("--max-ece", "The largest ECE allowed, in the bins of --bins.", kind=opt.Between(0, 1), metavar="X"),
@@ -317,7 +318,9 @@ def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], note
         _limits_in_words(findings, gate, named=bool(shown)),
         *([_TOP] if findings[0].subject.data.top else []),
     ]
-    outcome = "Passed." if not failed else f"Failed: {len(failed)} of {len(findings)}."
+    share = f"{len(failed)} of {len(findings)}"
+    unknown = all(one.verdict.code == "unknown" for one in failed)
+    outcome = "Passed." if not failed else f"Not passed: {share} cannot be known." if unknown else f"Failed: {share}."
     data = {
         "data": about,
         "gate": {

@@ -13,7 +13,7 @@ from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness._text.bins import rule_in_words
-from trueness._text.numbers import number, p_value
+from trueness._text.numbers import count, number, p_value
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._ece_limits import ece_limits, too_good_in_bins
@@ -25,6 +25,9 @@ TOO_GOOD: Final = 0.001
 _FINE = 256
 _HIGHEST = 0.9999
 """The highest level of a confidence set of the l2 error."""
+_FEW_ROWS = 20
+_GROSS_FACTOR, _GROSS_ERROR = 2.0, 0.25
+"""Limits that allow the bound times this, and an error of at least this, show nothing."""
 
 
 class Limits(NamedTuple):
@@ -172,6 +175,17 @@ class Criterion:
         """Smallest and largest value allowed."""
         return (1 - self.bound, 1 + self.bound) if self.quantity == "oe" else (-math.inf, self.bound)
 
+    def undecided(self, limits: Limits) -> bool:
+        """Whether the data could hardly have shown a gross violation: limits neither keep the bound nor exclude one."""
+        least, most = self.ends
+        if least <= limits.low and limits.high <= most:
+            return False
+        if limits.n < _FEW_ROWS:
+            return True
+        if self.quantity == "oe":
+            return limits.low < least / _GROSS_FACTOR or limits.high > most * _GROSS_FACTOR
+        return limits.high > max(most * _GROSS_FACTOR, _GROSS_ERROR)
+
     def limits(self, data: Data, level: float, *, require: bool) -> Limits | None:
         """The limits that the gate compares with the bound; None if the sums do not give them."""
         if self.quantity == "ece":
@@ -198,12 +212,15 @@ def judge(criterion: Criterion, limits: Limits | None, data: Data, level: float,
     """Compare limits with the bound.
 
     To certify, the whole interval must keep the bound, and labels must not agree with the scores too well; otherwise
-    the quantity passes unless the whole interval lies beyond the bound.
+    the quantity passes unless the whole interval lies beyond the bound, or a gross violation could have been missed.
     """
     if limits is None:
         return Verdict("unknown", "cannot be known from sums of bins")
     least, most = criterion.ends
     beyond = limits.low > most or limits.high < least
+    if not (require or beyond) and criterion.undecided(limits):
+        reason = _comparison(criterion, limits, level, lower=False)
+        return Verdict("unknown", f"cannot be known from {count(limits.n, 'row')}: {reason}")
     if not require:
         return Verdict("exceeded" if beyond else "not exceeded", _comparison(criterion, limits, level, lower=True))
     if not (least <= limits.low and limits.high <= most):
