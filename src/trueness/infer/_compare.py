@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
@@ -14,6 +14,7 @@ from trueness._input.arguments import Seed, checked_fraction, checked_whole, che
 from trueness._input.sample import Sample
 from trueness._progress import Progress, reporter
 from trueness._tally import rows_or_sums
+from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
@@ -70,9 +71,10 @@ def compare(
     models : dict of array-like of shape (n,) or (n, K)
         Scores by model name, for the same rows in the same order.
     measure : {'squared_ece', 'brier', 'log_loss'} or callable, default 'squared_ece'
-        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix. 'brier' and
-        'log_loss': proper scores, over all classes for a matrix; they reward more than calibration. Or any
-        function of a :class:`Tally` that returns one number, which needs ``method="bootstrap"``.
+        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix; two columns are
+        the binary problem of the second unless `kind` is given. 'brier' and 'log_loss': proper scores, over all
+        classes for a matrix; they reward more than calibration. Or any function of a :class:`Tally` that returns one
+        number, which needs ``method="bootstrap"``.
     method : {'influence', 'bootstrap'}, default 'influence'
         'influence': the influence of each row on the difference; not random. 'bootstrap': rows, or clusters, are
         drawn with replacement, the same for all models.
@@ -89,7 +91,8 @@ def compare(
         For 'bootstrap', as for :func:`noise_floor`; results depend on the order of the rows.
     **rows
         As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
-        missing. The default `kind` of a matrix is 'confidence' for 'squared_ece' and 'classwise' for other measures.
+        missing. The default `kind` of a matrix of three or more columns is 'confidence' for 'squared_ece' and
+        'classwise' for other measures.
 
     Returns
     -------
@@ -154,6 +157,9 @@ def compare(
     kind: Kind = "confidence" if measure == "squared_ece" else "classwise"
     check_models(models)
     paired = read_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
+    view = ""
+    if measure == "squared_ece" and rows.get("kind") is None:
+        paired, view = _two_columns_as_binary(paired)
     if paired.n < 2:
         raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {paired.n}")
     rows_or_sums.warn_one_class(next(iter(paired.samples.values())))
@@ -182,8 +188,20 @@ def compare(
         clusters=None if paired.cluster is None else paired.units,
         bins="" if rule is None else repr(rule),
         multiplicity=_multiplicity(len(estimates), level),
-        assumptions=_assumptions(paired, method, resamples),
+        assumptions=_assumptions(paired, method, resamples) + view,
     )
+
+
+def _two_columns_as_binary(paired: PairedRows) -> tuple[PairedRows, str]:
+    """Matrices of two columns as binary problems, and a sentence about it; others unchanged."""
+    first = next(iter(paired.samples.values()))
+    if first.p.shape[1:] != (2,):
+        return paired, ""
+    samples = {}
+    for name, sample in paired.samples.items():
+        with model_context(name):
+            samples[name] = binary_of_two_columns(sample)
+    return replace(paired, samples=samples), f" {two_columns_in_words(first.classes or ())}"
 
 
 def _check_measure(measure: Any, method: Any, bins: Any) -> None:
