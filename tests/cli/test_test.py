@@ -142,3 +142,13 @@ def test_labels_that_agree_too_well_get_a_note(call, tmp_path):
     write_columns(tmp_path / "x.csv", {"y": labels, "p": np.repeat(scores, 100)})
     shown = " ".join(call("test", "x.csv", "--prob", "p").stdout.split())
     assert "the labels agree with the scores better than chance allows (p = 0.0001, lower tail)" in shown
+
+
+def test_two_columns_are_not_said_to_be_several_classes(call, grouped, tmp_path):
+    columns = {"label": grouped["y"], "p_0": 1 - grouped["p"], "p_1": grouped["p"]}
+    write_columns(tmp_path / "x.csv", columns)
+    given = ["test", "x.csv", "--label", "label", "--prob-columns", "p_*"]
+    binary, top = (" ".join(call(*given, *more).stdout.split()) for more in ([], ["--kind", "confidence"]))
+    assert "binary problem" in binary
+    assert "For several classes" not in binary
+    assert "For several classes: the largest score" in top

@@ -332,3 +332,10 @@ def test_600_uniform_scores_of_slope_seven_tenths_are_refuted_almost_as_often_as
         cox += tn.calibration_test(y, p, method="cox", resamples=99, seed=rng).pvalue <= 0.05
     assert ours / 200 >= cox / 200 - 0.09
     assert ours / 200 > 0.8
+
+
+def test_no_evidence_is_not_called_the_strongest():
+    found = tn.calibration_test([1] * 50 + [0] * 50, np.full(100, 0.5), seed=0)
+    assert found.pvalue == 1
+    assert found.strongest == ""
+    assert "Strongest" not in found.assumptions

@@ -74,8 +74,10 @@ def command(**options: Any) -> None:
     rows = read_rows(Request.pop_from(options))
     results = list(_results(rows, settings))
     _adjust(results)
-    one_score = kind in (None, "confidence") and options["k"] in (None, 1)
-    target.deliver(_output(rows, results, one_score=one_score))
+    top = kind in (None, "confidence") and options["k"] in (None, 1) and rows.is_matrix(rows.choice.models[0])
+    if kind is None and options["k"] is None:
+        top = top and rows.arguments(rows.choice.models[0]).y_prob.shape[1] > 2
+    target.deliver(_output(rows, results, top=top))
 
 
 def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def _too_good_note(entry: dict[str, Any]) -> str:
     )
 
 
-def _output(rows: Rows, results: Sequence[dict[str, Any]], *, one_score: bool) -> Output:
+def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
@@ -138,7 +140,7 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, one_score: bool) -
         notes.append(f"{method}: {first}{more}")
     good = [entry for entry in results if (entry["too_good"] or 1) <= _TOO_GOOD]
     notes += [_too_good_note(entry) for entry in good]
-    if one_score and rows.is_matrix(rows.choice.models[0]):
+    if top:
         notes.append("For several classes: the largest score as the probability that its class is right.")
     if any(entry["adjusted_pvalue"] is not None for entry in results):
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")

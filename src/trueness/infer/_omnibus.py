@@ -38,6 +38,8 @@ from trueness.typing import Floats
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
 _EASIEST_FIRST = ("mean", "slope", "trend", "waves", "error", "width", "cells")
+SOME = 0.5
+"""From this p-value on, a statistic is no evidence at all, and none is called the strongest."""
 # Exponents beyond this overflow.
 _LARGEST = 1300.0
 # Labels that are drawn at most for the lower tail.
@@ -80,11 +82,20 @@ def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
         details = known | {"strongest": "labels that are impossible under the scores"}
         return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {result.impossible}.", details=details)
     strongest, smallest = WORDS[result.strongest], min(result.alone.values())
-    words = f"{assumptions} Strongest evidence: {strongest} (p = {smallest:.3g} alone)."
+    words = f"{assumptions}{strongest_in_words(strongest, smallest, 'alone')}"
     if result.contradicted:
         words = f"{impossible_but_rounded(result.impossible, result.unit)} {words}"
-    details = known | {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
+    details = known | {
+        "alone": result.alone,
+        "strongest": strongest if smallest < SOME else "",
+        "too_good": result.too_good,
+    }
     return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
+
+
+def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
+    """The sentence about the strongest evidence, if there is any."""
+    return f" Strongest evidence: {strongest} (p = {pvalue:.3g} {which})." if pvalue < SOME else ""
 
 
 def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None = None) -> OmnibusTest:

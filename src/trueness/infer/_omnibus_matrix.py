@@ -18,7 +18,15 @@ from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness.infer._certain_scores import grid_unit, impossible_but_rounded
-from trueness.infer._omnibus import combination, combined_pvalues, extremeness, ranks, sizes
+from trueness.infer._omnibus import (
+    SOME,
+    combination,
+    combined_pvalues,
+    extremeness,
+    ranks,
+    sizes,
+    strongest_in_words,
+)
 from trueness.infer._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio
 from trueness.infer._test_method import Outcome
 from trueness.typing import Floats, Ints
@@ -84,10 +92,11 @@ def joint_outcome(result: JointTest, what: str) -> Outcome:
     smallest = min(result.alone.values())
     words = (
         f"Rows are independent; the level is exact at any n: {result.draws:,} sets of labels were drawn from the "
-        f"scores, for all {len(result.alone):,} {what} together. Strongest evidence: {result.strongest} "
-        f"(p = {smallest:.3g} for it alone)."
+        f"scores, for all {len(result.alone):,} {what} together."
     )
-    details = {"alone": result.alone, "strongest": result.strongest, "too_good": result.too_good}
+    words += strongest_in_words(result.strongest, smallest, "for it alone")
+    strongest = result.strongest if smallest < SOME else ""
+    details = {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
     return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
 
 
