@@ -81,3 +81,12 @@ def test_few_clusters_have_little_power_and_very_few_none():
     powers = [detection_power(cells, 0.05, 600, np.random.default_rng(0), n).error for n in (4, 7, None)]
     assert powers[0] == 0
     assert powers[1] < powers[2] - 0.1
+
+
+def test_the_rows_needed_do_not_depend_on_the_unit_of_the_weights():
+    p = np.random.default_rng(5).random(400)
+    needed = []
+    for weight in (1, 0.5, 2.5):
+        cells = tn.tally(np.arange(400) % 2, p, sample_weight=np.full(400, weight)).parts[0]
+        needed.append(detection_power(cells, 0.05, 400, np.random.default_rng(0)).rows)
+    assert needed[0] == needed[1] == needed[2] > 400

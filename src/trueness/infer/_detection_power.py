@@ -46,7 +46,7 @@ class DetectionPower:
     tolerance: float
     """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
     rows: int | None
-    """About how many rows would notice all of them with probability 0.8; None if these do."""
+    """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
 
     @property
     def enough(self) -> bool:
@@ -63,6 +63,7 @@ def detection_power(
     residuals cannot reject at all.
     """
     n = float(cells.weight.sum())
+    rows = n if cells.exact else float(cells.count.sum())
     expected = float(cells.weight @ cells.score)
     rare = min(expected, n - expected) / n
     tolerance = min(_LARGEST, _SHARE * rare) if rare > 0 else _LARGEST
@@ -81,7 +82,7 @@ def detection_power(
     powers = [scores.power(one, alpha, rng) for one in alternatives]
     enough = min(powers) >= ENOUGH
     return DetectionPower(
-        min(powers[:2]), powers[2], tolerance, None if enough else scores.rows(alternatives, alpha, n)
+        min(powers[:2]), powers[2], tolerance, None if enough else scores.rows(alternatives, alpha, rows)
     )
 
 
