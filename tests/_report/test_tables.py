@@ -85,4 +85,4 @@ def test_limits_and_certain_scores_stand_beside_slope_and_ratio():
     assert rows["Slope"]["reference"].startswith("1; 95 % confidence interval 0.")
     assert rows["Observed/expected"]["reference"].startswith("1; 95 % confidence interval ")
     certain = rows["Scores of exactly 0 or 1"]
-    assert (certain["value"].text, certain["reference"]) == ("3", "1 of them contradict their label")
+    assert (certain["value"].text, certain["reference"]) == ("3", "1 of them contradicts its label")

@@ -161,6 +161,39 @@ def test_a_label_that_a_score_rules_out_is_called_impossible():
     assert found.certainty.startswith("p < 0.0001")
 
 
+def test_labels_that_rounding_explains_are_not_called_impossible():
+    rng = np.random.default_rng(0)
+    p = np.r_[rng.uniform(0.995, 1, 2_800), rng.beta(5, 2, 7_200)]
+    y = (rng.random(p.size) < p).astype(int)
+    found = judged(y, p.round(2))
+    wrong = int((y[p.round(2) == 1] == 0).sum())
+    assert wrong > 0
+    assert found.code == "no-evidence"
+    assert f"{wrong} rows have labels that a score of exactly 0 or 1, taken literally, rules out" in found.certainty
+    extreme = judged((rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2))
+    assert extreme.code == "miscalibrated"
+    assert "impossible" not in extreme.sentence
+    assert "taken literally, rules out" in extreme.certainty
+
+
+def test_a_slope_without_an_estimate_has_one_limit():
+    p = np.linspace(0.02, 0.98, 20)
+    found = judged((p < 0.5).astype(int), p)
+    assert "the wrong way round" in found.headline
+    assert "; slope below −" in found.certainty
+    found = judged((p > 0.5).astype(int), np.where(p > 0.5, 0.9, 0.1))
+    assert "–" not in found.certainty
+
+
+def test_limits_show_that_they_exclude_one():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1, 200_000)
+    found = judged((rng.random(p.size) < p * 0.995).astype(int), p)
+    assert "too high on average" in found.headline
+    value = found.certainty.split("observed/expected ")[1]
+    assert float(value.split(" to ")[1].split(")")[0]) < 1
+
+
 def test_scores_fitted_on_the_same_rows_are_too_good_to_be_true(scores):
     y = (np.random.default_rng(1).random(scores.size) < scores**2).astype(int)
     with pytest.warns(TruenessWarning):

@@ -234,7 +234,7 @@ def test_scores_of_0_and_1_are_counted(call, tmp_path):
     (line,) = (line for line in result.stdout.splitlines() if line.startswith("scores of 0 or 1"))
     assert line.split()[5] == "2"
     assert "2 of 6 scores are exactly 0 or 1. Slope and intercept leave them out" in result.stderr
-    assert "1 of them contradict their label" in result.stderr
+    assert "1 of them contradicts its label" in result.stderr
     assert "scores of 0 or 1" not in call("measure", "--demo", "--rows", "200").stdout
 
 

@@ -13,7 +13,7 @@ def test_scores_of_0_and_1_are_left_out_counted_and_said_to_be_wrong(measure):
     y, p = [1, 0, 1, 0, 1, 0], [0.3, 0.7, 0.6, 0.4, 0.8, 0.2]
     inside = measure(y, p)
     message = (
-        "4 of 10 scores are exactly 0 or 1. Slope and intercept leave them out, .* 1 of them contradict their label"
+        "4 of 10 scores are exactly 0 or 1. Slope and intercept leave them out, .* 1 of them contradicts its label"
     )
     with pytest.warns(tn.CertainScoresWarning, match=message):
         assert measure([*y, 0, 1, 1, 0], [*p, 0.0, 1.0, 1.0, 1.0]) == pytest.approx(inside, rel=1e-12)

@@ -35,6 +35,7 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Table
+from trueness.measure._slope import contradicted_in_words
 from trueness.results import Comparison, Interval, NoiseFloor
 
 _LONGEST_RESULT = 24
@@ -134,7 +135,7 @@ def _measures(model: Model, multiclass: bool, level: float) -> Iterator[_Line]:
     yield "slope", f"Slope{view}", number(s.slope, 3), slope, "below 1: too extreme; above 1: not extreme enough"
     yield "intercept", f"Intercept{view}", number(s.intercept, 3), "0", "above 0: too low on average"
     if s.n_certain:
-        wrong = f"{s.n_certain_wrong:,.6g} of them contradict their label"
+        wrong = contradicted_in_words(s.n_certain_wrong)
         yield "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", wrong, "left out of slope and intercept"
     ratio = _reference("1", s.observed_expected_low, s.observed_expected_high, level)
     value = number(s.observed_expected, 3)

@@ -87,7 +87,8 @@ def _headline(code: Code, summary: Summary, what: str, top_label: bool) -> str:
     rows = "One row is" if summary.n == 1 else f"{summary.n:,} rows are"
     kinds = [words for words, _ in _kinds_of_error(summary)]
     errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
-    if summary.test is not None and summary.test.contradicted:
+    if _impossible(summary):
+        assert summary.test is not None
         one = summary.test.contradicted == 1
         which = "label is impossible under its score" if one else "labels are impossible under their scores"
         errors.insert(0, f"{summary.test.contradicted:,} {which} of exactly 0 or 1")
@@ -102,11 +103,18 @@ def _headline(code: Code, summary: Summary, what: str, top_label: bool) -> str:
     }[code]
 
 
+def _impossible(summary: Summary) -> bool:
+    """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain: no other statistic counts."""
+    return summary.test is not None and summary.test.contradicted > 0 and not summary.test.alone
+
+
 def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
     """The kinds of error whose own confidence interval shows them, in words and as a number with its limits."""
     found, s = [], summary
     if not math.isnan(s.slope_low) and not s.slope_low <= 1 <= s.slope_high:
         limits = _with_limits(s.slope, s.slope_low, s.slope_high)
+        limits = f"below {number(s.slope_high, 2)}" if s.slope_low == -math.inf else limits
+        limits = f"above {number(s.slope_low, 2)}" if s.slope_high == math.inf else limits
         found.append((_slope_in_words(s.slope_low, s.slope_high), f"slope {limits}"))
     if math.isfinite(s.observed_expected) and not s.observed_expected_low <= 1 <= s.observed_expected_high:
         side = "too high on average" if s.observed_expected < 1 else "too low on average"
@@ -116,7 +124,9 @@ def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _with_limits(value: float, low: float, high: float) -> str:
-    return f"{number(value, 2)} ({number(low, 2)} to {number(high, 2)})"
+    """The value and its limits, with digits enough to show that the limits exclude 1."""
+    digits = next((d for d in (2, 3, 4) if round(low, d) > 1 or round(high, d) < 1), 5)
+    return f"{number(value, digits)} ({number(low, digits)} to {number(high, digits)})"
 
 
 def _slope_in_words(low: float, high: float) -> str:
@@ -124,7 +134,9 @@ def _slope_in_words(low: float, high: float) -> str:
         return "too timid"
     if high < 0:
         return "the wrong way round"
-    return "unrelated to the labels" if low <= 0 and high < _UNRELATED else "too extreme"
+    if low <= 0 and high < _UNRELATED:
+        return "unrelated to the labels" if low > -_UNRELATED else "unrelated to the labels or the wrong way round"
+    return "too extreme"
 
 
 def _rarer_label(summary: Summary, top_label: bool) -> str:
@@ -190,9 +202,9 @@ def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
         cause = "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
         return [f"{tail} (lower tail of the {test.method} test{how})", cause]
     parts = [] if test is None else [f"{p_value(test.pvalue)} ({test.method} test{how})"]
-    if test is not None and test.contradicted and code != "miscalibrated":
+    if test is not None and test.contradicted and not _impossible(summary):
         rows = "row has a label" if test.contradicted == 1 else "rows have labels"
-        parts.append(f"{test.contradicted:,} {rows} that a score of exactly 0 or 1 rules out, unless it was rounded")
+        parts.append(f"{test.contradicted:,} {rows} that a score of exactly 0 or 1, taken literally, rules out")
     if code in ("miscalibrated", "slightly-miscalibrated"):
         parts += [limits for _, limits in _kinds_of_error(summary)]
     if found is not None:

@@ -131,9 +131,14 @@ def left_out(total: float, certain: float, wrong: float) -> str:
     """The sentence about scores of exactly 0 and 1."""
     return (
         f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. Slope and intercept leave them out, since their "
-        f"log-odds are infinite; {wrong:,.6g} of them contradict their label. Observed/expected, Brier score and ECE "
+        f"log-odds are infinite; {contradicted_in_words(wrong)}. Observed/expected, Brier score and ECE "
         "use all rows."
     )
+
+
+def contradicted_in_words(wrong: float) -> str:
+    """How many scores of exactly 0 and 1 have the other label."""
+    return f"{wrong:,.6g} of them contradict{'s its' if wrong == 1 else ' their'} label"
 
 
 def logits(p: Floats) -> Floats:
