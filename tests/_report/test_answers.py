@@ -2,12 +2,13 @@
 
 import datetime
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.answers import _command, _range_in_words
+from trueness._report.answers import _change, _command, _range_in_words
 from trueness._report.records import Provenance
 from trueness.errors import InputError
 
@@ -71,12 +72,34 @@ def test_the_lines_to_copy_run(off, demo):
     assert found["numbers"]["after"] < found["numbers"]["before"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ((0.0, 0.0, 0.1, True), "error of 20.0 points is then no longer distinguishable from chance"),
+        ((0.0, 0.0, 0.1, False), "error goes from 20.0 points to between 0 and 10.0 (95 % confidence)"),
+        ((0.05, 0.0, 0.1, False), "error goes from 20.0 points to 5.0 (95 % confidence: above 0, at most 10.0)"),
+        ((0.05, 0.02, 0.1, False), "error goes from 20.0 points to 5.0 (95 % confidence: 2.0 to 10.0)"),
+    ],
+)
+def test_the_error_after_recalibration_is_not_claimed_to_be_zero(off, limits, words):
+    before = off._contents.models[0].remedies.before
+    whole = replace(before, ece_interval=replace(before.ece_interval, estimate=0.2))
+    estimate, low, high, zero = limits
+    found = replace(before.ece_interval, estimate=estimate, low=low, high=high, includes_zero=zero)
+    assert _change(whole, replace(before, ece_interval=found)).endswith(words)
+
+
 def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     found = answers(calibrated)
     assert found["action"]["phrase"] == "Nothing"
     assert found["action"]["command"] == ""
     assert found["where"]["phrase"] == "No range stands out"
     assert found["cost"]["phrase"] == "Nothing measurable"
+    assert found["cost"]["numbers"]["gain"] < 0
+    gain = f"{-found['cost']['numbers']['gain']:.5f}"
+    brier = f"{found['cost']['numbers']['brier']:.4f}"
+    words = f"No map that was tried lowers the Brier score of {brier}: the best one raises it by "
+    assert f"{words}{gain} " in found["cost"]["detail"]
     assert found["how_far"]["phrase"].startswith("At most ")
 
 
@@ -107,6 +130,7 @@ def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones(demo):
     assert found.verdicts == {"scores": "too-good"}
     assert answers(found)["action"]["phrase"] == "Judge the scores on new rows"
     assert answers(found)["how_far"]["phrase"] == "These rows cannot show it"
+    assert answers(found)["cost"]["phrase"] == "These rows cannot show it"
 
 
 def test_a_segment_that_is_off_is_named_with_its_factor():

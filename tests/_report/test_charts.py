@@ -94,3 +94,11 @@ def test_a_series_of_any_length_has_readable_names(n):
 def test_names_of_days_are_text():
     day = SimpleNamespace(name="<b>&", flagged=True, ece=0.1, floor=0.01, floor_high=0.02, low=math.nan, high=math.nan)
     assert "&lt;b&gt;&amp;" in series_chart([day])
+
+
+def test_a_line_joins_only_neighbouring_bins_with_some_rows():
+    p = np.repeat([0.05, 0.15, 0.25, 0.35, 0.75, 0.85], [20, 20, 1, 20, 20, 20])
+    svg, _ = chart_of(np.arange(p.size) % 2, p)
+    lines = [node.get("points").split() for node in svg.iter("polyline")]
+    assert [len(line) for line in lines] == [2, 2]  # neither to the bin of one row nor over the empty ones
+    assert len([node for node in svg.iter("g") if "bin" in node.get("class", "").split()]) == 6

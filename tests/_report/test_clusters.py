@@ -99,7 +99,7 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
     assert {"noise floors", "TCE", "flagged bins"} <= set(found["ignored"])
     text = " ".join(str(clustered).split())
     for sentence in (
-        "(omnibus test of all rows, clusters taken into account)",
+        ", omnibus test of all rows, clusters taken into account)",
         "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not.",
         "Intervals and flags are computed as if rows were independent: clusters are not taken into account",
         "Rejected: as if rows were independent",

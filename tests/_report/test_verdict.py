@@ -61,9 +61,11 @@ def scores():
 def test_scores_that_are_true_are_not_refuted(scores):
     found = report_of(0.9 * scores, 0.9 * scores)
     assert found.verdicts == {"scores": "no-evidence"}
-    assert found.verdict.startswith("No sign of miscalibration. p = 0.")
+    assert found.verdict.startswith(
+        "No sign of miscalibration. Labels and predictions differ no more than chance allows (p = 0."
+    )
     assert (
-        "25 % more or 20 % fewer events than predicted, or a smooth error of 0.050, would have been noticed"
+        "25 % more or 20 % fewer events than predicted, or a smooth error of 5.0 points, would have been noticed"
         in found.verdict
     )
 
@@ -72,7 +74,8 @@ def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
     found = report_of(0.5 + 0.5 * (scores - 0.5), scores)
     assert found.verdicts == {"scores": "miscalibrated"}
     assert found.verdict.startswith(
-        "Not calibrated: the predictions are too extreme. p < 0.0001 (omnibus test); slope 0."
+        "Not calibrated: the predictions are too extreme. "
+        "The evidence is overwhelming (p < 0.0001, omnibus test); slope 0."
     )
 
 
@@ -94,6 +97,24 @@ def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(binary):
         numbers = "slope 0.40 (0.10 to 0.90); observed/expected 0.70 (0.10 to 0.90)"
         assert (numbers in found.certainty) is words
         assert found.headline.startswith("Not calibrated: ")
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "words"),
+    [
+        (0.00002, "overwhelming"),
+        (0.0005, "very strong"),
+        (0.004, "strong"),
+        (0.03, "clear, but not strong"),
+        (0.2, "weak"),
+    ],
+)
+def test_the_strength_of_the_evidence_has_words(binary, pvalue, words):
+    summary = binary._contents.models[0].summary
+    found = verdict(replace(summary, test=replace(summary.test, pvalue=pvalue)), 0.7)
+    assert found.certainty.startswith(
+        f"The evidence is {words} (p = " if pvalue >= 1e-4 else f"The evidence is {words} (p <"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +164,7 @@ def test_naive_bayes_on_breast_cancer_is_miscalibrated():
     found = judged(label, p)
     assert found.code == "miscalibrated"
     assert found.headline.startswith("Not calibrated: the predictions are too extreme")
-    assert found.certainty.startswith("p < 0.0001")
+    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
 
 
 @pytest.mark.parametrize(("y", "p"), [(np.ones(25, int), 1.0), (np.zeros(60, int), 1e-4)])
@@ -157,8 +178,10 @@ def test_one_class_alone_cannot_tell(y, p):
 def test_a_label_that_a_score_rules_out_is_called_impossible():
     found = judged(np.r_[0, np.ones(90, int)], np.ones(91))
     assert found.code == "miscalibrated"
-    assert found.headline.startswith("Not calibrated: 1 label is impossible under its score of exactly 0 or 1")
-    assert found.certainty.startswith("p < 0.0001")
+    assert found.headline.startswith(
+        "Not calibrated: 1 of 91 scores of exactly 0 or 1 was wrong (impossible if calibrated)"
+    )
+    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
 
 
 def test_labels_that_rounding_explains_are_not_called_impossible():
@@ -169,11 +192,13 @@ def test_labels_that_rounding_explains_are_not_called_impossible():
     wrong = int((y[p.round(2) == 1] == 0).sum())
     assert wrong > 0
     assert found.code == "no-evidence"
-    assert f"{wrong} rows have labels that a score of exactly 0 or 1, taken literally, rules out" in found.certainty
+    certain = (p.round(2) == 1).sum()
+    words = f"{wrong} of {certain:,} scores of exactly 0 or 1 were wrong, which is possible only if they were rounded"
+    assert words in found.certainty
     extreme = judged((rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2))
     assert extreme.code == "miscalibrated"
     assert "impossible" not in extreme.sentence
-    assert "taken literally, rules out" in extreme.certainty
+    assert "possible only if they were rounded" in extreme.certainty
 
 
 def test_a_slope_without_an_estimate_has_one_limit():
@@ -201,7 +226,9 @@ def test_scores_fitted_on_the_same_rows_are_too_good_to_be_true(scores):
     found = judged(y, fitted)
     assert found.code == "too-good"
     assert found.headline.startswith("Too good to be true for new rows: ")
-    assert found.certainty.startswith("p < 0.001 (lower tail of the omnibus test); scores fitted on these very rows")
+    assert found.certainty.startswith(
+        "The evidence is overwhelming (p = 0.0001, lower tail of the omnibus test); scores fitted on these very rows"
+    )
 
 
 def segmented(n, n_segments, seed, bad=None):
@@ -219,7 +246,9 @@ def test_a_flagged_segment_reaches_the_headline():
     model = found._contents.models[0]
     assert model.verdict.headline.startswith("Not calibrated in 1 of 60 segments: region = s54, over-predicted ")
     assert "-fold." in model.verdict.headline
-    assert "(all segments jointly)" in model.verdict.certainty
+    assert model.verdict.certainty.startswith(
+        "The evidence is overwhelming (p < 0.0001, all segments jointly); over all ro"
+    )
 
 
 def test_a_flagged_segment_is_named_beside_an_error_of_all_rows():
@@ -239,7 +268,7 @@ def test_a_flagged_class_reaches_the_headline():
     assert found.verdict.code == "miscalibrated"
     assert found.summary.test.pvalue > 0.05
     assert found.verdict.headline.startswith("Not calibrated in 2 of 4 classes: ")
-    assert "(all classes, adjusted)" in found.verdict.certainty
+    assert ", all classes, adjusted)" in found.verdict.certainty
 
 
 def test_calibrated_classes_are_not_accused():
@@ -341,14 +370,14 @@ def test_what_is_slight_depends_on_how_rare_events_are():
 def test_the_sentence_has_the_evidence(binary):
     summary = binary.to_dict()["models"][0]["summary"]
     low, high = summary["ece_interval"]["low"], summary["ece_interval"]["high"]
-    assert f"lies between {low:.4f} and {high:.4f} (95 % confidence)" in binary.verdict
+    assert f"lies between {100 * low:.1f} and {100 * high:.1f} points (95 % confidence)" in binary.verdict
     found = binary._contents.verdict
     assert found.sentence == f"{found.headline} {found.certainty}"
 
 
 def test_a_lower_limit_of_zero_is_not_said_to_be_one(binary):
     summary = binary._contents.models[0].summary
-    for low, words in ((0.0, "is above 0 and at most 0.2000"), (0.01, "lies between 0.0100 and 0.2000")):
+    for low, words in ((0.0, "is above 0 and at most 20.0 points"), (0.01, "lies between 1.0 and 20.0 points")):
         found = replace(summary.ece_interval, low=low, high=0.2, includes_zero=False)
         assert words in verdict(replace(summary, ece_interval=found), 0.95).certainty
 

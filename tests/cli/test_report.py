@@ -109,6 +109,15 @@ def test_the_report_names_the_data_and_the_command_that_helps(call, tmp_path, mo
     assert "15 November 2026" in page
 
 
+def test_the_command_after_standard_input_names_a_file(call, tmp_path):
+    demo = tn.simulate.demo(2_000)
+    write_columns(tmp_path / "x.csv", {"y": demo.y_true, "p": demo.y_prob})
+    rows = (tmp_path / "x.csv").read_text()
+    found = call("report", "-", "--label", "y", "--prob", "p", "--format", "json", stdin=rows)
+    fit = json.loads(found.stdout)["models"][0]["answers"]["action"]["command"]
+    assert fit.startswith("trueness fit rows.csv --label y --prob p --calibrator ")
+
+
 def test_several_columns_are_crossed(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped | {"day": np.where(np.arange(grouped["y"].size) % 2, "u", "v")})
     done = call("report", "x.csv", "--prob", "p", "--by", "region", "--by", "day", "--crossed", "2", "--format", "json")

@@ -39,6 +39,8 @@ _ADVICE = {
 TERMS = {
     "Typically": "The root of the mean squared difference between prediction and true rate, corrected for chance "
     "(the l2 calibration error).",
+    "typical error": "The root of the mean squared difference between prediction and true rate, corrected for chance "
+    "(the l2 calibration error).",
     "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
     "(ECE). It is above zero even for a perfect model.",
@@ -101,9 +103,12 @@ def _how_far(facts: Facts) -> Answer:
     estimate, *limits = points(found.estimate, low, high)
     if float(estimate) == 0:
         return Answer(question, f"Above 0, at most {limits[1]} points", f"At {level} confidence. {gap}", numbers)
-    return Answer(
-        question, f"Typically {estimate} points", f"{level} confidence: {limits[0]} to {limits[1]}. {gap}", numbers
-    )
+    return Answer(question, f"Typically {estimate} points", f"{level} confidence: {_limits(*limits)}. {gap}", numbers)
+
+
+def _limits(low: str, high: str) -> str:
+    """The limits of an error above zero; a lower one that rounds to 0 is not shown as 0."""
+    return f"{low} to {high}" if float(low) > 0 else f"above 0, at most {high}"
 
 
 def _where(facts: Facts) -> Answer:
@@ -183,13 +188,17 @@ def _cost(facts: Facts) -> Answer:
     best = _best(fixes)
     if fixes is None or best is None:
         return _cost_of_sums(facts.summary, facts.verdict.code)
-    before = fixes.before.brier
+    before, code = fixes.before.brier, facts.verdict.code
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
     if before == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
+    if code == "too-good":
+        return Answer(question, "These rows cannot show it", "Try maps on new rows.", numbers)
+    if facts.summary.rate in (0, 1):
+        return Answer(question, "Too few rows to tell", "All labels are equal: a map cannot be tried.", numbers)
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
-    share, code = percent(min(1.0, best.gain / before)), facts.verdict.code
+    share = percent(min(1.0, best.gain / before))
     clear, held_out = best.gain_low > 0, f"({low} to {high}, on held-out rows)"
     if clear and code in _OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
@@ -198,8 +207,16 @@ def _cost(facts: Facts) -> Answer:
         detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
         phrase = "Too few rows to tell" if code == "too-few-rows" else f"Perhaps {share} of the Brier score"
         return Answer(question, phrase, detail, numbers)
-    detail = f"The best map lowers the Brier score of {number(before)} by {gain} {held_out}."
-    return Answer(question, "Too few rows to tell" if code == "too-few-rows" else "Nothing measurable", detail, numbers)
+    phrase = "Too few rows to tell" if code == "too-few-rows" else "Nothing measurable"
+    if float(gain.replace("−", "-")) == 0:
+        detail = f"No map that was tried lowers the Brier score of {number(before)} (on held-out rows)."
+    elif best.gain > 0:
+        detail = f"The best map lowers the Brier score of {number(before)} by {gain}, which may be chance {held_out}."
+    else:
+        worse, low, high = _decimals(-best.gain, -best.gain_high, -best.gain_low)
+        detail = f"No map that was tried lowers the Brier score of {number(before)}: the best one raises it by {worse} "
+        detail += f"({low} to {high}, on held-out rows)."
+    return Answer(question, phrase, detail, numbers)
 
 
 def _cost_of_sums(s: Summary, code: str) -> Answer:
@@ -249,11 +266,10 @@ def _action(facts: Facts) -> Answer:
         command = "" if facts.remedies is not None else facts.provenance.commands.get(facts.name, "")
         return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)
     before, after, clear = facts.remedies.before, best, best.name == facts.remedies.best
+    pair, within_chance = (before.ece, after.ece), False
     if before.ece_interval is not None and after.ece_interval is not None:
         pair = before.ece_interval.estimate, after.ece_interval.estimate
-        what, within_chance = "typical error", after.ece_interval.includes_zero
-    else:
-        pair, what, within_chance = (before.ece, after.ece), "average gap", False
+        within_chance = after.ece_interval.includes_zero
     wrong = facts.summary.n_certain_wrong
     if not clear and wrong:
         certain = f"{facts.summary.n_certain:,.6g} rows have a score of exactly 0 or 1"
@@ -264,14 +280,26 @@ def _action(facts: Facts) -> Answer:
     if not clear and not (within_chance and best.gain > 0):
         detail = "No map showed a clear improvement on held-out rows."
         return Answer(question, "Leave the scores as they are", detail, {})
-    first, second = points(*pair)
-    end = ", no longer distinguishable from chance" if within_chance else ""
-    detail = f"On held-out rows the {what} goes from {first} to {second} points{end}."
+    detail = f"On held-out rows the {_change(before, after)}."
     if not clear:
         detail += " The gain is not clear yet: check it on new rows."
     command = _command(best.calibrator, facts.provenance, facts.name)
     numbers = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
     return Answer(question, f"{'Recalibrate by' if clear else 'Try'} {best.name}", detail, numbers, command)
+
+
+def _change(before: Remedy, after: Remedy) -> str:
+    """The error before and after: its limits rather than an estimate of zero, which would promise too much."""
+    first, second = before.ece_interval, after.ece_interval
+    if first is None or second is None:
+        return "average gap goes from {} to {} points".format(*points(before.ece, after.ece))
+    error, left, *limits = points(first.estimate, second.estimate, *second.hull)
+    if second.includes_zero:
+        return f"typical error of {error} points is then no longer distinguishable from chance"
+    level = level_percent(second.level)
+    if float(left) == 0:
+        return f"typical error goes from {error} points to between 0 and {limits[1]} ({level} confidence)"
+    return f"typical error goes from {error} points to {left} ({level} confidence: {_limits(*limits)})"
 
 
 def _command(calibrator: str, origin: Provenance, model: str) -> str:

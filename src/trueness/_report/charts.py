@@ -18,6 +18,7 @@ _BARS_TOP, _BARS = _LABEL + 12, 46
 _WIDE, _HIGH = _LEFT + _SIZE + 24, _BARS_TOP + _BARS + 4
 # Least radius of a point, and what the bin with the most rows has more.
 _RADIUS, _GROWTH = 3.5, 3.0
+_FEW_ROWS = 5
 # Letters of the annotation: width of one, and height of a line.
 _LETTER, _LINE = 8.4, 16.0
 
@@ -160,8 +161,15 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
 
 
 def _joined(picture: Picture, filled: list[int], plane: _Plane) -> str:
-    b = picture.bins
-    return _tag("polyline", points=_path((plane.x(b.score[i]), plane.y(b.rate[i])) for i in filled), class_="curve")
+    """Lines between neighbouring bins; over a gap, or to a bin of few rows, a line would suggest a known course."""
+    b, runs = picture.bins, list[list[int]]()
+    for i in (i for i in filled if b.n[i] >= _FEW_ROWS):
+        if runs and runs[-1][-1] == i - 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    places = ([(plane.x(b.score[i]), plane.y(b.rate[i])) for i in run] for run in runs if len(run) > 1)
+    return "".join(_tag("polyline", points=_path(run), class_="curve") for run in places)
 
 
 def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str) -> str:

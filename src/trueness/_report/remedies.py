@@ -65,7 +65,8 @@ def remedies(sample: Sample, options: Options) -> Remedies | None:
         )
         if done is not None:
             after.append(done)
-    better = [one for one in after if one.gain_low > 0]
+    one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
+    better = [one for one in after if one.gain_low > 0 and not one_class]
     best = min(better, key=lambda one: one.brier, default=None)
     infinite = [
         f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."

@@ -8,7 +8,7 @@ from trueness._report.classes import worst_class
 from trueness._report.inference import FEW_ROWS, Alpha
 from trueness._report.records import ClassRow, Code, Model, Segments, Summary, Verdict
 from trueness._report.segments import worst_segment
-from trueness._text.numbers import count, level_percent, number, p_value, percent
+from trueness._text.numbers import count, level_percent, number, p_value, percent, points
 from trueness._text.strings import quoted, shorten
 from trueness.infer._detection_power import ENOUGH, RATIO, DetectionPower
 from trueness.results import Interval
@@ -16,7 +16,8 @@ from trueness.results import Interval
 _SMALL, _SMALL_SHARE = 0.02, 0.1
 """An error is slight if its upper limit is at most this, and this share of the rarer label's."""
 _UNRELATED = 0.2
-_NEARLY_ZERO = 1e-6
+_STRENGTHS = ((0.0001, "overwhelming"), (0.001, "very strong"), (0.01, "strong"), (0.05, "clear, but not strong"))
+"""Words for the evidence, by the largest p-value that they are used for."""
 _CLEAR = 1.05
 _MOST_NAMES = 6
 # One model, several models; the worst first.
@@ -52,18 +53,18 @@ def verdict(
         headline = f"Not calibrated in {', and in '.join(f'{one.share}: {one.worst}' for one in flags)}"
     else:
         headline = _headline(code, summary, what, top_label)
-    how = (" of all rows" if segments is not None else "") + (" of the top label" if top_label else "")
+    over = segments is not None and (rejected or not flags)
+    how = (" of all rows" if over else "") + (" of the top label" if top_label else "")
     how += ", clusters taken into account" if clustered else ""
-    parts = _evidence(code, summary, _rarer_label(summary, top_label), how)
+    parts = _evidence(code, summary, _rarer_label(summary, top_label), how, rejected=rejected, flagged=bool(flags))
     place = int(rejected and test is not None)
-    parts[place:place] = [one.sentence if rejected else one.pvalue for one in flags]
+    parts[place:place] = [one.sentence if rejected else one.strength for one in flags]
     return _compose(code, f"{headline}.", "; ".join(parts), name)
 
 
 def _compose(code: Code, headline: str, certainty: str, name: str = "") -> Verdict:
     """The verdict with its whole sentence, which begins with `name`; `certainty` has no full stop."""
     certainty = f"{certainty[0].upper()}{certainty[1:]}." if certainty else ""
-    certainty = f"p{certainty[1:]}" if certainty.startswith(("P =", "P <")) else certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
     return Verdict(code, headline, certainty, f"{opening} {certainty}".rstrip())
 
@@ -88,10 +89,7 @@ def _headline(code: Code, summary: Summary, what: str, top_label: bool) -> str:
     kinds = [words for words, _ in _kinds_of_error(summary)]
     errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
     if _impossible(summary):
-        assert summary.test is not None
-        one = summary.test.contradicted == 1
-        which = "label is impossible under its score" if one else "labels are impossible under their scores"
-        errors.insert(0, f"{summary.test.contradicted:,} {which} of exactly 0 or 1")
+        errors.insert(0, f"{_wrong_certainties(summary)} (impossible if calibrated)")
     how = f": {', and '.join(errors)}" if errors else ""
     return {
         "miscalibrated": f"Not calibrated{how or ': predicted and observed rates differ'}",
@@ -106,6 +104,20 @@ def _headline(code: Code, summary: Summary, what: str, top_label: bool) -> str:
 def _impossible(summary: Summary) -> bool:
     """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain: no other statistic counts."""
     return summary.test is not None and summary.test.contradicted > 0 and not summary.test.alone
+
+
+def _wrong_certainties(summary: Summary) -> str:
+    """How many scores of exactly 0 or 1 were wrong, and of how many unless weights make these incomparable."""
+    wrong = 0 if summary.test is None else summary.test.contradicted
+    total = f" of {summary.n_certain:,.0f}" if summary.n_certain_wrong == wrong < summary.n_certain else ""
+    scores = "score" if wrong == 1 and not total else "scores"
+    return f"{wrong:,}{total} {scores} of exactly 0 or 1 {'was' if wrong == 1 else 'were'} wrong"
+
+
+def _strength(pvalue: float, by: str) -> str:
+    """How strong the evidence is, in words and as the p-value of a test."""
+    words = next((words for most, words in _STRENGTHS if pvalue <= most), "weak")
+    return f"the evidence is {words} ({p_value(pvalue)}, {by})"
 
 
 def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
@@ -126,7 +138,11 @@ def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
 def _with_limits(value: float, low: float, high: float) -> str:
     """The value and its limits, with digits enough to show that the limits exclude 1."""
     digits = next((d for d in (2, 3, 4) if round(low, d) > 1 or round(high, d) < 1), 5)
-    return f"{number(value, digits)} ({number(low, digits)} to {number(high, digits)})"
+    least = 0.5 * 10.0**-digits
+    one, *limits = (
+        f"{v:,.{digits}f}".replace("-", "−") if abs(v) >= least else number(v, digits) for v in (value, low, high)
+    )
+    return f"{one} ({' to '.join(limits)})"
 
 
 def _slope_in_words(low: float, high: float) -> str:
@@ -152,13 +168,21 @@ class _Flags(NamedTuple):
     """How many of how many."""
     worst: str
     """The worst of them, and what is wrong with it."""
-    pvalue: str
+    pvalue: float
+    by: str
+    """The test of the p-value."""
     several: bool
+
+    @property
+    def strength(self) -> str:
+        """How strong the evidence is."""
+        return _strength(self.pvalue, self.by)
 
     @property
     def sentence(self) -> str:
         """How many there are, and the worst."""
-        return f"{self.share} {'are' if self.several else 'is'} flagged, above all {self.worst}; {self.pvalue}"
+        which = f"{'are' if self.several else 'is'} flagged, above all {self.worst}"
+        return f"{self.share} {which} ({p_value(self.pvalue)}, {self.by})"
 
 
 def _flagged_segments(segments: Segments | None) -> _Flags | None:
@@ -168,8 +192,8 @@ def _flagged_segments(segments: Segments | None) -> _Flags | None:
     number = sum(one.flagged for one in segments.rows)
     fold = _fold(worst.ratio) if worst.finding.endswith("predicted") else ""
     name = f"{shorten(worst.column, 30)} = {shorten(worst.value, 30)}, {worst.finding}{fold}"
-    share, p = f"{number:,} of {count(len(segments.rows), 'segment')}", p_value(segments.pvalue)
-    return _Flags(share, name, f"{p} (all segments jointly)", number > 1)
+    share = f"{number:,} of {count(len(segments.rows), 'segment')}"
+    return _Flags(share, name, segments.pvalue, "all segments jointly", number > 1)
 
 
 def _flagged_classes(classes: Sequence[ClassRow] | None) -> _Flags | None:
@@ -181,7 +205,7 @@ def _flagged_classes(classes: Sequence[ClassRow] | None) -> _Flags | None:
     fold = _fold(ratio)
     finding = f", {'under' if ratio > 1 else 'over'}-predicted{fold}" if fold else ""
     share, p = f"{len(bad):,} of {len(classes):,} classes", min(one.adjusted_pvalue or 0.0 for one in bad)
-    return _Flags(share, f"{shorten(worst.label, 30)}{finding}", f"{p_value(p)} (all classes, adjusted)", len(bad) > 1)
+    return _Flags(share, f"{shorten(worst.label, 30)}{finding}", p, "all classes, adjusted", len(bad) > 1)
 
 
 def _fold(ratio: float) -> str:
@@ -190,25 +214,28 @@ def _fold(ratio: float) -> str:
     return f" {factor:.1f}-fold" if _CLEAR <= factor < math.inf else ""
 
 
-def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
-    """How certain it is: p-value, limits of the error, and the power if nothing was found."""
+def _evidence(code: Code, summary: Summary, what: str, how: str, *, rejected: bool, flagged: bool) -> list[str]:
+    """How certain it is: strength and p-value, limits of the error, and the power if nothing was found."""
     test, found = summary.test, summary.ece_interval
     if test is None and found is None:
         return [f"the ECE is {number(summary.ece)}, without a reference value"]
     if code == "too-good":
         assert test is not None
         assert test.too_good is not None
-        tail = "p < 0.001" if test.too_good < 0.001 else p_value(test.too_good)
         cause = "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
-        return [f"{tail} (lower tail of the {test.method} test{how})", cause]
-    parts = [] if test is None else [f"{p_value(test.pvalue)} ({test.method} test{how})"]
+        return [_strength(test.too_good, f"lower tail of the {test.method} test{how}"), cause]
+    shown, parts = code in ("miscalibrated", "slightly-miscalibrated"), []
+    if test is not None:
+        by = f"{test.method} test{how}"
+        within = f"labels and predictions differ no more than chance allows ({p_value(test.pvalue)}, {by})"
+        within = f"over all rows, {within}" if flagged else within
+        parts.append(_strength(test.pvalue, by) if rejected else within)
     if test is not None and test.contradicted and not _impossible(summary):
-        rows = "row has a label" if test.contradicted == 1 else "rows have labels"
-        parts.append(f"{test.contradicted:,} {rows} that a score of exactly 0 or 1, taken literally, rules out")
-    if code in ("miscalibrated", "slightly-miscalibrated"):
+        parts.append(f"{_wrong_certainties(summary)}, which is possible only if they were rounded")
+    if shown:
         parts += [limits for _, limits in _kinds_of_error(summary)]
     if found is not None:
-        parts.append(_interval_in_words(found, shown=code in ("miscalibrated", "slightly-miscalibrated")))
+        parts.append(_interval_in_words(found, shown=shown))
     if summary.power is not None and code in ("no-evidence", "too-few-rows"):
         parts.append(_power_in_words(summary.power, what))
     return parts
@@ -217,7 +244,7 @@ def _evidence(code: Code, summary: Summary, what: str, how: str) -> list[str]:
 def _power_in_words(power: DetectionPower, what: str) -> str:
     """What would have been noticed or, with too few rows, what could have been missed and how many are needed."""
     ratio = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
-    error = f"a smooth error of {number(power.tolerance, 2)}"
+    error = f"a smooth error of {points(power.tolerance)[0]} points"
     least = min(power.ratio, power.error)
     if power.enough:
         often = "almost always" if least > 0.995 else f"with probability {percent(least, 0)} or more"
@@ -230,12 +257,11 @@ def _power_in_words(power: DetectionPower, what: str) -> str:
 
 def _interval_in_words(found: Interval, *, shown: bool) -> str:
     """Both limits of an error that was found, or the upper one."""
-    level, error = level_percent(found.level), "the l2 calibration error"
-    if shown and not found.includes_zero and found.low < _NEARLY_ZERO:
-        return f"{error} is above 0 and at most {number(found.high)} ({level} confidence)"
-    if shown and not found.includes_zero:
-        return f"{error} lies between {number(found.low)} and {number(found.high)} ({level} confidence)"
-    return f"{error} is at most {number(found.high)} ({level} confidence)"
+    (low, high), level = points(found.low, found.high), level_percent(found.level)
+    if not shown or found.includes_zero:
+        return f"the typical error is at most {high} points ({level} confidence)"
+    limits = f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
+    return f"the typical error {limits} points ({level} confidence)"
 
 
 def overall_verdict(models: Sequence[Model]) -> Verdict:

@@ -149,4 +149,5 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--missing": None if request.missing == "raise" else request.missing,
     }
     typed = [word for option, value in options.items() if value is not None for word in (option, value)]
-    return shlex.join(["trueness", "fit", *(request.files or demo), *typed])
+    files = ["rows.csv" if file == "-" else file for file in request.files]  # standard input cannot be read again
+    return shlex.join(["trueness", "fit", *(files or demo), *typed])

@@ -2,7 +2,7 @@
 (() => {
   const sums = JSON.parse(document.getElementById("sums").textContent);
   const SVG = "http://www.w3.org/2000/svg";
-  const LEFT = 68, TOP = 12, SIZE = 380, LABEL = TOP + SIZE + 38, BARS_TOP = LABEL + 12, BARS = 46;
+  const LEFT = 68, TOP = 12, SIZE = 380, LABEL = TOP + SIZE + 38, BARS_TOP = LABEL + 12, BARS = 46, FEW = 5;
   const tip = document.querySelector(".tip");
 
   // A number of the page is written as the library writes it: ties go to the even digit.
@@ -124,7 +124,13 @@
       const side = (name) => filled.flatMap((bin) => reach.map((d) => `${x(bin.score) + d},${y(bin[name])}`));
       make(marks, "polygon", { points: [...side("least"), ...side("most").reverse()].join(" "), class: "band" });
     }
-    make(marks, "polyline", { points: filled.map((bin) => `${x(bin.score)},${y(bin.rate)}`).join(" "), class: "curve" });
+    // Only neighbouring bins with FEW rows or more are joined.
+    const runs = bins.reduce((all, bin) => {
+      if (bin.n < FEW) all.push([]);
+      else all.at(-1).push(`${x(bin.score)},${y(bin.rate)}`);
+      return all;
+    }, [[]]);
+    runs.filter((run) => run.length > 1).forEach((run) => make(marks, "polyline", { points: run.join(" "), class: "curve" }));
     filled.forEach((bin, i) => {
       const away = beyond(bin.score) || beyond(bin.rate), label = words(bin, away);
       const g = make(marks, "g", { class: `bin${bin.flagged ? " flagged" : ""}${away ? " beyond" : ""}`, tabindex: i ? -1 : 0, role: "img", "aria-label": label.replaceAll("\n", ", ") });
