@@ -339,3 +339,12 @@ def test_no_evidence_is_not_called_the_strongest():
     assert found.pvalue == 1
     assert found.strongest == ""
     assert "Strongest" not in found.assumptions
+
+
+def test_a_p_value_below_what_draws_can_give_is_explained():
+    p = np.full(2_000, 0.3)
+    far, near = np.arange(2_000) % 2, np.arange(2_000) % 10 < 3
+    found = tn.calibration_test(far, p, seed=0)
+    assert found.pvalue < min(found.alone.values())
+    assert "The p-value, which is smaller, is a proven bound." in found.assumptions
+    assert "bound" not in tn.calibration_test(near, p, seed=0).assumptions

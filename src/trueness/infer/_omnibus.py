@@ -83,6 +83,8 @@ def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
         return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {result.impossible}.", details=details)
     strongest, smallest = WORDS[result.strongest], min(result.alone.values())
     words = f"{assumptions}{strongest_in_words(strongest, smallest, 'alone')}"
+    if result.pvalue < smallest:
+        words += " The p-value, which is smaller, is a proven bound."
     if result.contradicted:
         words = f"{impossible_but_rounded(result.impossible, result.unit)} {words}"
     details = known | {
