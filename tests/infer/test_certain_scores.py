@@ -40,8 +40,26 @@ def test_contradictions_are_counted_on_both_sides():
 
 
 def test_scores_are_moved_by_the_distance_or_less():
-    cells = tn.tally([0, 1, 0, 1], [0.0, 1e-3, 0.5, 1.0]).parts[0]
+    cells = tn.tally([1, 1, 0, 0], [0.0, 1e-3, 0.5, 1.0]).parts[0]
     np.testing.assert_allclose(moved_inside(cells, 0.01).score, [5e-4, 1e-3, 0.5, 0.99])
+    agreeing = tn.tally([0] * 4 + [0] + [1] * 499, [0.0, 0.2, 0.4, 0.5] + [1.0] * 500).parts[0]
+    np.testing.assert_allclose(moved_inside(agreeing, 0.01).score, [0, 0.2, 0.4, 0.5, 0.998])
+
+
+@pytest.mark.parametrize("more", [{}, {"sample_weight": 1.5}, {"cluster": 1}, {"kind": "classwise"}, {"k": 2}])
+def test_a_few_errors_among_many_rounded_scores_do_not_refute_them(more):
+    rng = np.random.default_rng(7)
+    p = np.append(np.ones(10_000), rng.beta(5, 2, 1_000).round(2).clip(0.01, 0.99))
+    y = (rng.random(p.size) < p).astype(int)
+    y[:3] = 0
+    options = {name: np.arange(p.size) // 2 if name == "cluster" else value for name, value in more.items()}
+    if "sample_weight" in more:
+        options["sample_weight"] = np.full(p.size, 1.5)
+    scores = np.column_stack([1 - p, p]).round(2) if {"kind", "k"} & set(more) else p
+    found = tn.calibration_test(y, scores, seed=0, **options)
+    assert found.contradicted == 3
+    assert found.pvalue > 0.05
+    assert found.too_good is None
 
 
 def test_one_label_0_among_91_rows_of_score_1_is_impossible_and_said_so():

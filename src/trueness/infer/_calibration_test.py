@@ -230,14 +230,14 @@ def calibration_test(
     slope and Spiegelhalter's z. The level still holds: a value below the floor is that of a valid p-value, and the
     floor itself is counted in full. With clusters no tail is proven, and the floor remains.
 
-    **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If
-    all scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give:
-    0, or 1/(R + 1). Among other scores, 'omnibus' gives p = 0 and says which labels are impossible. But if the scores
-    are visibly rounded (all of them multiples of 0.1, 0.05, …, 0.0001, or of 1/m with m ≤ 1,000, or 32-bit floats; at
-    least three distinct ones between 0 and 1), rounding may have made them 0 and 1: these are moved by half a unit,
-    and the p-value of the moved scores is reported. For single methods the formulas apply: 'cox' takes its limit,
-    which is infinite (p-value 0), as is 'hosmer-lemeshow' if a whole group is contradicted; the others add the
-    difference of 1.
+    **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If all
+    scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give: 0, or 1/(R
+    + 1). Among other scores, 'omnibus' gives p = 0 and says which labels are impossible. But if the scores are visibly
+    rounded (all of them multiples of 0.1, 0.05, …, 0.0001, or of 1/m with m ≤ 1,000, or 32-bit floats; at least three
+    distinct ones between 0 and 1), rounding may have made them 0 and 1: these are moved to the share of their labels,
+    by at most half a unit, and the p-value of the moved scores is reported, without `too_good`. For single methods the
+    formulas apply: 'cox' takes its limit, which is infinite (p-value 0), as is 'hosmer-lemeshow' if a whole group is
+    contradicted; the others add the difference of 1.
 
     **Weights** that are whole numbers count rows. With other weights 'omnibus' draws one label per row and weighs its
     statistics; if only sums are passed, rows of one score must have equal weights. 'ks', 'kuiper', 'spiegelhalter',

@@ -1,6 +1,9 @@
 """Scores of exactly 0 and 1: labels they rule out, and rounding that may have produced them."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._tally.cells import Cells
 from trueness.typing import Floats
@@ -64,16 +67,21 @@ def _on_grid(score: Floats, parts: int) -> bool:
 
 
 def moved_inside(cells: Cells, distance: float) -> Cells:
-    """The cells with scores of 0 and 1 moved."""
-    score = moved_scores(cells.score, distance)
+    """The cells with scores of 0 and 1 moved: see :func:`moved_scores`."""
+    score = moved_scores(cells.score, cells.weight, cells.events, distance)
     return Cells(score, cells.count, cells.weight, cells.events, cells.squares, cells.event_squares)
 
 
-def moved_scores(score: Floats, distance: float) -> Floats:
-    """Ascending scores, those of 0 and 1 moved by `distance`, or less if others are nearer to 0 or 1 than that."""
-    inside = score[(score > 0) & (score < 1)]
-    low, high = min(distance, inside[0] / 2), max(1 - distance, (1 + inside[-1]) / 2)
-    return np.where(score == 0, low, np.where(score == 1, high, score))
+def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], distance: float) -> Floats:
+    """Ascending scores, those of 0 and 1 moved to the share of their labels 1, by at most `distance`.
+
+    A rounded score may be anything within the distance; among many rows, its end would be refuted as well. Scores do
+    not pass others that are nearer to 0 or 1.
+    """
+    inside, zero, one = score[(score > 0) & (score < 1)], score == 0, score == 1
+    low = min(distance, inside[0] / 2, hits[zero].sum() / max(rows[zero].sum(), 1))
+    high = min(distance, (1 - inside[-1]) / 2, (rows - hits)[one].sum() / max(rows[one].sum(), 1))
+    return np.where(zero, low, np.where(one, 1 - high, score))
 
 
 def impossible_but_rounded(impossible: str, unit: float) -> str:
@@ -81,7 +89,8 @@ def impossible_but_rounded(impossible: str, unit: float) -> str:
     grid = "32-bit floats" if unit < 1e-6 else f"multiples of {_as_fraction(unit)}"
     return (
         f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But all scores are {grid}, so "
-        "rounding may have made them 0 and 1; with these moved by half a unit, the p-value is the one reported."
+        "rounding may have made them 0 and 1; with these moved by up to half a unit, as their labels suggest, the "
+        "p-value is the one reported."
     )
 
 

@@ -185,7 +185,7 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Gener
     return by_labels._replace(
         pvalue=max(by_labels.pvalue, float(combined[0])),
         alone={name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},
-        too_good=max(by_labels.too_good or 0.0, lower_tail(values)),
+        too_good=None if by_labels.too_good is None else max(by_labels.too_good, lower_tail(values)),
     )
 
 

@@ -104,7 +104,7 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: En
     """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores are visibly
-    rounded. Then scores of 0 and 1 are moved by half the unit of their grid.
+    rounded. Then scores of 0 and 1 are moved by up to half the unit of their grid.
     """
     counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
     contradicted = contradictions(counted)
@@ -113,9 +113,10 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: En
         if unit is None:
             return OmnibusTest(0.0, {}, None, draws, contradicted, words)
         if entries is not None:
-            entries = entries._replace(z=moved_scores(entries.z, unit / 2))
+            entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, unit / 2))
         moved = omnibus_test(moved_inside(cells, unit / 2), draws, rng, entries)
-        return moved._replace(contradicted=contradicted, impossible=words, unit=unit)
+        # Scores moved to the share of their labels agree with them too well.
+        return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=unit)
     # The cells of weighted rows have equal numbers of rows.
     grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries)

@@ -133,9 +133,11 @@ def contradicted_rows(p: Floats, y: Ints) -> int:
     return int((p[np.arange(y.size), y] == 0).sum())
 
 
-def moved_inside(p: Floats, unit: float) -> Floats:
-    """The scores with zeros moved by half a unit of their grid, and rows that sum to one."""
-    moved = np.maximum(p, unit / 2)
+def moved_inside(p: Floats, y: Ints, unit: float) -> Floats:
+    """The scores with zeros moved to the share of their class, by at most half a unit, and rows that sum to one."""
+    zero = p == 0
+    wrong = (zero & (y[:, np.newaxis] == np.arange(p.shape[1]))).sum(axis=0)
+    moved = np.where(zero, np.minimum(unit / 2, wrong / np.maximum(zero.sum(axis=0), 1)), p)
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
@@ -164,14 +166,14 @@ def matrix_outcome(
     if contradicted and unit is None:
         details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
         return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {impossible}.", details=details)
-    p = p if unit is None else moved_inside(p, unit)
+    p = p if unit is None else moved_inside(p, y, unit)
     matrix = classes_of(p, y, names) if k is None else largest_of(p, y, k)
     what = "problems (each class, and the largest score)" if k is None else "scores"
     outcome = joint_outcome(matrix_test(matrix, draws, rng, largest=k is None), what)
     if unit is None:
         return outcome
     words = impossible_but_rounded(impossible, unit)
-    details = {**outcome.details, "contradicted": contradicted}
+    details = {**outcome.details, "too_good": None, "contradicted": contradicted}
     return outcome._replace(assumptions=f"{words} {outcome.assumptions}", details=details)
 
 
