@@ -322,3 +322,22 @@ def test_any_false_flag_is_as_rare_as_promised(make, options):
     runs = 400
     most = runs * 0.1 + 3 * np.sqrt(runs * 0.1 * 0.9)
     assert false_flags(make, runs, **options) <= most
+
+
+@pytest.mark.parametrize("weight", [None, 1.5, 0.1])
+def test_a_wrong_label_under_a_rounded_score_does_not_flag_a_segment(weight):
+    rng = np.random.default_rng(7)
+    p = rng.beta(0.7, 2, 600)
+    y = (rng.random(600) < p).astype(int)
+    group = np.char.add("s", (np.arange(600) % 20).astype(str))
+    at = group == "s7"
+    p[at], y[at] = 1.0, 1
+    y[7] = 0
+    rows = {} if weight is None else {"sample_weight": np.full(600, weight)}
+    rounded, literal = (tn.segments(y, q, {"group": group}, seed=0, **rows) for q in (p.round(2), p))
+    assert not rounded.flagged.any()
+    assert "all scores are rounded" in rounded.assumptions
+    assert literal.value[int(np.flatnonzero(literal.flagged)[0])] == "s7"
+    assert "rounded" not in literal.assumptions
+    y[7] = 1
+    assert not tn.segments(y, p, {"group": group}, seed=0, **rows).flagged.any()

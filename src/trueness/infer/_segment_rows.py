@@ -14,6 +14,7 @@ from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
+from trueness.infer._certain_scores import grid_unit, moved_scores
 from trueness.infer._clustered_rows import mix_bits, rank_by_sum
 from trueness.typing import Bools, Floats, Ints
 
@@ -89,6 +90,17 @@ class SegmentRows:
         start = np.concatenate([[0], np.cumsum(sizes)])
         shape = (sizes.size, self.size)
         return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
+
+    def moved_inside(self) -> "SegmentRows":
+        """Scores of 0 and 1 that labels contradict moved by up to half a unit, if all scores are visibly rounded."""
+        wrong = ((self.score == 0) & (self.events > 0)) | ((self.score == 1) & (self.events < self.weight))
+        unit = grid_unit(np.unique(self.score)) if wrong.any() else None
+        if unit is None:
+            return self
+        order, hits = np.argsort(self.score), np.rint(self.events / self.scale)
+        score = np.empty(self.size)
+        score[order] = moved_scores(self.score[order], self.count[order], hits[order], unit / 2)
+        return replace(self, score=score)
 
     def pooled(self, angle: float | None = None) -> "SegmentRows":
         """Entries that share score, weight and segments as one, in an order that ignores names and the order of rows.

@@ -136,14 +136,18 @@ class _LabelStatistics:
         entries = self.entries
         third = (weights * weights * weights) @ (entries.variance * entries.scale * (1 - 2 * entries.score))
         deviation = np.sqrt(np.maximum(variance, _TINY))
-        skewness = third / deviation**3
+        # Without variance, any residual beyond rounding error is impossible.
+        certain, error = variance <= _TINY, _EQUAL * (np.abs(weights) @ (entries.count * entries.scale))
+        skewness = np.divide(third, deviation**3, out=np.zeros(third.size), where=~certain)
 
         def tail(excess: Floats) -> Floats:
             shape = (-1, *[1] * (excess.ndim - 1))
             g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6).reshape(shape)
-            z = excess / deviation.reshape(shape)
+            fixed = certain.reshape(shape)
+            z = np.where(fixed, 0.0, excess) / deviation.reshape(shape)
             w = (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
-            return np.asarray(2 * ndtr(-np.abs(w)))
+            impossible = fixed & (np.abs(excess) > error.reshape(shape))
+            return np.where(impossible, 0.0, 2 * ndtr(-np.abs(w)))
 
         return tail
 

@@ -32,6 +32,10 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _LEAST_DRAWS = 999
+_ROUNDED = (
+    " Labels contradict scores of exactly 0 or 1, but all scores are rounded: those were moved by up to half a unit "
+    "for the test."
+)
 _NAMED = 6
 
 
@@ -181,7 +185,8 @@ def describe_segments(
     rows: SegmentRows, level: float, alpha: float, draws: int | None, rng: np.random.Generator
 ) -> Segments:
     """Test, measure and sort all segments; flags have joint level `alpha`."""
-    tests = joint_tests(rows, draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1), rng)
+    moved = rows.moved_inside()
+    tests = joint_tests(moved, draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1), rng)
     measures, clusters = _measures(rows, level)
     flagged = tests.adjusted <= alpha
     finding = _findings(tests, flagged, measures["gap"])
@@ -202,7 +207,7 @@ def describe_segments(
         alpha=alpha,
         level=level,
         draws=tests.draws,
-        assumptions=_assumptions(rows, tests),
+        assumptions=_assumptions(rows, tests) + (_ROUNDED if moved is not rows else ""),
         notes=tuple(filter(None, [*(one.note for one in rows.columns), _few_clusters(names, clusters)])),
     )
 
