@@ -183,6 +183,12 @@ def test_certainty_that_labels_contradict_is_mentioned(call, tmp_path):
     assert "although 1 label is impossible under a score of exactly 0 or 1 → certified." in said
 
 
+def test_certainty_that_rounding_explains_is_not_called_impossible(call, tmp_path):
+    (tmp_path / "x.csv").write_text("y,p\n" + "1,1.00\n" * 190 + "0,1.00\n" + "1,0.99\n0,0.01\n1,0.98\n" * 20)
+    said = " ".join(call("gate", "x.csv", "--max-ece", "0.2", "--require").stdout.split())
+    assert "although 1 label contradicts a score of exactly 0 or 1 → certified." in said
+
+
 def nine_segments(seed=1, n=1_500, bad=0.0):
     rng = np.random.default_rng(seed)
     segment = np.arange(9 * n) % 9

@@ -233,9 +233,12 @@ def judge(criterion: Criterion, limits: Limits | None, data: Data, level: float,
 
 def _impossible(data: Data) -> str:
     """A remark on labels that contradict certain scores: an error may be small and yet the certainty wrong."""
-    number = 0 if data.significance is None else data.significance.contradicted
-    if number == 0:
+    test = data.significance
+    number = 0 if test is None else test.contradicted
+    if test is None or number == 0:
         return ""
+    if test.alone:  # rounding may have made the scores 0 and 1
+        return f", although {count(number, 'label')} contradict{'s' * (number == 1)} a score of exactly 0 or 1"
     which = "label is" if number == 1 else "labels are"
     return f", although {number:,} {which} impossible under a score of exactly 0 or 1"
 
