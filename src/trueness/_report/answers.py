@@ -41,6 +41,7 @@ TERMS = {
     "(the l2 calibration error).",
     "typical error": "The root of the mean squared difference between prediction and true rate, corrected for chance "
     "(the l2 calibration error).",
+    "smooth error": "Predictions that are too extreme but right on average, with this typical error.",
     "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
     "(ECE). It is above zero even for a perfect model.",
