@@ -230,6 +230,15 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     assert "Failed: 1 of 9." in text
 
 
+def test_the_number_of_groups_does_not_make_a_gate_unknowing(call, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 6_000).round(2)
+    write_columns(tmp_path / "x.csv", {"y": (rng.random(6_000) < p).astype(int), "p": p, "g": np.arange(6_000) % 30})
+    lines = found(call("gate", "x.csv", "--max-l2", "0.05", "--by", "g", "--format", "csv"), 0)
+    assert max(float(line["high"]) for line in lines) > 0.25
+    assert {line["verdict"] for line in lines} == {"not exceeded"}
+
+
 def test_a_level_too_high_for_draws_has_the_lower_limit_of_the_ece(call, file, grouped):
     (line,) = found(call(*file, "--max-l2", "0.9", "--level", "0.99999"), 0)
     expected = ece_limits(grouped["y"], grouped["q"], level=0.99999, seed=0)

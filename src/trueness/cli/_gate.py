@@ -187,7 +187,7 @@ class Gate(NamedTuple):
             with subject.context() as warned:
                 for one in self.criteria:
                     limits = one.limits(subject.data, level, require=self.require)
-                    verdict = judge(one, limits, subject.data, level, require=self.require)
+                    verdict = judge(one, limits, subject.data, level, require=self.require, alone=self.level)
                     found.append(Finding(subject, one, limits, level, verdict))
             warning(*warned, about=subject.group.name(subject.model))
         return found

@@ -208,19 +208,26 @@ class Verdict(NamedTuple):
         return self.code in ("certified", "not exceeded")
 
 
-def judge(criterion: Criterion, limits: Limits | None, data: Data, level: float, *, require: bool) -> Verdict:
+def judge(
+    criterion: Criterion, limits: Limits | None, data: Data, level: float, *, require: bool, alone: float
+) -> Verdict:
     """Compare limits with the bound.
 
     To certify, the whole interval must keep the bound, and labels must not agree with the scores too well; otherwise
-    the quantity passes unless the whole interval lies beyond the bound, or a gross violation could have been missed.
+    the quantity passes unless the whole interval lies beyond the bound, or limits of the level `alone`, that of a
+    single quantity, show that a gross violation could have been missed.
     """
     if limits is None:
         return Verdict("unknown", "cannot be known from sums of bins")
     least, most = criterion.ends
     beyond = limits.low > most or limits.high < least
     if not (require or beyond) and criterion.undecided(limits):
-        reason = _comparison(criterion, limits, level, lower=False)
-        return Verdict("unknown", f"cannot be known from {count(limits.n, 'row')}: {reason}")
+        own = limits if level == alone else criterion.limits(data, alone, require=False)
+    else:
+        own = None
+    if own is not None and criterion.undecided(own):
+        reason = _comparison(criterion, own, alone, lower=False)
+        return Verdict("unknown", f"cannot be known from {count(own.n, 'row')}: {reason}")
     if not require:
         return Verdict("exceeded" if beyond else "not exceeded", _comparison(criterion, limits, level, lower=True))
     if not (least <= limits.low and limits.high <= most):
