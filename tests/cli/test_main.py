@@ -257,3 +257,11 @@ def test_the_command_without_click_names_the_cure():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"
+
+
+@pytest.mark.parametrize(("option", "usual"), [("--score", "--prob"), ("--y_true", "--label"), ("--proba", "--prob")])
+def test_an_option_by_another_name_is_recognised(call, option, usual):
+    result = call("report", "--demo", option, "p")
+    assert result.exit_code == 2
+    assert f"No such option '{option}'" in result.stderr
+    assert f"Did you mean '{usual}'?" in result.stderr

@@ -19,6 +19,11 @@ _VERBS = ("report", "measure", "test", "compare", "gate", "tally", "plot", "plan
 _INTERRUPTED = 130
 
 
+_OTHER_NAMES = dict.fromkeys(("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"), "--prob")
+_OTHER_NAMES |= dict.fromkeys(("--y-true", "--y", "--target", "--outcome"), "--label")
+"""Options as other libraries call them."""
+
+
 class Verbs(click.Group):
     """Commands that are imported when they are used."""
 
@@ -52,7 +57,13 @@ class Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         with _orderly_exit(debug="--debug" in ctx.args):
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except click.NoSuchOption as error:
+                usual = _OTHER_NAMES.get(error.option_name.replace("_", "-"))
+                if usual and error.ctx and any(usual in one.opts for one in error.ctx.command.params):
+                    raise click.NoSuchOption(error.option_name, possibilities=[usual], ctx=error.ctx) from None
+                raise
 
 
 def _reads_sums(words: list[str]) -> bool:
