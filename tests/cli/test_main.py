@@ -108,7 +108,7 @@ def test_guesses_and_warnings_go_to_standard_error_once(call):
 def test_a_warning_about_one_model_names_it(call):
     rows = "".join(f"{i % 2},{0.3 + 0.01 * i},{int(i > 5)}\n" for i in range(12))
     result = call("measure", "-", "--label", "y", "--prob", "p", "--prob", "q", stdin="y,p,q\n" + rows)
-    assert "warning: q: 12 scores are exactly 0 or 1" in result.stderr
+    assert "warning: q: 12 of 12 scores are exactly 0 or 1" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,9 @@ class Verbs(click.Group):
             except click.NoSuchOption as error:
                 usual = _OTHER_NAMES.get(error.option_name.replace("_", "-"))
                 if usual and error.ctx and any(usual in one.opts for one in error.ctx.command.params):
-                    raise click.NoSuchOption(error.option_name, possibilities=[usual], ctx=error.ctx) from None
+                    # As a message: possibilities that differ in their letters are dropped.
+                    message = f"No such option {error.option_name!r}. Did you mean {usual!r}?"
+                    raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
                 raise
 
 
