@@ -77,3 +77,11 @@ def test_messages():
         columns({}, 3)
     with pytest.raises(InputError, match=r"`by` must have one entry per row; 'a' has shape .2,. and there are 3 rows"):
         columns({"a": [1, 2]}, 3)
+
+
+def test_codes_that_are_whole_numbers_are_all_segments():
+    codes = np.arange(600) % 60
+    (col,) = read_by({"shop": codes}, np.zeros(600), np.ones(600, dtype=bool))
+    assert (len(col.values), col.note) == (60, "")
+    (unique,) = read_by({"id": np.arange(600)}, np.zeros(600), np.ones(600, dtype=bool))
+    assert len(unique.values) == 5

@@ -14,7 +14,7 @@ from trueness._input.sample import refuse_shuffled_index
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Ints
 
-_MOST_NUMBERS = 12
+_MOST_NUMBERS, _REPEATED = 12, 5
 _GROUPS = 5
 MISSING = "(missing)"
 _TIMES = " × "
@@ -79,10 +79,17 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools) -> SegmentColu
     return _cut(name, given.values[kept], gone[kept])
 
 
+def _continuous(numbers: NDArray[Any]) -> bool:
+    """Whether numbers are measurements rather than codes: many values, not whole or hardly ever repeated."""
+    distinct = np.unique(numbers).size
+    whole = numbers.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
+    return distinct > _MOST_NUMBERS and not (whole and distinct * _REPEATED <= numbers.size)
+
+
 def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
     there = values[~gone]
     note = ""
-    if there.dtype.kind in "iuf" and np.unique(there).size > _MOST_NUMBERS:
+    if there.dtype.kind in "iuf" and _continuous(there):
         inner, names = _number_groups(there.astype(np.float64))
         note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
