@@ -49,7 +49,11 @@ def test_bad_weights_are_refused_by_the_name_of_the_option(fails, grouped, tmp_p
 
 
 def test_the_first_word_of_each_name_is_unique():
-    names = [_kebab(cls.__name__) for cls in recalibrate.Calibrator.__subclasses__()]
+    # Not all subclasses: other tests define some.
+    classes = (getattr(recalibrate, name) for name in recalibrate.__all__)
+    maps = (c for c in classes if isinstance(c, type) and issubclass(c, recalibrate.Calibrator))
+    names = [_kebab(cls.__name__) for cls in maps if cls is not recalibrate.Calibrator]
+    assert "histogram-binning" in names
     words = [name.partition("-")[0] for name in names]
     assert len(set(words)) == len(words)
 
