@@ -20,13 +20,18 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=60
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
-FAST_CASES = 16
+FAST_CASES = 12
+# Cases of each slow simulation; 0 is all of them. `.ci/run` takes a few.
+SLOW_CASES = int(os.environ.get("TRUENESS_SLOW_CASES", "0"))
 GOLDEN = (5**0.5 - 1) / 2
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Keep the fast run fast: it takes some cases of a large grid, spread over the grid; the others are marked slow."""
+    """Keep the fast run fast: it takes some cases of a large grid, spread over the grid; the others are marked slow.
+
+    With `TRUENESS_SLOW_CASES` simulations that are slow themselves are thinned in the same way.
+    """
     grids = {}
     for item in items:
         if hasattr(item, "callspec"):
@@ -34,7 +39,10 @@ def pytest_collection_modifyitems(items):
     for cases in grids.values():
         for i, item in enumerate(cases):
             # Multiples of the golden ratio spread evenly and, unlike every k-th case, meet every value of a parameter.
-            if i * GOLDEN % 1 >= FAST_CASES / len(cases):
+            place = i * GOLDEN % 1 * len(cases)
+            if SLOW_CASES and place >= SLOW_CASES and item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="TRUENESS_SLOW_CASES leaves it out"))
+            elif place >= FAST_CASES:
                 item.add_marker(pytest.mark.slow)
 
 

@@ -432,7 +432,7 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B}, {"sample_weight": np.full(N, 0.5)}, "`sample_weight` must be whole numbers to compare"),
         ({"a": A, "b": B}, {"kind": "confidence"}, "Model 'a': `kind='confidence'` needs a matrix"),
         ({"a": A, "b": B}, {"seed": -1}, "`seed` must be"),
-        (THREE, {"method": "bootstrap", "resamples": 50}, "`resamples` must be at least 59 for 3 comparisons"),
+        (THREE, {"method": "bootstrap", "resamples": 50}, "`resamples` must be at least 119 for 3 comparisons"),
         (
             {"a": np.where(Y == 1, 0, A), "b": B},
             {"measure": "log_loss"},

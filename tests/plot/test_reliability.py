@@ -437,8 +437,8 @@ def test_ten_million_rows_take_little_more_than_their_tally(curve):
     tallied = time.process_time() - start
     start = time.process_time()
     ReliabilityDisplay.from_predictions(tally, curve=curve).plot().figure_.canvas.draw()
-    # About a second on a quiet machine. On a busy one the same work takes several times as long, tallying too.
-    assert time.process_time() - start < 4 * tallied + 2
+    # A second or two on a quiet machine. On a busy one the same work takes several times as long, tallying too.
+    assert time.process_time() - start < 4 * tallied + 8
 
 
 def test_a_block_without_events_is_not_joined_with_the_others_on_logarithmic_axes():
