@@ -203,7 +203,7 @@ def run(scenario: Scenario, runs: int) -> Outcome:
                 found = ece_interval(
                     y,
                     p,
-                    k=None if scenario.k == 1 else scenario.k,
+                    k=scenario.k,
                     bins=scenario.bins.get(name),
                     level=LEVEL,
                     squared=True,

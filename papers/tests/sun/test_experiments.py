@@ -143,7 +143,7 @@ def test_the_methods_are_those_of_the_library(setting):
                 data, setting, true_squared_error(setting, law.betas[index]), lambda _: np.random.default_rng(7)
             )
         )
-        k = None if law.k == 1 else law.k
+        k = law.k
         front = {"analytic": {"method": "analytic"}, "score": {"seed": np.random.default_rng(7)}}
         for name, options in front.items():
             bins = None if name == "score" else law.cells[n]
