@@ -245,8 +245,10 @@ def _decimals(*values: float) -> tuple[str, ...]:
 
 def _best(fixes: Remedies | None) -> Remedy | None:
     """The map with a clear gain that the comparison names or, if there is none, the one with the largest gain."""
-    tried = [] if fixes is None else [one for one in fixes.after if math.isfinite(one.gain)]
-    return max(tried, key=lambda one: (one.name == fixes.best, one.gain), default=None)  # type: ignore[union-attr]
+    if fixes is None:
+        return None
+    tried = [one for one in fixes.after if math.isfinite(one.gain)]
+    return max(tried, key=lambda one: (one.name == fixes.best, one.gain), default=None)
 
 
 def _action(facts: Facts) -> Answer:

@@ -87,7 +87,7 @@ def prior_shift(
             _refuse_classes()
         cells, grouped = tally.parts[0], None
     else:
-        if np.ndim(y_prob) == 2 and np.shape(y_prob)[1] > 2:  # type: ignore[arg-type]
+        if np.ndim(y_prob) == 2 and np.shape(y_prob)[1] > 2:  # type: ignore[arg-type]  # with clusters there are scores
             _refuse_classes()
         grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=True)
         cells = grouped.cells

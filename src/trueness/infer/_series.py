@@ -344,7 +344,7 @@ def _change(
     pvalue = min(1.0, 2 * len(found) * pvalue)
     if pvalue > 1 - level:
         return None, pvalue
-    parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]
+    parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]  # parts of their own kind
     inside, others = sum(parts[start : last + 1]), sum(parts[:start] + parts[last + 1 :])
     values = {}
     for suffix, sums in (("", inside), ("_others", others)):

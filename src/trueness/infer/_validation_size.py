@@ -150,7 +150,7 @@ def validation_size(
     errors = {"detect_oe": detect_oe, "detect_slope": detect_slope}
     _check_targets({**widths, "oe_se": oe_se, **errors, "accept_oe": accept_oe})
     law = score_law(prevalence, c_statistic, log_odds, scores)
-    rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]
+    rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]  # without a prevalence there is a law
     nothing = all(value is None for value in (*widths.values(), oe_se, *errors.values(), accept_oe))
     if nothing:
         widths = {name: width if law is not None or name == "oe_width" else None for name, width in _WIDTHS.items()}
@@ -372,4 +372,4 @@ def _checked_tests(tests: Any) -> list[TestMethod]:
     names = [tests] if isinstance(tests, str) else list(tests)
     if not names:
         raise InputError("tests", "must name at least one test", "got none")
-    return [checked_word(name, "tests", get_args(TestMethod)) for name in names]  # type: ignore[misc]
+    return [checked_word(name, "tests", get_args(TestMethod)) for name in names]  # type: ignore[misc]  # the words are its own

@@ -137,7 +137,7 @@ class PriorCorrection(Calibrator):
         self.log_weight_low_ = self.log_weight_high_ = None
         if check_choice(self.weight, self.rate_train, self.rate_deploy):
             logs = log_weights(self.weight, self.rate_train, self.rate_deploy, self.n_classes_)
-            self.log_weight_ = logs if self.n_classes_ is None else logs - logs[0]  # type: ignore[index]
+            self.log_weight_ = logs if self.n_classes_ is None else logs - logs[0]  # type: ignore[index]  # of classes, an array
         elif self.n_classes_ is None:
             self._fit_vector(rows)
         else:
