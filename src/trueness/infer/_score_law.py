@@ -58,7 +58,7 @@ class ScoreLaw(NamedTuple):
         return float(brentq(lambda a: float(share @ expit(slope * x + a)) - target, -_FARTHEST, _FARTHEST, xtol=1e-10))
 
     def rows(self, n: int, most: int) -> tuple[Floats, Ints]:
-        """Scores of n rows at quantiles of the law, with at most `most` distinct values, and the number of rows of each."""
+        """Scores at quantiles of the law, at most `most` distinct ones, and the number of the n rows with each."""
         m = min(n, most)
         at = np.searchsorted(np.cumsum(self.share), (np.arange(m) + 0.5) / m)
         counts = np.diff(np.arange(m + 1) * n // m)

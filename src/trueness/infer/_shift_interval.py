@@ -1,16 +1,15 @@
 """Confidence limits for the calibration intercept: the shift of all log-odds, with the slope fixed at 1."""
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, ndtri, stdtrit
 
 from trueness._numerics.logistic import recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.infer._slope_interval import likelihood_crossing
 from trueness.measure._slope import inside_cells, logits
 from trueness.typing import Floats
 
@@ -22,6 +21,7 @@ _MANY_SCORES = 4096
 _TINY = 1e-300
 # Doublings of the step in search of a limit.
 _DOUBLINGS = 60
+_PRECISION = 1e-12
 
 
 class ShiftInterval(NamedTuple):
@@ -105,21 +105,12 @@ def _limits(x: Floats, w: Floats, e: Floats, shift: float, level: float) -> tupl
         side = 1 if e.any() else -1
         centre = -side * float(np.average(x, weights=w))
         inner = next(centre + side * 2.0**k for k in range(_DOUBLINGS) if likelihood(centre + side * 2.0**k) > -drop)
-        limit = _crossing(likelihood, -drop, inner, -side)
+        limit = likelihood_crossing(likelihood, -drop, inner, -side, _PRECISION)
         return (limit, math.inf) if side > 0 else (-math.inf, limit)
     step = 1 / math.sqrt(max(_information(x, w, shift), 1e-12))
     target = likelihood(shift) - drop
-    return _crossing(likelihood, target, shift, -step), _crossing(likelihood, target, shift, step)
-
-
-def _crossing(likelihood: Callable[[float], float], target: float, start: float, step: float) -> float:
-    """The first shift from `start` in the direction of `step` at which the likelihood is `target`."""
-    for _ in range(_DOUBLINGS):
-        end = start + step
-        if likelihood(end) < target:
-            return float(brentq(lambda a: likelihood(a) - target, start, end, xtol=1e-12, rtol=1e-12))
-        start, step = end, 2 * step
-    return math.copysign(math.inf, step)
+    low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
+    return low, high
 
 
 def _information(x: Floats, w: Floats, shift: float) -> float:

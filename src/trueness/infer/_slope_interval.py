@@ -113,7 +113,7 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, fl
     tied = (x == (without.max() if rising else with_event.max())) & (e > 0) & (e < w)
     target = float((xlogy(e, e / w) + xlogy(w - e, 1 - e / w))[tied].sum()) - drop
     inwards = profile(0.0) > target
-    limit = _crossing(profile, target, 0.0, -step if inwards == rising else step)
+    limit = likelihood_crossing(profile, target, 0.0, -step if inwards == rising else step)
     return (limit, math.inf) if rising else (-math.inf, limit)
 
 
@@ -143,23 +143,25 @@ def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Limits:
 
     top = minimize_scalar(lambda b: -profile(b), bracket=(0, 1 / scale), tol=1e-4)
     target, best, step = -float(top.fun) - ndtri((1 + level) / 2) ** 2 / 2, float(top.x), 0.5 / scale
-    return _crossing(profile, target, best, -step), _crossing(profile, target, best, step)
+    return likelihood_crossing(profile, target, best, -step), likelihood_crossing(profile, target, best, step)
 
 
 def _near(profile: Callable[[float], float], target: float, slope: float, guess: float) -> float:
     """The slope near `guess` at which the profile likelihood falls to `target`."""
     step = (guess - slope) / 4
-    return _crossing(profile, target, guess, -step if profile(guess) < target else step)
+    return likelihood_crossing(profile, target, guess, -step if profile(guess) < target else step)
 
 
-def _crossing(profile: Callable[[float], float], target: float, start: float, step: float) -> float:
-    """The first slope from `start` in the direction of `step` at which the profile likelihood crosses `target`."""
+def likelihood_crossing(
+    profile: Callable[[float], float], target: float, start: float, step: float, rtol: float = 1e-8
+) -> float:
+    """The first value from `start` in the direction of `step` at which a likelihood crosses `target`; or infinity."""
     above = profile(start) > target
     inner, outer = start, start + step
     for _ in range(_DOUBLINGS):
         if (profile(outer) > target) != above:
             ends = min(inner, outer), max(inner, outer)
-            return float(brentq(lambda b: profile(b) - target, *ends, xtol=1e-12, rtol=1e-8))
+            return float(brentq(lambda b: profile(b) - target, *ends, xtol=1e-12, rtol=rtol))
         step *= 2
         inner, outer = outer, outer + step
     return math.copysign(math.inf, step)
