@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from trueness.results import CurveBand as CurveBand
     from trueness.results import Decomposition as Decomposition
     from trueness.results import Difference as Difference
+    from trueness.results import Estimate as Estimate
     from trueness.results import EstimationError as EstimationError
     from trueness.results import Guarantee as Guarantee
     from trueness.results import GuaranteePlan as GuaranteePlan
@@ -163,8 +164,8 @@ _HOMES = {
         "validity_band validity_curve validity_runs"
     ),
     "results": (
-        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference EstimationError Guarantee "
-        "GuaranteePlan Histogram Interval NoiseFloor PriorShift Reliability Segments Significance TestedBins "
+        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
+        "Guarantee GuaranteePlan Histogram Interval NoiseFloor PriorShift Reliability Segments Significance TestedBins "
         "ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",

@@ -3,6 +3,7 @@
 from trueness.results._bins import Bands, Bin, BinTable, EstimationError, Histogram, TestedBins
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, Reliability, Walk
+from trueness.results._estimate import Estimate
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
 from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
 from trueness.results._prior_shift import PriorShift
@@ -21,6 +22,7 @@ __all__ = [
     "CurveBand",
     "Decomposition",
     "Difference",
+    "Estimate",
     "EstimationError",
     "Guarantee",
     "GuaranteePlan",

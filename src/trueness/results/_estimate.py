@@ -1,0 +1,71 @@
+"""One measure with its uncertainty."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from trueness._text.numbers import level_percent, number, span
+from trueness.results._record import Record
+
+
+@dataclass(frozen=True)
+class Estimate(Record):
+    """A measure with its confidence limits, or with the noise floor where no valid limits are known.
+
+    Examples
+    --------
+    >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400, "Mean of (score − label)²."))
+    Brier score 0.1624, 95 % 0.1493 to 0.1755 (t, n = 400)
+    >>> nan = float("nan")
+    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25, excess=0.07))
+    MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
+    """
+
+    measure: str
+    """The measure, by its display name."""
+    value: float
+    """Its value on these rows."""
+    low: float
+    """Lower confidence limit; nan if no valid interval is known."""
+    high: float
+    """Upper confidence limit."""
+    level: float
+    """Nominal coverage of the interval from `low` to `high`."""
+    method: str
+    """How the limits were found; empty if there are none."""
+    n: int
+    """Rows; a row of weight 2 counts as two if all weights are whole numbers."""
+    definition: str
+    """The measure in one line."""
+    standard_error: float = math.nan
+    """Standard error of `value`; nan where it has no meaning."""
+    floor: float = math.nan
+    """Noise floor: mean of the measure for a calibrated model with these scores; nan if the measure has none."""
+    floor_high: float = math.nan
+    """Upper `level` quantile of the measure for a calibrated model."""
+    excess: float = math.nan
+    """`value` − `floor`."""
+    note: str = ""
+    """Anything else to know, such as why there is no interval or how many rows were left out."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there are confidence limits."""
+        return not (math.isnan(self.low) and math.isnan(self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name, with `bounded`."""
+        return super().to_dict() | {"bounded": self.bounded}
+
+    def __str__(self) -> str:
+        rows = f"n = {self.n:,}"
+        if self.bounded:
+            limits = f"{level_percent(self.level)} {span(self.low, self.high)}"
+            return f"{self.measure} {number(self.value)}, {limits} ({self.method}, {rows})"
+        if math.isnan(self.floor):
+            return f"{self.measure} {number(self.value)}, no interval ({rows})"
+        floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level_percent(self.level)}"
+        return f"{self.measure} {number(self.value)}, no interval; a calibrated model would show {floor} ({rows})"
