@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import weighted_rows
 
 import trueness as tn
-from trueness._tally.cells import score_sums, segment_sums
+from trueness._tally.cells import pool_cells, score_sums, segment_sums
 
 
 @pytest.mark.parametrize("n", [1, 40, 512, 513, 100_000])
@@ -62,3 +65,31 @@ def test_a_bin_of_any_number_of_rows_has_the_error_that_it_has(make, bins):
         assert tn.brier(many) == pytest.approx(tn.brier(y, p), abs=1e-12)
         assert tn.observed_expected(many) == pytest.approx(tn.observed_expected(y, p), abs=1e-12)
     assert tn.Binned.from_bytes(many.coarsen(2).to_bytes()) == many.coarsen(2)
+
+
+@given(sample=weighted_rows(), most=st.integers(1, 8))
+def test_pooled_cells_keep_the_sums_of_every_bin(sample, most):
+    y, p, w = sample
+    rule = tn.EqualWidth(3)
+    cells = tn.tally(y, p, sample_weight=w).parts[0]
+    few = pool_cells(cells, most, rule.group(cells).start)
+    assert few.size <= most + 3
+    whole, pooled = (rule.group(found) for found in (cells, few))
+    for b in range(3):
+        a, c = slice(*whole.start[b : b + 2]), slice(*pooled.start[b : b + 2])
+        assert cells.weight[a].sum() == few.weight[c].sum()
+        assert cells.events[a].sum() == few.events[c].sum()
+        assert (cells.weight * cells.score)[a].sum() == pytest.approx((few.weight * few.score)[c].sum())
+
+
+def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
+    rng = np.random.default_rng(2)
+    for n, most in (1000, 7), (997, 64), (10, 9):
+        p = rng.random(n)
+        alone = pool_cells(tn.tally(np.zeros(n, int), p).parts[0], most)
+        twice = pool_cells(tn.tally(np.zeros(n, int), p, sample_weight=np.full(n, 2)).parts[0], most)
+        reached = np.arange(1, n + 1)
+        cuts = np.searchsorted(reached, np.arange(1, most) * (n / most)) + 1
+        assert alone.weight.tolist() == np.diff(np.concatenate([[0], cuts, [n]])).tolist()
+        assert twice.weight.tolist() == (2 * alone.weight).tolist()
+        assert twice.score == pytest.approx(alone.score, rel=1e-14)

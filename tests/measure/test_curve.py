@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from strategies import arrays, matrices, rows, weighted_rows
 
 import trueness as tn
-from trueness._tally.rules import pooled_cells
 from trueness.measure import reliability_curve
 
 METHODS = ["binned", "isotonic", "smooth"]
@@ -129,34 +128,6 @@ def test_messages():
         reliability_curve([0, 1], [0.1, 0.9], method="spline")
     with pytest.raises(tn.InputError, match="`bins` is for `method='binned'`; the method is 'smooth'"):
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
-
-
-@given(sample=weighted_rows(), most=st.integers(1, 8))
-def test_pooled_cells_keep_the_sums_of_every_bin(sample, most):
-    y, p, w = sample
-    rule = tn.EqualWidth(3)
-    cells = tn.tally(y, p, sample_weight=w).parts[0]
-    few = pooled_cells(cells, most, rule)
-    assert few.size <= most + 3
-    whole, pooled = (rule.group(found) for found in (cells, few))
-    for b in range(3):
-        a, c = slice(*whole.start[b : b + 2]), slice(*pooled.start[b : b + 2])
-        assert cells.weight[a].sum() == few.weight[c].sum()
-        assert cells.events[a].sum() == few.events[c].sum()
-        assert (cells.weight * cells.score)[a].sum() == pytest.approx((few.weight * few.score)[c].sum())
-
-
-def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
-    rng = np.random.default_rng(2)
-    for n, most in (1000, 7), (997, 64), (10, 9):
-        p = rng.random(n)
-        alone = pooled_cells(tn.tally(np.zeros(n, int), p).parts[0], most)
-        twice = pooled_cells(tn.tally(np.zeros(n, int), p, sample_weight=np.full(n, 2)).parts[0], most)
-        reached = np.arange(1, n + 1)
-        cuts = np.searchsorted(reached, np.arange(1, most) * (n / most)) + 1
-        assert alone.weight.tolist() == np.diff(np.concatenate([[0], cuts, [n]])).tolist()
-        assert twice.weight.tolist() == (2 * alone.weight).tolist()
-        assert twice.score == pytest.approx(alone.score, rel=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -10,8 +10,8 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._report.axes import fitted_axes, whole_axes
 from trueness._report.records import Axes, Blocks, Explorer
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups, pooled_runs
+from trueness._tally.cells import Cells, pool_runs
+from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups
 from trueness.infer._bands import consistency_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
@@ -131,7 +131,7 @@ def _add_bands(
     level: float,
 ) -> None:
     """The simultaneous band of each rule, and the bins outside it; many scores are pooled in the fine cells first."""
-    pooled = pooled_runs(cells, start[:-1]) if cells.size > _MANY else cells
+    pooled = pool_runs(cells, start[:-1]) if cells.size > _MANY else cells
     for kind, by_number in groups.items():
         for n, one in by_number.items():
             first = np.searchsorted(start, one.start) if cells.size > _MANY else one.start

@@ -145,3 +145,60 @@ def score_sums(cells: Cells, starts: Ints) -> Floats:
         np.add.reduceat(cells.weight[few] * cells.score[few], at) for few, _, at in whole_runs(runs, cells.size, _BLOCK)
     ]
     return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))
+
+
+def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None) -> Cells:
+    """Merge neighbouring cells into at most `most` of about equal weight, each at the mean of its scores.
+
+    Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are returned unchanged.
+    Scores of exactly 0 and 1 are merged like any others: a caller that needs log-odds sets them apart first.
+
+    Parameters
+    ----------
+    cells : Cells
+        Sums of the rows per distinct score.
+    most : int, default 4096
+        How many cells there may be.
+    starts : array of int, optional
+        First cells of bins that no merged cell may cross; each can add one cell to `most`.
+
+    Examples
+    --------
+    >>> one = np.ones(4, dtype=np.int64)
+    >>> few = pool_cells(Cells(np.array([0.1, 0.3, 0.6, 0.8]), one, one, np.array([0, 1, 1, 1])), 2)
+    >>> few.score.tolist(), few.weight.tolist(), few.events.tolist()
+    ([0.2, 0.7], [2, 2], [1, 2])
+    """
+    if cells.size <= most:
+        return cells
+    firsts = [
+        np.zeros(1, np.int64),
+        _equal_mass_starts(cells, most),
+        np.zeros(0, np.int64) if starts is None else starts,
+    ]
+    start = np.unique(np.concatenate(firsts))
+    return pool_runs(cells, start[start < cells.size].astype(np.int64))
+
+
+def pool_runs(cells: Cells, start: Ints) -> Cells:
+    """One cell for each run of cells that begins at a start, at the mean of its scores."""
+    sums: dict[str, Any] = {
+        name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"
+    }
+    score = score_sums(cells, start) / sums["weight"]
+    last = np.append(start[1:], cells.size) - 1
+    # Rounding could push a mean beyond its scores and across an edge.
+    return Cells(np.clip(score, cells.score[start], cells.score[last]), **sums)
+
+
+def _equal_mass_starts(cells: Cells, most: int) -> Ints:
+    """The cell after each one in which the cumulative weight reaches one of `most` equal shares."""
+    if not cells.exact:
+        reached = np.cumsum(cells.weight)
+        return np.asarray(np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1)
+    total = int(cells.weight.sum())
+    # Whole numbers: compared with floats, the weights of all cells would first be made floats.
+    wanted = np.ceil(np.arange(1, most) * (total / most)).astype(np.int64)
+    if total == cells.size:  # one row each
+        return np.asarray(wanted)
+    return np.asarray(np.searchsorted(np.cumsum(cells.weight), wanted, side="left") + 1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
-from trueness._tally.cells import Cells, score_sums, segment_sums
+from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -424,39 +424,3 @@ def midpoints(below: Floats, above: Floats) -> Floats:
     """Edges between `below` and `above`; `above` itself if no float lies between them."""
     middle = below + (above - below) / 2
     return np.where(middle > below, middle, above)
-
-
-def pooled_cells(cells: Cells, most: int, rule: BinRule | None = None) -> Cells:
-    """At most about `most` cells of equal mass, each at the mean of its scores; none crosses an edge of `rule`.
-
-    Up to `most` cells are returned unchanged.
-    """
-    if cells.size <= most:
-        return cells
-    edges = np.zeros(0, dtype=np.int64) if rule is None else rule.group(cells).start
-    start = np.unique(np.concatenate([[0], _cuts(cells, most), edges]))
-    return pooled_runs(cells, start[start < cells.size].astype(np.int64))
-
-
-def pooled_runs(cells: Cells, start: Ints) -> Cells:
-    """One cell for each run of cells that begins at a start, at the mean of its scores."""
-    sums: dict[str, Any] = {
-        name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"
-    }
-    score = score_sums(cells, start) / sums["weight"]
-    last = np.append(start[1:], cells.size) - 1
-    # Rounding could push a mean beyond its scores and across an edge.
-    return Cells(np.clip(score, cells.score[start], cells.score[last]), **sums)
-
-
-def _cuts(cells: Cells, most: int) -> Ints:
-    """The cell after each one in which the cumulative weight reaches one of `most` equal shares."""
-    if not cells.exact:
-        reached = np.cumsum(cells.weight)
-        return np.asarray(np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1)
-    total = int(cells.weight.sum())
-    # Whole numbers: compared with floats, the weights of all cells would first be made floats.
-    wanted = np.ceil(np.arange(1, most) * (total / most)).astype(np.int64)
-    if total == cells.size:  # one row each
-        return np.asarray(wanted)
-    return np.asarray(np.searchsorted(np.cumsum(cells.weight), wanted, side="left") + 1)

@@ -11,9 +11,9 @@ from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.smooth import KernelMeans, reflected_kernel
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
-from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels, pooled_runs
+from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.measure._bin_table import bin_columns, effective_counts
 from trueness.measure._curve import PLACES, rows_near
@@ -262,7 +262,7 @@ def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[
 def _isotonic_curves(cells: Cells, _: float, resamples: int, rng: np.random.Generator) -> _Curves:
     if cells.size > _MANY:  # blocks are short at the ends only
         middle = np.linspace(_END, cells.size - _END, _MANY - 2 * _END).astype(np.int64)
-        cells = pooled_runs(cells, np.unique(np.r_[:_END, middle, cells.size - _END : cells.size]))
+        cells = pool_runs(cells, np.unique(np.r_[:_END, middle, cells.size - _END : cells.size]))
     at = np.arange(cells.size)
     if cells.size > _PLACES:
         middle = np.linspace(_FIRST, cells.size - _FIRST, _PLACES - 2 * _FIRST).astype(np.int64)
@@ -281,7 +281,7 @@ def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, rng: np.rando
     near = rows_near(means.place, cells.score, bandwidth)
     if cells.size > _MANY // 2:
         strip = np.floor(cells.score * (8 / means.sigma))
-        cells = pooled_runs(cells, np.flatnonzero(np.append(True, strip[1:] > strip[:-1])))
+        cells = pool_runs(cells, np.flatnonzero(np.append(True, strip[1:] > strip[:-1])))
     share = reflected_kernel(means.place[near], 1 / PLACES, cells.score, means.sigma)
     events = np.array(list(_events(cells, resamples, rng)), dtype=np.float64)
     curves = np.clip((events @ share.T) / (share @ cells.weight), 0, 1)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 
 import numpy as np
 
+from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, pooled_cells
+from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.plot._problems import (
@@ -288,13 +289,18 @@ def from_problem(
         return Reliability(**fields, band=None, floor=None, interval=None, note="no rows")
     width = 0.0 if known.curve.bandwidth is None else known.curve.bandwidth[0]
     if cells.size > _MANY:
-        cells = pooled_cells(cells, _POOLS, rule if method == "binned" else None)
+        cells = _pool(cells, _POOLS, rule if method == "binned" else None)
     few = Tally("binary", (cells,))
     return Reliability(
         **fields,
         band=from_band(few if method == "binned" else problem.tally, method, rule, band, level, width, resamples, seed),
         **from_numbers(known.value, few, method, rule, resamples, seed),
     )
+
+
+def _pool(cells: Cells, most: int, rule: BinRule | None) -> Cells:
+    """Pools of neighbouring scores, none of which crosses a bin's edge."""
+    return pool_cells(cells, most, None if rule is None else rule.group(cells).start)
 
 
 def from_band(
@@ -314,7 +320,7 @@ def from_band(
         from trueness.infer import reliability_bands
 
         if few.n > _MANY:  # the exact distribution of many rows is slow, and fewer cells suffice
-            few = Tally("binary", (pooled_cells(few.parts[0], _BAND_POOLS, rule),))
+            few = Tally("binary", (_pool(few.parts[0], _BAND_POOLS, rule),))
         return reliability_bands(few, bins=rule, band=band, level=level)
     from trueness.infer._bands import consistency_of_curve
 
