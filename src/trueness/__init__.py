@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from trueness.infer import compare as compare
     from trueness.infer import cumulative_walk as cumulative_walk
     from trueness.infer import ece_interval as ece_interval
+    from trueness.infer import monotone_band as monotone_band
     from trueness.infer import noise_floor as noise_floor
     from trueness.infer import prior_shift as prior_shift
     from trueness.infer import reliability_bands as reliability_bands
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from trueness.results import GuaranteePlan as GuaranteePlan
     from trueness.results import Histogram as Histogram
     from trueness.results import Interval as Interval
+    from trueness.results import MonotoneBand as MonotoneBand
     from trueness.results import NoiseFloor as NoiseFloor
     from trueness.results import PriorShift as PriorShift
     from trueness.results import Reliability as Reliability
@@ -143,8 +145,8 @@ _HOMES = {
         "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
-        "calibration_series calibration_test compare cumulative_walk ece_interval noise_floor prior_shift "
-        "reliability_bands segments validation_size"
+        "calibration_series calibration_test compare cumulative_walk ece_interval monotone_band noise_floor "
+        "prior_shift reliability_bands segments validation_size"
     ),
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
@@ -165,8 +167,8 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Guarantee GuaranteePlan Histogram Interval NoiseFloor PriorShift Reliability Segments Significance TestedBins "
-        "ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
+        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor PriorShift Reliability Segments "
+        "Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",

@@ -5,6 +5,7 @@ from trueness.infer._calibration_test import calibration_test
 from trueness.infer._compare import compare
 from trueness.infer._cumulative import cumulative_walk
 from trueness.infer._interval import ece_interval
+from trueness.infer._monotone_band import monotone_band
 from trueness.infer._noise_floor import noise_floor
 from trueness.infer._prior_shift import prior_shift
 from trueness.infer._segments import segments
@@ -17,6 +18,7 @@ __all__ = [
     "compare",
     "cumulative_walk",
     "ece_interval",
+    "monotone_band",
     "noise_floor",
     "prior_shift",
     "reliability_bands",

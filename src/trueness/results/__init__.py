@@ -6,6 +6,7 @@ from trueness.results._curves import Curve, CurveBand, Decomposition, Reliabilit
 from trueness.results._estimate import Estimate
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
 from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
+from trueness.results._monotone_band import MonotoneBand
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
@@ -28,6 +29,7 @@ __all__ = [
     "GuaranteePlan",
     "Histogram",
     "Interval",
+    "MonotoneBand",
     "NoiseFloor",
     "PriorShift",
     "Reliability",

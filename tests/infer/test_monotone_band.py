@@ -1,0 +1,155 @@
+"""The honest monotone band: by hand, against an obvious reference, laws, messages and simulated coverage."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import trueness as tn
+from trueness._tally.rules import EqualMass
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def some_rows(n=300, seed=0, digits=None):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n) if digits is None else rng.random(n).round(digits)
+    return (rng.random(n) < p).astype(int), p
+
+
+def slow_band(y, p, level):
+    """The definition, score by score and run by run."""
+    scores, n = np.unique(p), y.size
+    most = min(1000, round(2 * math.sqrt(n)))
+    if scores.size <= most:
+        groups = [[s] for s in scores]
+    else:
+        start = EqualMass(most).group(tn.tally(y, p).parts[0]).start
+        groups = [scores[a:b] for a, b in itertools.pairwise(start) if b > a]
+    runs = [(i, i + 2**j) for j in range(12) for i in range(len(groups)) if i + 2**j <= len(groups)]
+    tail = (1 - level) / 2 / len(runs)
+    low, high = np.zeros(scores.size), np.ones(scores.size)
+    for i, j in runs:
+        left, right = groups[i][0], groups[j - 1][-1]
+        inside = (p >= left) & (p <= right)
+        size, k = inside.sum(), y[inside].sum()
+        upper = 1.0 if k == size else beta.isf(tail, k + 1, size - k)
+        lower = 0.0 if k == 0 else beta.ppf(tail, k, size - k + 1)
+        high = np.where(scores <= left, np.minimum(high, upper), high)
+        low = np.where(scores >= right, np.maximum(low, lower), low)
+    return scores, low, high
+
+
+@pytest.mark.parametrize(("n", "digits"), [(40, 1), (150, 2), (160, None), (1, None), (2, None)])
+def test_the_band_is_that_of_its_definition(n, digits):
+    y, p = some_rows(n, n, digits)
+    band = tn.monotone_band(y, p, level=0.9)
+    scores, low, high = slow_band(y, p, 0.9)
+    at = np.searchsorted(scores, band.score)
+    assert (scores[at] == band.score).all()
+    assert band.low == pytest.approx(low[at], abs=1e-12)
+    assert band.high == pytest.approx(high[at], abs=1e-12)
+    # Between two scores of the band: the lower end of the left one, the upper end of the right one.
+    assert low == pytest.approx(band.low[np.searchsorted(band.score, scores, side="right") - 1], abs=1e-12)
+    assert high == pytest.approx(band.high[np.searchsorted(band.score, scores)], abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "digits"), [(150, 2), (160, None)])
+def test_the_share_within_is_never_more_than_that_of_the_rows(n, digits):
+    y, p = some_rows(n, n, digits)
+    band = tn.monotone_band(y, p)
+    scores, low, high = slow_band(y, p, 0.95)
+    at = np.searchsorted(scores, p)
+    far = np.maximum(high[at] - p, p - low[at])
+    for eps in np.quantile(far, [0.1, 0.5, 0.9]):
+        exact = (far <= eps + 1e-12).mean()
+        assert exact - 0.1 <= band.share_within(eps + 1e-12) <= exact + 1e-12
+    assert band.share_within(far.max() + 1e-9) == pytest.approx(1)
+    assert band.share.sum() == pytest.approx(1)
+
+
+def test_one_score_has_one_sided_exact_limits():
+    band = tn.monotone_band([1] * 3 + [0] * 7, [0.3] * 10, level=0.9)
+    assert band.low == pytest.approx([beta.ppf(0.05, 3, 8)])
+    assert band.high == pytest.approx([beta.isf(0.05, 4, 7)])
+    assert (band.runs, band.n, band.widest) == (1, 10, pytest.approx(band.high[0] - band.low[0]))
+
+
+def test_weight_two_is_the_row_twice_and_a_tally_is_the_rows():
+    y, p = some_rows(200)
+    w = np.random.default_rng(1).integers(0, 4, y.size)
+    weighted = tn.monotone_band(y, p, sample_weight=w).to_dict()
+    assert weighted == tn.monotone_band(y.repeat(w), p.repeat(w)).to_dict()
+    assert weighted == tn.monotone_band(tn.tally(y, p, sample_weight=w)).to_dict()
+
+
+def test_swapping_the_classes_turns_the_band_over():
+    y, p = some_rows(400, digits=1)
+    band, other = tn.monotone_band(y, p), tn.monotone_band(1 - y, 1 - p)
+    assert other.low == pytest.approx(1 - band.high[::-1])
+    assert other.high == pytest.approx(1 - band.low[::-1])
+
+
+def test_a_higher_level_gives_a_wider_band():
+    y, p = some_rows()
+    narrow, wide = (tn.monotone_band(y, p, level=level) for level in (0.8, 0.99))
+    assert (wide.low <= narrow.low).all()
+    assert (wide.high >= narrow.high).all()
+
+
+def test_many_calibrated_rows_are_accepted_and_wrong_ones_are_not():
+    y, p = some_rows(100_000)
+    band = tn.monotone_band(y, p)
+    assert band.rising
+    assert band.within(0.08)
+    assert not band.within(0.01)
+    assert not tn.monotone_band(y, np.clip(p + 0.1, 0, 1)).within(0.08)
+    assert "never falls" in str(band)
+
+
+def test_a_falling_probability_leaves_no_room_for_a_rising_one():
+    y, p = some_rows(5_000)
+    band = tn.monotone_band(1 - y, p)
+    assert not band.rising
+    assert not band.within(1)
+    assert "no rising function fits" in str(band)
+
+
+def test_two_columns_are_the_binary_problem_and_more_are_judged_by_the_largest():
+    y, p = some_rows(300)
+    two = tn.monotone_band(y, np.column_stack([1 - p, p]))
+    assert two.to_dict() == tn.monotone_band(y, p).to_dict()
+    three = np.random.default_rng(0).dirichlet(np.ones(3), 300)
+    top = tn.monotone_band((three.argmax(1) == 0).astype(int), three.max(1))
+    assert tn.monotone_band(np.where(three.argmax(1) == 0, 0, (three.argmax(1) + 1) % 3), three).n == top.n == 300
+
+
+def test_messages():
+    y, p = some_rows(20)
+    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers for the monotone band"):
+        tn.monotone_band(y, p, sample_weight=np.full(20, 0.5))
+    with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
+        tn.monotone_band(y, p, level=1)
+    with pytest.raises(tn.InputError, match="bins have lost them"):
+        tn.monotone_band(tn.binned(y, p))
+    with pytest.raises(TypeError, match="cluster"):
+        tn.monotone_band(y, p, cluster=np.arange(20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["uniform", "rare", "tied"])
+@pytest.mark.parametrize("truth", ["calibrated", "logit", "step"])
+def test_the_whole_band_covers_a_rising_truth(law, truth):
+    rng, runs, misses = np.random.default_rng(7), 300, 0
+    for _ in range(runs):
+        p = {"uniform": rng.random(400), "rare": rng.beta(0.3, 10, 400), "tied": rng.integers(0, 11, 400) / 10}[law]
+        f = {"calibrated": p, "logit": p**2 / (p**2 + (1 - p) ** 2), "step": np.where(p < 0.3, 0.2, 0.6)}[truth]
+        band = tn.monotone_band(rng.random(400) < f, p, level=0.8)
+        order = np.argsort(p)
+        at = p[order]
+        low = band.low[np.searchsorted(band.score, at, side="right") - 1]
+        high = band.high[np.searchsorted(band.score, at)]
+        misses += bool((f[order] < low).any() or (f[order] > high).any())
+    assert misses / runs <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / runs)
