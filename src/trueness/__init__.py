@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from trueness.infer import segments as segments
     from trueness.infer import validation_size as validation_size
     from trueness.measure import ace as ace
+    from trueness.measure import auc as auc
     from trueness.measure import bin_table as bin_table
     from trueness.measure import bounded as bounded
     from trueness.measure import brier as brier
@@ -148,6 +149,7 @@ _HOMES = {
         "calibration_series calibration_test compare cumulative_walk ece_interval monotone_band noise_floor "
         "prior_shift reliability_bands segments validation_size"
     ),
+    "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
     "measure._bounded": "bounded",

@@ -40,6 +40,7 @@ WORDS3 = ["ant", "bee", "cow", "ant"]
 ECE3 = np.mean([(0.3 + 0.8) / 4, (0.65 + 0.2) / 4, (0.45 + 0.4) / 4])
 
 MEASURES = {
+    "auc": tn.auc,
     "ece": tn.ece,
     "ace": tn.ace,
     "mce": tn.mce,

@@ -39,6 +39,7 @@ BINNED = {
     "squared_ece, equal mass": partial(tn.squared_ece, bins=tn.EqualMass(3)),
 }
 WHOLE = {
+    "auc": tn.auc,
     "brier": tn.brier,
     "log_loss": tn.log_loss,
     "smooth_ece": tn.smooth_ece,
@@ -162,6 +163,7 @@ SYMMETRIC = {
     "ece, isotonic": (partial(tn.ece, bins=tn.Isotonic()), 1e-12),
     "mce": (tn.mce, 1e-12),
     "tce": (partial(tn.tce, bins=10), 1e-9),
+    "auc": (tn.auc, 1e-12),
     "brier": (tn.brier, 1e-12),
     "log_loss": (tn.log_loss, 1e-9),
     "smooth_ece": (tn.smooth_ece, 2e-6),

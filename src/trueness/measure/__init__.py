@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.measure._auc import auc
     from trueness.measure._bin_table import bin_table, estimation_error
     from trueness.measure._binned import ace, ece, mce
     from trueness.measure._bounded import bounded
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ace",
+    "auc",
     "bin_table",
     "bounded",
     "brier",
@@ -40,6 +42,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "_auc": ("auc",),
         "_binned": (
             "ace",
             "ece",

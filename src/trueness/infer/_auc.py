@@ -1,0 +1,136 @@
+"""Confidence limits for the area under the ROC curve."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
+
+from trueness._tally.cells import Cells
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.measure._auc import Placements, placements
+
+
+class AucInterval(NamedTuple):
+    """The area under the ROC curve with confidence limits; all nan if one class is absent."""
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    """DeLong's standard error."""
+
+
+def auc_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> AucInterval:
+    r"""Confidence interval for the area :math:`A` under the ROC curve.
+
+    Parameters
+    ----------
+    cells : Cells
+        Sums of the rows per distinct score.
+    level : float
+        Confidence level, two-sided.
+    cluster_rows : ClusteredRows, optional
+        The same rows in clusters.
+
+    Notes
+    -----
+    With :math:`V_i` the placement of an event among the non-events and :math:`W_j` that of a non-event among the events
+    (:class:`trueness.measure._auc.Placements`), DeLong's variance is
+
+    .. math:: \hat v = \frac{\sum (V_i - A)^2}{m (m - 1)} + \frac{\sum (W_j - A)^2}{n (n - 1)} ,
+
+    and for clusters the variance of the cluster sums of :math:`(V_i - A)/m` and :math:`(W_j - A)/n` (Obuchowski).
+    Limits are those of :math:`\mathrm{logit}\,A`, with :math:`A (1 - A) (1/m^2 + 1/n^2)` added to the variance: a
+    pseudo-row per class, without which a few well-ranked events would look certain. They are never wider than the
+    Clopper-Pearson limits of :math:`\min(m, n)` independent pairs, which are all there is at :math:`A = 1`.
+
+    In simulations at 95 % with 100 rows (5 to 50 events, normal and exponential scores, areas from 0.5 to 0.995) the
+    interval covered in 92 to 99.7 %. It fails for heavy tails when :math:`1 - A` is less than one event's share: 77 %
+    for exponential scores, :math:`A = 0.995` and 100 events.
+
+    References
+    ----------
+    E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the areas under two or more correlated receiver
+    operating characteristic curves: a nonparametric approach, Biometrics 44 (1988), 837-845.
+    N. A. Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53 (1997), 567-578.
+
+    Examples
+    --------
+    >>> one = np.ones(6, np.int64)
+    >>> cells = Cells(np.arange(1, 7) / 10, one, one, np.array([0, 0, 1, 0, 1, 1]))
+    >>> [round(x, 3) for x in auc_interval(cells, 0.95)]
+    [0.889, 0.211, 0.998, 0.157]
+    """
+    found = placements(cells)
+    if math.isnan(found.auc):
+        return AucInterval(*[math.nan] * 4)
+    spread = (
+        _independent_spread(cells, found) if cluster_rows is None else _clustered_spread(cells, found, cluster_rows)
+    )
+    return AucInterval(found.auc, *_limits(found.auc, spread, level), math.sqrt(spread.variance))
+
+
+class _Spread(NamedTuple):
+    """The variance of the area, and the numbers it rests on."""
+
+    variance: float
+    events: float
+    """Effective number of independent events."""
+    others: float
+    """The same of non-events."""
+    freedom: float
+    """Degrees of freedom of Student's t; infinite for rows that count alike."""
+
+
+def _independent_spread(cells: Cells, found: Placements) -> _Spread:
+    events = np.asarray(cells.events, np.float64)
+    weights, squares, freedom = (events, cells.weight - events), (events, cells.weight - events), math.inf
+    if not cells.exact:
+        assert cells.squares is not None
+        assert cells.event_squares is not None
+        squares = cells.event_squares, cells.squares - cells.event_squares
+        freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
+    variance, numbers = 0.0, []
+    for w, square, placement in zip(weights, squares, (found.below, found.above), strict=True):
+        total = float(w.sum())
+        number = total**2 / float(square.sum())
+        if number > 1:
+            variance += float(square @ (placement - found.auc) ** 2) / total**2 * number / (number - 1)
+        else:  # one row has no spread: take the largest variance it may have
+            variance += found.auc * (1 - found.auc)
+        numbers.append(number)
+    return _Spread(variance, *numbers, freedom)
+
+
+def _clustered_spread(cells: Cells, found: Placements, rows: ClusteredRows) -> _Spread:
+    y = np.asarray(rows.top.y, np.float64)
+    w = np.ones(rows.n) if rows.weight is None else rows.weight
+    at = np.searchsorted(cells.score, rows.p)
+    total, rest = float(w @ y), float(w @ (1 - y))
+    influence = w * np.where(y > 0, (found.below[at] - found.auc) / total, (found.above[at] - found.auc) / rest)
+    sums = np.bincount(rows.cluster, influence)
+    numbers = []
+    for of_class in (w * y, w * (1 - y)):
+        some = of_class > 0
+        numbers.append(effective_number(rows.cluster[some], of_class[some]))
+    variance = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
+    return _Spread(variance, *numbers, effective_number(rows.cluster, rows.weight) - 1)
+
+
+def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
+    tail = (1 - level) / 2
+    if spread.freedom <= 0:
+        return 0.0, 1.0
+    pairs = min(spread.events, spread.others)
+    agreeing = min(auc * pairs, pairs)
+    low = float(betaincinv(agreeing, pairs - agreeing + 1, tail)) if agreeing > 0 else 0.0
+    high = float(betainccinv(agreeing + 1, pairs - agreeing, tail)) if agreeing < pairs else 1.0
+    binomial = auc * (1 - auc)
+    if binomial == 0:
+        return low, high
+    variance = spread.variance + binomial * (spread.events**-2 + spread.others**-2)
+    quantile = stdtrit(spread.freedom, 1 - tail) if math.isfinite(spread.freedom) else ndtri(1 - tail)
+    reach = float(quantile) * math.sqrt(variance) / binomial
+    centre = float(logit(auc))
+    return max(low, float(expit(centre - reach))), min(high, float(expit(centre + reach)))

@@ -1,0 +1,147 @@
+"""Area under the ROC curve and its limits: all pairs, R's answers, DeLong by hand, laws, simulated coverage."""
+
+import csv
+import gzip
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+import trueness as tn
+from trueness._input.sample import Sample
+from trueness.infer._auc import auc_interval
+from trueness.infer._clustered_rows import ClusteredRows
+
+DATA = Path(os.environ.get("TRUENESS_DATA", ""))
+CLINICAL = DATA / "clinical_r.json"
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def cells_of(y, p, w=None):
+    return tn.tally(y, p, sample_weight=w).parts[0]
+
+
+def some_rows(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(n), 1)
+    return (rng.random(n) < p).astype(int), p
+
+
+def all_pairs(y, p):
+    """Whether each event (rows) is above each non-event (columns); half for a tie."""
+    events, others = p[y == 1][:, None], p[y == 0][None, :]
+    return (events > others) + (events == others) / 2
+
+
+def test_the_area_and_its_standard_error_are_those_of_all_pairs():
+    y, p = some_rows()
+    pairs = all_pairs(y, p)
+    found = auc_interval(cells_of(y, p), 0.95)
+    v, w = pairs.mean(axis=1), pairs.mean(axis=0)
+    assert tn.auc(y, p) == found.value == pytest.approx(pairs.mean(), rel=1e-12)
+    assert found.standard_error**2 == pytest.approx(v.var(ddof=1) / v.size + w.var(ddof=1) / w.size, rel=1e-12)
+    assert 0 < found.low < found.value < found.high < 1
+
+
+@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
+def test_the_c_of_val_prob_is_the_area_of_truncated_scores_between_0_and_1():
+    rows = {}
+    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
+    for name, r in json.loads(CLINICAL.read_text(encoding="utf-8")).items():
+        y, p = map(np.array, zip(*rows[name], strict=True))
+        inside = (p > 0) & (p < 1)
+        y, p = y[inside], p[inside]
+        # rms truncates scores to multiples of 0.0002, which ties some pairs.
+        assert tn.auc(y, np.floor(p * 5000) / 5000) == pytest.approx(r["val_prob"]["C (ROC)"], abs=1e-12), name
+        assert tn.auc(y, p) == pytest.approx(r["val_prob"]["C (ROC)"], abs=2e-4), name
+
+
+def test_an_increasing_map_changes_neither_the_area_nor_its_limits():
+    y, p = some_rows()
+    assert auc_interval(cells_of(y, p), 0.9) == auc_interval(cells_of(y, p**3), 0.9)
+
+
+def test_weight_two_is_the_row_twice_and_equal_fractions_are_nearly_rows():
+    y, p = some_rows()
+    w = np.random.default_rng(1).integers(0, 4, y.size)
+    repeated = auc_interval(cells_of(y.repeat(w), p.repeat(w)), 0.9)
+    assert auc_interval(cells_of(y, p, w), 0.9) == pytest.approx(repeated, rel=1e-12)
+    plain, half = auc_interval(cells_of(y, p), 0.9), auc_interval(cells_of(y, p, np.full(y.size, 0.5)), 0.9)
+    assert half == pytest.approx(plain, abs=0.01)
+
+
+def test_clusters_of_one_row_agree_with_rows_and_copies_in_clusters_change_nothing():
+    y, p = some_rows(400)
+    alone = auc_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), np.arange(y.size)))
+    assert alone == pytest.approx(auc_interval(cells_of(y, p), 0.95), abs=0.002)
+    yy, pp, cluster = np.tile(y, 5), np.tile(p, 5), np.tile(np.arange(y.size), 5)
+    copies = auc_interval(cells_of(yy, pp), 0.95, ClusteredRows(Sample(yy, pp, None), cluster))
+    assert copies == pytest.approx(alone, rel=1e-9)
+
+
+def test_a_class_that_is_absent_leaves_no_area():
+    assert all(math.isnan(x) for x in auc_interval(cells_of([1, 1], [0.2, 0.3]), 0.95))
+    with pytest.warns(tn.NoEstimateWarning, match="events and non-events"):
+        assert math.isnan(tn.auc([0, 0], [0.2, 0.3]))
+
+
+def test_separated_classes_have_the_limit_of_as_many_pairs():
+    found = auc_interval(cells_of([0, 0, 0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9]), 0.95)
+    assert found[:3] == pytest.approx((1, 0.025**0.5, 1))
+    turned = auc_interval(cells_of([1, 1, 1, 1, 0, 0], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9]), 0.95)
+    assert turned[:3] == pytest.approx((0, 0, 1 - 0.025**0.5), abs=1e-12)
+    one = auc_interval(cells_of([0, 1, 0], [0.1, 0.2, 0.3]), 0.95)
+    assert 0 <= one.low < 0.05
+    assert 0.95 < one.high <= 1
+
+
+def test_a_matrix_averages_its_classes_and_top_scores_are_ranked_by_correctness():
+    rng = np.random.default_rng(0)
+    matrix = rng.dirichlet(np.ones(3), 50)
+    y = rng.integers(0, 3, 50)
+    each = [tn.auc(y == k, matrix[:, k]) for k in range(3)]
+    assert tn.auc(y, matrix) == pytest.approx(np.mean(each))
+    right = y == matrix.argmax(axis=1)
+    assert tn.auc(y, matrix, kind="confidence") == tn.auc(right, matrix.max(axis=1))
+
+
+def coverage(runs, n, rate, area, *, clusters=False, seed=0):
+    """How often the limits include the area of normal scores whose difference has standard deviation √2."""
+    rng = np.random.default_rng(seed)
+    distance = math.sqrt(2) * ndtri(area)
+    hits = 0
+    for _ in range(runs):
+        y = np.zeros(n, int)
+        y[: round(rate * n)] = 1
+        x = rng.normal(size=n)
+        rows = None
+        if clusters:  # rows of a cluster share half of their variance, whatever their class
+            cluster = np.arange(n) % (n // 5)
+            x = math.sqrt(0.5) * (x + rng.normal(size=n // 5)[cluster])
+        p = 1 / (1 + np.exp(-x - distance * y))
+        if clusters:
+            rows = ClusteredRows(Sample(y, p, None), cluster)
+        found = auc_interval(cells_of(y, p), 0.95, rows)
+        hits += found.low <= area <= found.high
+    return hits / runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 1000])
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+@pytest.mark.parametrize("area", [0.6, 0.8, 0.95, 0.99])
+def test_the_limits_cover(n, rate, area):
+    assert coverage(1000, n, rate, area) > 0.93 - 3 * math.sqrt(0.05 * 0.95 / 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("area", [0.6, 0.9])
+def test_the_limits_of_clustered_rows_cover(area):
+    assert coverage(600, 500, 0.3, area, clusters=True) > 0.93 - 3 * math.sqrt(0.05 * 0.95 / 600)
