@@ -280,3 +280,26 @@ def test_of_equally_likely_coefficients_the_nearest_is_returned():
     found = bounded_logistic(X, np.full(2, 3.0), np.array([2.0, 1.0]), np.array([1.0, 0.0]), np.array([False, False]))
     np.testing.assert_allclose(found.sum(), np.log(2), atol=1e-12)
     np.testing.assert_allclose(found[0] - found[1], 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scores", ["uniform", "rare", "confident", "tied", "in no order", "separated", "fractions"])
+def test_many_cells_are_fitted_from_pools_to_the_same_numbers(scores, monkeypatch):
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.logistic(size=4000)) * (4 if scores == "confident" else 1) - (5 if scores == "rare" else 0)
+    x = np.round(x) if scores == "tied" else rng.permutation(x) if scores == "in no order" else x
+    w = rng.random(x.size) if scores == "fractions" else rng.integers(1, 4, x.size)
+    e = w * (x > 0.5) if scores == "separated" else w * (rng.random(x.size) < expit(0.3 + 0.8 * x))
+    found = []
+    for pools in (10**9, 64):
+        monkeypatch.setattr(home, "_POOLS", pools)
+        found.append((*recalibration_line(x, w, e), recalibration_shift(x, w, e)))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-11, atol=1e-11)
+
+
+def test_the_sums_of_a_line_are_those_of_the_definition():
+    x, w, e = simulated(3, m=50)
+    q = expit(0.2 + 0.9 * (x - 0.5))
+    X = np.stack([np.ones(x.size), x - 0.5], axis=1)
+    residual, information = home.line_sums(x, w.astype(int), e, 0.9, 0.2, 0.5)
+    np.testing.assert_allclose(residual, X.T @ (e - w * q), rtol=1e-12)
+    np.testing.assert_allclose(information, X.T @ (X * (w * q * (1 - q))[:, None]), rtol=1e-12)

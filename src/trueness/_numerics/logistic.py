@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
-from trueness.typing import Bools, Floats
+from trueness.typing import Bools, Floats, Numbers
 
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
@@ -21,8 +20,12 @@ _FLAT = 1e-13
 _NEAR = 1e-3
 # If all log-odds are far from 0, there is less curvature than this; then the search begins with smaller log-odds.
 _NO_CURVATURE, _MODEST = 1e-6, 5.0
-# Rows whose temporaries stay in the processor's cache.
-_BLOCK = 2**14
+# Rows whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
+_BLOCK = 2**13
+# More cells than this are first fitted in about as many pools of neighbours, which leaves a Newton step or two.
+_POOLS, _MAX_FULL_STEPS, _NEARLY_CONVERGED = 4096, 6, 1e-7
+# With less information than this per row, most expected events are whole, and sums of what remains would be rounded.
+_LITTLE = 1e-5
 
 
 def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
@@ -58,7 +61,10 @@ def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -
     >>> round(slope, 6), round(abs(intercept), 6)
     (0.63093, 0.0)
     """
-    x, w, e = _cells(logit, weight, events)
+    x, w, e = _columns(logit, weight, events)
+    if x.size > _POOLS and (line := _line_of_many(x, w, e)):
+        return line
+    x, w, e = _cells(x, w, e)
     if not _overlap(x, w, e):
         return math.nan, math.nan
     total = float(np.sum(w))
@@ -71,6 +77,78 @@ def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -
     return b / scale, a - b * centre / scale
 
 
+def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = False) -> tuple[float, float] | None:
+    """Slope and intercept of many cells: the fit to pools of neighbours, and a Newton step or two on all of them.
+
+    None where that is not known to be accurate: nearly separated labels, or log-odds in no order.
+    """
+    few, scale, total = _pools(x, w, e), 1.0, float(np.sum(w))
+    if few is None:
+        return None
+    slope, intercept = (1.0, recalibration_shift(*few)) if fixed_slope else recalibration_line(*few)
+    centre = float(few[0] @ few[1]) / total
+    if not fixed_slope:
+        scale = math.sqrt(float(few[1] @ (few[0] - centre) ** 2) / total)
+    intercept += slope * centre
+    for _ in range(_MAX_FULL_STEPS):
+        if not math.isfinite(intercept):
+            return None
+        residual, information = line_sums(x, w, e, slope, intercept, centre)
+        if not (information[0, 0] > _LITTLE * total and np.linalg.det(information) > 0):
+            return None
+        turn = 0.0
+        if fixed_slope:
+            lift = float(residual[0] / information[0, 0])
+        else:
+            lift, turn = (float(c) for c in np.linalg.solve(information, residual))
+        intercept, slope, moved = intercept + lift, slope + turn, max(abs(lift), abs(turn) * scale)
+        if moved > _NEAR:
+            return None
+        if moved <= _NEARLY_CONVERGED * (1 + abs(intercept)):  # steps shrink quadratically: the next is no step at all
+            return slope, intercept - slope * centre
+    return None
+
+
+def line_sums(
+    x: Floats, w: Numbers, e: Numbers, slope: float, intercept: float, centre: float = 0.0
+) -> tuple[Floats, Floats]:
+    r"""Score and Fisher information of the intercept and slope of a logistic regression, in one pass.
+
+    :math:`\sum (e - w q)\,(1, x - c)` and :math:`\sum w q (1 - q)\,(1, x - c)(1, x - c)^\top`, where
+    :math:`\mathrm{logit}\,q = a + b (x - c)`.
+
+    >>> residual, information = line_sums(np.zeros(1), np.array([4.0]), np.array([3.0]), 1.0, 0.0)
+    >>> residual.tolist(), information.tolist()
+    ([1.0, 0.0], [[1.0, 0.0], [0.0, 0.0]])
+    """
+    sums = np.zeros(5)
+    for i in range(0, x.size, _BLOCK):
+        some = slice(i, i + _BLOCK)
+        z = x[some] - centre
+        eta = slope * z + intercept
+        decay = np.exp(-np.abs(eta))
+        share = 1 / (1 + decay)
+        weight = w[some].astype(np.float64, copy=False)
+        residual = e[some].astype(np.float64, copy=False) - weight * np.where(eta >= 0, share, decay * share)
+        spread = weight * (decay * share * share)
+        bent = spread * z
+        sums += residual.sum(), residual @ z, spread.sum(), bent.sum(), bent @ z
+    return sums[:2], sums[[[2, 3], [3, 4]]]
+
+
+def _pools(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats] | None:
+    """Runs of neighbours at their mean log-odds; None if a cell has no weight."""
+    length = -(-x.size // _POOLS)
+    first = np.arange(0, x.size, length)
+    weight, events = np.add.reduceat(w, first).astype(np.float64), np.add.reduceat(e, first).astype(np.float64)
+    if not np.min(w) > 0:
+        return None
+    step = length * max(1, _BLOCK // length)  # in pieces: a temporary of all cells costs more than the sums
+    pieces = (slice(i, i + step) for i in range(0, x.size, step))
+    sums = [np.add.reduceat(w[some] * x[some], np.arange(0, x[some].size, length)) for some in pieces]
+    return np.concatenate(sums) / weight, weight, events
+
+
 def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> float:
     r"""Intercept of the logistic regression of events on log-odds, with the slope fixed at 1.
 
@@ -80,7 +158,10 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     >>> round(recalibration_shift([0.0], [4], [3]), 6)
     1.098612
     """
-    x, w, e = _cells(logit, weight, events)
+    x, w, e = _columns(logit, weight, events)
+    if x.size > _POOLS and (line := _line_of_many(x, w, e, fixed_slope=True)):
+        return line[1]
+    x, w, e = _cells(x, w, e)
     # By a power of two, which rounds nothing: sums of weights that cancel must still cancel.
     scale = 2.0 ** -max(math.frexp(float(np.max(w, initial=0.0)))[1], -1000)
     if not (_present(e, w).any() and _present(w - e, w).any()):
@@ -129,16 +210,25 @@ def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> tup
 
 def _expected_events(eta: Floats, weight: Floats) -> tuple[float, float]:
     """Expected number of events at log-odds below 0, and its derivative."""
-    share = expit(eta)
-    weighted = weight * share
-    total = float(np.sum(weighted))
-    return total, total - float(np.dot(weighted, share))
+    total = squares = 0.0
+    for i in range(0, eta.size, _BLOCK):
+        odds = np.exp(eta[i : i + _BLOCK])
+        share = odds / (1 + odds)
+        weighted = weight[i : i + _BLOCK] * share
+        total += float(np.sum(weighted))
+        squares += float(np.dot(weighted, share))
+    return total, total - squares
 
 
-def _cells(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    w = np.asarray(weight, np.float64)
+def _columns(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[Floats, Numbers, Numbers]:
+    return np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
+
+
+def _cells(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats]:
+    """The cells with weight, as floats."""
+    w, e = np.asarray(w, np.float64), np.asarray(e, np.float64)
     kept = w > 0
-    return np.asarray(logit, np.float64)[kept], w[kept], np.asarray(events, np.float64)[kept]
+    return (x, w, e) if kept.all() else (x[kept], w[kept], e[kept])
 
 
 def _present(part: Floats, whole: Floats) -> Bools:

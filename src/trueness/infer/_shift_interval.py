@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri, stdtrit
 
-from trueness._numerics.logistic import recalibration_shift
+from trueness._numerics.logistic import line_sums, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._slope_interval import likelihood_crossing
 from trueness.measure._slope import inside_cells, logits
-from trueness.typing import Floats
+from trueness.typing import Floats, Numbers
 
 # With more rows of the rarer class than this, the likelihood and the Wald limits differ by less than 0.1 % of their
 # width.
@@ -58,12 +58,13 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     [-2.197, -2.915, -1.594]
     """
     inside = inside_cells(cells).cells
-    x, w, e = logits(inside.score), inside.weight.astype(np.float64), inside.events.astype(np.float64)
-    shift = recalibration_shift(x, w, e)
+    x = logits(inside.score)
+    shift = recalibration_shift(x, inside.weight, inside.events)
+    if cluster_rows is None and cells.exact and _rarer(inside) > _MANY:
+        return ShiftInterval(shift, *_reach(shift, _information(x, inside.weight, shift), level, math.inf))
+    w, e = inside.weight.astype(np.float64), inside.events.astype(np.float64)
     if cluster_rows is None and cells.exact:
-        if min(e.sum(), (w - e).sum()) > _MANY:
-            limits = _reach(shift, _information(x, w, shift), level, math.inf)
-        elif x.size <= _MANY_SCORES or math.isnan(shift):
+        if x.size <= _MANY_SCORES or math.isnan(shift):
             limits = _limits(x, w, e, shift, level)
         else:
             limits = _limits(*_pool(x, w, e, shift), shift, level)
@@ -113,9 +114,14 @@ def _limits(x: Floats, w: Floats, e: Floats, shift: float, level: float) -> tupl
     return low, high
 
 
-def _information(x: Floats, w: Floats, shift: float) -> float:
-    q = expit(x + shift)
-    return float(w @ (q * (1 - q)))
+def _information(x: Floats, w: Numbers, shift: float) -> float:
+    return float(line_sums(x, w, w, 1.0, shift)[1][0, 0])
+
+
+def _rarer(cells: Cells) -> float:
+    """Rows of the rarer class."""
+    _, weight, events = cells.totals
+    return min(events, weight - events)
 
 
 def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:

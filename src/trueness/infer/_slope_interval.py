@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, ndtri, stdtrit, xlogy
 
-from trueness._numerics.logistic import recalibration_line, recalibration_shift
+from trueness._numerics.logistic import line_sums, recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._slope import inside_cells, logits
@@ -171,13 +171,13 @@ def _wald_limits(x: Floats, cells: Cells, slope: float, intercept: float, level:
     """Limits from the information (whole weights) or the sandwich of independent rows (other weights)."""
     if math.isnan(slope):
         return -math.inf, math.inf
-    q = expit(intercept + slope * x)
-    X = np.stack([np.ones(x.size), x], axis=1)
-    information = X.T @ (X * (cells.weight * q * (1 - q))[:, None])
+    information = line_sums(x, cells.weight, cells.events, slope, intercept)[1]
     if cells.exact:
         return _around(slope, information, information, ndtri((1 + level) / 2))
     assert cells.squares is not None
     assert cells.event_squares is not None
+    q = expit(intercept + slope * x)
+    X = np.stack([np.ones(x.size), x], axis=1)
     squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
     freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
     return _around(slope, information, X.T @ (X * squares[:, None]), stdtrit(freedom, (1 + level) / 2))

@@ -120,11 +120,12 @@ class InsideCells(NamedTuple):
 
 def inside_cells(cells: Cells) -> InsideCells:
     """Set the scores of exactly 0 and 1 apart."""
-    p = cells.score
-    inside = (p > 0) & (p < 1)
-    wrong = np.where(p == 1, cells.weight - cells.events, cells.events)[~inside].sum().item()
-    kept = Cells(**{name: column[inside] for name, column in cells.columns().items()})
-    return InsideCells(kept, cells.weight[~inside].sum().item(), wrong)
+    first, last = int(np.searchsorted(cells.score, 0.0, "right")), int(np.searchsorted(cells.score, 1.0, "left"))
+    zeros, ones = slice(0, first), slice(last, None)
+    certain = cells.weight[zeros].sum() + cells.weight[ones].sum()
+    wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
+    kept = Cells(**{name: column[first:last] for name, column in cells.columns().items()})
+    return InsideCells(kept, certain.item(), wrong.item())
 
 
 def left_out(total: float, certain: float, wrong: float) -> str:
