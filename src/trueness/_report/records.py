@@ -402,7 +402,10 @@ def as_json(contents: Contents) -> dict[str, Any]:
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
     for name in ("commands", "arguments"):  # the answers have them, with the name of the map
         del data["provenance"][name]
-    for model in data["models"]:
-        model["bins"] |= {"interval_low": model.pop("interval_low"), "interval_high": model.pop("interval_high")}
+    for model, own in zip(data["models"], contents.models, strict=True):
+        for end in ("low", "high"):
+            limit = getattr(own, f"interval_{end}")
+            over = json_ready(own.bins.over_score(np.array(limit)))
+            model["bins"] |= {f"interval_{end}": model.pop(f"interval_{end}"), f"ratio_{end}": over}
         del model["picture"], model["explorers"]  # only the page needs them
     return data
