@@ -98,15 +98,16 @@ def _independent_spread(cells: Cells, auc: float) -> _Spread:
     freedom = math.inf
     if not cells.exact:
         freedom = max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
-    variance, numbers = 0.0, []
-    for total, square, distance in sums.tolist():
-        number = total**2 / square
-        if number > 1:
-            variance += distance / total**2 * number / (number - 1)
-        else:  # one row has no spread: take the largest variance it may have
-            variance += auc * (1 - auc)
-        numbers.append(number)
-    return _Spread(variance, *numbers, freedom)
+    (of_events, events), (of_others, others) = (_class_variance(*part, auc) for part in sums.tolist())
+    return _Spread(of_events + of_others, events, others, freedom)
+
+
+def _class_variance(total: float, squares: float, distance: float, auc: float) -> tuple[float, float]:
+    """The part of the variance that the rows of one class contribute, and their effective number."""
+    number = total**2 / squares
+    if number <= 1:  # one row has no spread: take the largest variance it may have
+        return auc * (1 - auc), number
+    return distance / total**2 * number / (number - 1), number
 
 
 def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
@@ -117,12 +118,9 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     ((_, found),) = placements(cells, cells.size)
     influence = w * np.where(y > 0, (found.below[at] - auc) / total, (found.above[at] - auc) / rest)
     sums = np.bincount(rows.cluster, influence)
-    numbers = []
-    for of_class in (w * y, w * (1 - y)):
-        some = of_class > 0
-        numbers.append(effective_number(rows.cluster[some], of_class[some]))
+    of_events, of_others = (effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y)))
     variance = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
-    return _Spread(variance, *numbers, effective_number(rows.cluster, rows.weight) - 1)
+    return _Spread(variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1)
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
