@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from trueness.measure import mce as mce
     from trueness.measure import observed_expected as observed_expected
     from trueness.measure import reliability_curve as reliability_curve
+    from trueness.measure import scaled_brier as scaled_brier
     from trueness.measure import smooth_ece as smooth_ece
     from trueness.measure import squared_ece as squared_ece
     from trueness.measure import tce as tce
@@ -156,7 +157,7 @@ _HOMES = {
     "measure._corp": "corp",
     "measure._curve": "reliability_curve",
     "measure._gce": "gce",
-    "measure._proper_scores": "brier log_loss",
+    "measure._proper_scores": "brier log_loss scaled_brier",
     "measure._slope": "calibration_intercept calibration_slope observed_expected",
     "measure._smooth": "smooth_ece",
     "measure._squared": "squared_ece",
