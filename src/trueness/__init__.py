@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from trueness.results import Interval as Interval
     from trueness.results import MonotoneBand as MonotoneBand
     from trueness.results import NoiseFloor as NoiseFloor
+    from trueness.results import Panel as Panel
     from trueness.results import PriorShift as PriorShift
     from trueness.results import Reliability as Reliability
     from trueness.results import Segments as Segments
@@ -170,7 +171,7 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor PriorShift Reliability Segments "
+        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability Segments "
         "Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",

@@ -98,7 +98,9 @@ def _independent_spread(cells: Cells, auc: float) -> _Spread:
     freedom = math.inf
     if not cells.exact:
         freedom = max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
-    (of_events, events), (of_others, others) = (_class_variance(*part, auc) for part in sums.tolist())
+    (of_events, events), (of_others, others) = (
+        _class_variance(total, squares, distance, auc) for total, squares, distance in sums.tolist()
+    )
     return _Spread(of_events + of_others, events, others, freedom)
 
 
