@@ -68,14 +68,17 @@ if TYPE_CHECKING:
     from trueness.measure import calibration_intercept as calibration_intercept
     from trueness.measure import calibration_slope as calibration_slope
     from trueness.measure import corp as corp
+    from trueness.measure import e50 as e50
+    from trueness.measure import e90 as e90
     from trueness.measure import ece as ece
+    from trueness.measure import emax as emax
     from trueness.measure import estimation_error as estimation_error
     from trueness.measure import gce as gce
+    from trueness.measure import ici as ici
     from trueness.measure import log_loss as log_loss
     from trueness.measure import mce as mce
     from trueness.measure import observed_expected as observed_expected
     from trueness.measure import reliability_curve as reliability_curve
-    from trueness.measure import scaled_brier as scaled_brier
     from trueness.measure import smooth_ece as smooth_ece
     from trueness.measure import squared_ece as squared_ece
     from trueness.measure import tce as tce
@@ -120,7 +123,6 @@ if TYPE_CHECKING:
     from trueness.results import Interval as Interval
     from trueness.results import MonotoneBand as MonotoneBand
     from trueness.results import NoiseFloor as NoiseFloor
-    from trueness.results import Panel as Panel
     from trueness.results import PriorShift as PriorShift
     from trueness.results import Reliability as Reliability
     from trueness.results import Segments as Segments
@@ -157,8 +159,9 @@ _HOMES = {
     "measure._bounded": "bounded",
     "measure._corp": "corp",
     "measure._curve": "reliability_curve",
+    "measure._flexible_curve": "e50 e90 emax ici",
     "measure._gce": "gce",
-    "measure._proper_scores": "brier log_loss scaled_brier",
+    "measure._proper_scores": "brier log_loss",
     "measure._slope": "calibration_intercept calibration_slope observed_expected",
     "measure._smooth": "smooth_ece",
     "measure._squared": "squared_ece",
@@ -171,7 +174,7 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability Segments "
+        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor PriorShift Reliability Segments "
         "Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",

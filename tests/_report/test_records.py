@@ -19,7 +19,6 @@ LEAVES = (
         "tce_floor",
         "miscalibration_floor",
         "ece_classwise_floor",
-        "prior_shift",
         "test",
         "comparison",
         "definitions",

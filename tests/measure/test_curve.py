@@ -9,7 +9,7 @@ from strategies import arrays, matrices, rows, weighted_rows
 import trueness as tn
 from trueness.measure import reliability_curve
 
-METHODS = ["binned", "isotonic", "smooth"]
+METHODS = ["binned", "isotonic", "smooth", "spline", "loess"]
 COLUMNS = ["x", "y", "n", "weight", "low_edge", "high_edge"]
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -124,8 +124,10 @@ def test_a_class_that_is_never_predicted_has_no_points():
 
 
 def test_messages():
-    with pytest.raises(tn.InputError, match="`method` must be 'binned', 'isotonic' or 'smooth'; got 'spline'"):
-        reliability_curve([0, 1], [0.1, 0.9], method="spline")
+    with pytest.raises(
+        tn.InputError, match="`method` must be 'binned', 'isotonic', 'smooth', 'spline' or 'loess'; got 'line'"
+    ):
+        reliability_curve([0, 1], [0.1, 0.9], method="line")
     with pytest.raises(tn.InputError, match="`bins` is for `method='binned'`; the method is 'smooth'"):
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
 

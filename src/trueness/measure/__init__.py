@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from trueness.measure._bounded import bounded
     from trueness.measure._corp import corp
     from trueness.measure._curve import reliability_curve
+    from trueness.measure._flexible_curve import e50, e90, emax, ici
     from trueness.measure._gce import gce
-    from trueness.measure._proper_scores import brier, log_loss, scaled_brier
+    from trueness.measure._proper_scores import brier, log_loss
     from trueness.measure._slope import calibration_intercept, calibration_slope, observed_expected
     from trueness.measure._smooth import smooth_ece
     from trueness.measure._squared import squared_ece
@@ -27,14 +28,17 @@ __all__ = [
     "calibration_intercept",
     "calibration_slope",
     "corp",
+    "e50",
+    "e90",
     "ece",
+    "emax",
     "estimation_error",
     "gce",
+    "ici",
     "log_loss",
     "mce",
     "observed_expected",
     "reliability_curve",
-    "scaled_brier",
     "smooth_ece",
     "squared_ece",
     "tce",
@@ -52,6 +56,7 @@ __getattr__, __dir__ = lazily(
         "_bounded": ("bounded",),
         "_corp": ("corp",),
         "_curve": ("reliability_curve",),
+        "_flexible_curve": ("e50", "e90", "emax", "ici"),
         "_gce": ("gce",),
         "_slope": (
             "calibration_intercept",
@@ -61,7 +66,6 @@ __getattr__, __dir__ = lazily(
         "_proper_scores": (
             "brier",
             "log_loss",
-            "scaled_brier",
         ),
         "_smooth": ("smooth_ece",),
         "_squared": ("squared_ece",),

@@ -1,5 +1,6 @@
-"""Reliability curves: binned, isotonic or smooth."""
+"""Reliability curves: binned, isotonic, smooth, by splines or loess."""
 
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -13,10 +14,10 @@ from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
 
-CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
-_METHODS = ("binned", "isotonic", "smooth")
+CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth", "spline", "loess"]
+_METHODS = ("binned", "isotonic", "smooth", "spline", "loess")
 PLACES = 512
-"""Points of a smooth curve."""
+"""Points of a smooth or flexible curve."""
 
 _Columns: TypeAlias = dict[str, Any]
 
@@ -28,6 +29,7 @@ def reliability_curve(
     *,
     bins: BinsLike | None = None,
     method: CurveMethod = "binned",
+    knots: int | None = None,
     **rows: Unpack[RowOptions],
 ) -> Curve:
     r"""Reliability curve: event rate against predicted probability.
@@ -38,11 +40,16 @@ def reliability_curve(
         As for :func:`ece`. A :class:`Binned` is enough for a binned curve only.
     bins : int, sequence of edges or bin rule, optional
         As for :func:`ece`, by default 10; for a binned curve only.
-    method : {'binned', 'isotonic', 'smooth'}, default 'binned'
+    method : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
         - 'binned': a point per bin, at its mean score and event rate.
         - 'isotonic': a point per block of the isotonic regression of labels on scores. The curve is flat
           between the smallest and the largest score of a block, and straight between blocks.
         - 'smooth': 512 points, kernel means of scores and labels with the kernel of :func:`smooth_ece`.
+        - 'spline': logistic regression of the labels on a restricted cubic spline of the log-odds, the flexible curve
+          of clinical validation reports.
+        - 'loess': local quadratic regression of the labels on the scores (span 0.75), as R computes it by default.
+    knots : int, optional
+        Knots of a spline, 3 to 7; by default 5.
     **rows
         As for :func:`ece`.
 
@@ -63,11 +70,20 @@ def reliability_curve(
     drawn wherever rows are, and blank at places :math:`t` without a score within :math:`\sigma`. Kernels narrower than
     0.001 are widened to that.
 
+    The knots of a spline lie at Harrell's percentiles of the log-odds (5 knots: 0.05, 0.275, 0.5, 0.725, 0.95), equal
+    ones being one knot; beyond them the curve is a straight line in log-odds. A spline that separates the labels has
+    no finite estimate: then it has fewer knots, or none (see `knots` of the result), and if even a straight line
+    separates them the curve is nan, with a warning. Scores of exactly 0 and 1 are left out, with a warning. A loess
+    curve uses all rows and may leave [0, 1] a little. Both have up to 512 points from the smallest to the largest
+    score, half of them evenly spaced in scores and half in log-odds. For bands around them see
+    :func:`trueness.curve_band`; for their distance from the diagonal :func:`ici`.
+
     References
     ----------
     Dimitriadis, Gneiting, Jordan, "Stable reliability diagrams for probabilistic classifiers",
     Proceedings of the National Academy of Sciences, 2021. Błasiok, Nakkiran, "Smooth ECE: principled reliability
-    diagrams via kernel smoothing", 2023.
+    diagrams via kernel smoothing", 2023. Harrell, "Regression modeling strategies", 2015. Cleveland, Devlin, "Locally
+    weighted regression", Journal of the American Statistical Association, 1988.
 
     Examples
     --------
@@ -77,10 +93,14 @@ def reliability_curve(
     ([0.1, 0.2, 0.8], [0.1, 0.3, 0.9], [0.0, 0.5, 1.0])
     """
     chosen = checked_method(method)
+    if knots is not None and chosen != "spline":
+        raise InputError("knots", "is for `method='spline'`", f"the method is {chosen!r}", remedy="Leave it out.")
     if chosen != "binned":
         if bins is not None:
             raise InputError("bins", "is for `method='binned'`", f"the method is {chosen!r}", remedy="Leave it out.")
         tally = as_tally(y_true, y_prob, rows)
+        if chosen in ("spline", "loess"):
+            return _flexible_curves(tally, chosen, 5 if knots is None else knots)
         return _concatenate([curve_of_cells(part, chosen) for part in tally.parts], tally)
     rule = as_rule(10 if bins is None else bins)
     binned = as_binned(y_true, y_prob, rule, rows)
@@ -90,12 +110,48 @@ def reliability_curve(
 def checked_method(method: CurveMethod) -> CurveMethod:
     """The method, or an error."""
     if not isinstance(method, str) or method not in _METHODS:
-        raise InputError("method", "must be 'binned', 'isotonic' or 'smooth'", f"got {method!r}")
+        raise InputError("method", f"must be {', '.join(map(repr, _METHODS[:-1]))} or 'loess'", f"got {method!r}")
     return method
 
 
-def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
+def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: int) -> Curve:
+    # Loads SciPy, which binned and isotonic curves do not need.
+    from trueness.measure._flexible_curve import checked_knots, warn_certain_scores, warn_no_curve
+
+    knots = checked_knots(knots)
+    if method == "spline":
+        warn_certain_scores(tally)
+    curve = _concatenate([flexible_curve(part, method, knots) for part in tally.parts], tally)
+    if np.isnan(curve.y).any():
+        warn_no_curve()
+    return curve
+
+
+def flexible_curve(cells: Cells, method: Literal["spline", "loess"], knots: int = 5) -> Curve:
+    """The curve of one binary problem by splines or loess."""
+    from trueness.measure._flexible_curve import SplineCurve, curve_places, fit_curve, usable_cells
+
+    fit, used = fit_curve(cells, method, knots), usable_cells(cells, method)
+    found = (tuple(fit.fit.knots.tolist()) if fit.fit is not None else (),) if isinstance(fit, SplineCurve) else None
+    if not cells.size:
+        return replace(_curve(_no_points(), method), knots=found)
+    x = curve_places(used if used.size else cells)
+    start = np.concatenate([[0], np.searchsorted(used.score, (x[1:] + x[:-1]) / 2), [used.size]])
+    columns = {
+        "x": x,
+        "y": fit.at(x),
+        "n": _sums_between(used.count, start),
+        "weight": _sums_between(used.weight, start),
+        "low_edge": x,
+        "high_edge": x,
+    }
+    return replace(_curve(columns, method), knots=found)
+
+
+def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth", "spline", "loess"]) -> Curve:
     """The curve of one binary problem."""
+    if method in ("spline", "loess"):
+        return flexible_curve(cells, method)
     if not cells.size:
         return _curve(_no_points(), method, bandwidth=(float("nan"),) if method == "smooth" else None)
     if method == "isotonic":
@@ -191,6 +247,7 @@ def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
     if len(parts) > 1 and sums.classes is not None:
         label = tuple(name for name, part in zip(sums.classes, parts, strict=True) for _ in range(len(part)))
     widths = [part.bandwidth[0] for part in parts if part.bandwidth is not None]
+    knots = [part.knots[0] for part in parts if part.knots is not None]
     return Curve(
         **columns,
         label=label,
@@ -198,4 +255,5 @@ def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
         kind=sums.kind,
         bins=parts[0].bins,
         bandwidth=tuple(widths) or None,
+        knots=tuple(knots) or None,
     )

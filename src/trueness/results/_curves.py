@@ -17,34 +17,36 @@ _COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
 
 @dataclass(frozen=True)
 class Curve(Record):
-    """Event rate against score: one point per bin, isotonic block or kernel position.
+    """Event rate against score: one point per bin, isotonic block, kernel position or score of a flexible curve.
 
     The columns are arrays of equal length. For a matrix of scores they list the curves of all classes one after the
     other; :meth:`parts` separates them.
     """
 
     x: Floats
-    """Mean score of the rows of the point; nan in an empty bin."""
+    """Mean score of the rows of the point; nan in an empty bin. The place of a spline or loess."""
     y: Floats
-    """Event rate of the rows of the point; nan in an empty bin."""
+    """Event rate of the rows of the point; nan in an empty bin. The fitted rate of a spline or loess."""
     n: Ints
-    """Rows of positive weight; for a smooth curve, rows whose scores are nearest to the point."""
+    """Rows of positive weight; without bins or blocks, rows whose scores are nearest to the point."""
     weight: Numbers
     """Total weight of these rows."""
     low_edge: Floats
-    """Lower edge of the bin; smallest score of the isotonic block; centre of the kernel of a smooth curve."""
+    """Lower edge of the bin; smallest score of the isotonic block; centre of the kernel; place of a spline or loess."""
     high_edge: Floats
-    """Upper edge of the bin; largest score of the isotonic block; centre of the kernel of a smooth curve."""
+    """Upper edge of the bin; largest score of the isotonic block; centre of the kernel; place of a spline or loess."""
     label: tuple[Any, ...] | None
     """The class of each point; None for a single problem."""
     method: str
-    """'binned', 'isotonic' or 'smooth'."""
+    """'binned', 'isotonic', 'smooth', 'spline' or 'loess'."""
     kind: str
     """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
     bins: str
     """The bin rule, in words; empty unless binned."""
     bandwidth: tuple[float, ...] | None
     """Width of the kernel, one per class; None unless smooth."""
+    knots: tuple[tuple[float, ...], ...] | None = None
+    """Knots of the spline in log-odds, one set per class; None unless a spline."""
 
     def __len__(self) -> int:
         return int(self.x.size)
@@ -59,7 +61,8 @@ class Curve(Record):
             own = np.array([label == name for label in self.label])
             columns = {column: getattr(self, column)[own] for column in _COLUMNS}
             width = None if self.bandwidth is None else (self.bandwidth[i],)
-            yield name, replace(self, **columns, label=None, bandwidth=width)
+            knots = None if self.knots is None else (self.knots[i],)
+            yield name, replace(self, **columns, label=None, bandwidth=width, knots=knots)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole curve."""

@@ -1,0 +1,191 @@
+"""Restricted cubic splines, and logistic regression on them."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from trueness.typing import Bools, Floats, Numbers
+
+PERCENTILES = {
+    3: (0.1, 0.5, 0.9),
+    4: (0.05, 0.35, 0.65, 0.95),
+    5: (0.05, 0.275, 0.5, 0.725, 0.95),
+    6: (0.05, 0.23, 0.41, 0.59, 0.77, 0.95),
+    7: (0.025, 0.1833, 0.3417, 0.5, 0.6583, 0.8167, 0.975),
+}
+"""Harrell's percentiles for each number of knots."""
+
+_MOST_STEPS, _MOST_HALVINGS = 60, 30
+# Newton's method has converged when no log-odds move by more than this, relative to their size: then the error of the
+# next step is about the square of it.
+_CONVERGED = 1e-7
+# The estimate is infinite in directions of smaller curvature, relative to the largest, than this.
+_FLAT = 1e-14
+# Columns that differ by less, relative to their size, are linearly dependent; rates that differ by less are equal.
+_DEPENDENT, _EQUAL = 1e-10, 1e-12
+# Log-odds that are computed at a time.
+_BLOCK = 2**20
+
+
+class SplineFit(NamedTuple):
+    """A logistic regression on a restricted cubic spline."""
+
+    knots: Floats
+    """The knots; empty for a straight line or a constant."""
+    coefficients: Floats
+    """Maximum-likelihood coefficients of the columns of :meth:`columns`."""
+    inverse_information: Floats
+    """The inverse of the Fisher information: the covariance of the coefficients for independent rows."""
+
+    def columns(self, x: Floats) -> Floats:
+        """The basis at `x`, of shape (m, number of coefficients)."""
+        return spline_basis(x, self.knots)[:, : self.coefficients.size]
+
+    def probability(self, x: Floats) -> Floats:
+        """The fitted probability at `x`."""
+        return np.asarray(expit(self.columns(x) @ self.coefficients))
+
+
+def spline_basis(x: Floats, knots: Floats) -> Floats:
+    r"""Columns 1, x and k − 2 restricted cubic splines with k knots; 1 and x without knots.
+
+    The splines are cubic between the knots :math:`t_1 < \dots < t_k` and straight beyond them,
+
+    .. math:: s_j(x) = \Big( (x - t_j)_+^3 - (x - t_{k-1})_+^3 \frac{t_k - t_j}{t_k - t_{k-1}}
+              + (x - t_k)_+^3 \frac{t_{k-1} - t_j}{t_k - t_{k-1}} \Big) \Big/ (t_k - t_1)^2 .
+
+    >>> spline_basis(np.array([0.0, 1.0, 3.0]), np.array([0.0, 1.0, 2.0])).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.25], [1.0, 3.0, 3.0]]
+    """
+    columns = np.empty((x.size, max(2, knots.size)), order="F")
+    columns[:, 0], columns[:, 1] = 1, x
+    if knots.size > 2:
+        *inner, before, last = (float(t) for t in knots)
+        beyond, ahead, scale = _cubes(x, last), _cubes(x, before), (last - float(knots[0])) ** 2
+        for j, knot in enumerate(inner):
+            ends = ((before - knot) * beyond - (last - knot) * ahead) / (last - before)
+            columns[:, j + 2] = (_cubes(x, knot) + ends) / scale
+    return columns
+
+
+def _cubes(x: Floats, knot: float) -> Floats:
+    over = np.maximum(x - knot, 0)
+    return np.asarray(over * over * over)
+
+
+def fit_spline(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]) -> SplineFit | None:
+    """The maximum-likelihood fit of events on a spline of ascending, distinct log-odds `x`, in cells.
+
+    The first of the given sets of knots is used for which the estimate is finite: the spline must not separate the
+    labels, nor have more coefficients than there are log-odds. If none is, a straight line; None if that is not either.
+    Of a single `x`, the fit is its rate.
+    """
+    for candidate in _candidates(x, knots):
+        columns = _columns(x, candidate)
+        (coefficients,) = _maximum_likelihood(columns, x, weight, events[None, :])
+        if not np.isnan(coefficients).any():
+            _, _, v = _likelihood(columns @ coefficients)
+            half = np.linalg.inv(np.linalg.qr(columns * np.sqrt(weight * v)[:, None]).R)
+            return SplineFit(candidate, coefficients, half @ half.T)
+    return None
+
+
+def fitted_probabilities(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]) -> Floats:
+    """The fits of many sets of events of shape (draws, m), as :func:`fit_spline` chooses them; nan where there is none.
+
+    >>> x, n = np.log([1 / 3, 1, 3]), np.full(3, 4)
+    >>> fitted_probabilities(x, n, np.array([[1, 2, 3], [0, 0, 4]]), []).round(6).tolist()
+    [[0.25, 0.5, 0.75], [nan, nan, nan]]
+    """
+    found = np.full(events.shape, np.nan)
+    waiting = np.arange(len(events))
+    for candidate in _candidates(x, knots):
+        columns = _columns(x, candidate)
+        for rows in np.array_split(waiting, -(-waiting.size * x.size // _BLOCK)):
+            found[rows] = expit(_maximum_likelihood(columns, x, weight, events[rows]) @ columns.T)
+        waiting = waiting[np.isnan(found[waiting, 0])]
+        if not waiting.size:
+            break
+    return found
+
+
+def _candidates(x: Floats, knots: Iterable[Floats]) -> Iterator[Floats]:
+    return chain((k for k in knots if 2 < k.size <= x.size), [x[:0]])
+
+
+def _columns(x: Floats, knots: Floats) -> Floats:
+    return spline_basis(x, knots)[:, : min(2, x.size) if not knots.size else None]
+
+
+def _maximum_likelihood(columns: Floats, x: Floats, weight: Numbers, events: Numbers) -> Floats:
+    """Coefficients for each set of events, of shape (draws, k); nan where they are not finite.
+
+    Newton's method with step halving on columns that are orthonormal for the weights.
+    """
+    total = float(weight.sum())
+    w, e = weight / total, events / total
+    Q, R = np.linalg.qr(columns * np.sqrt(w)[:, None])
+    coefficients = np.full((len(e), R.shape[0]), np.nan)
+    if (np.abs(np.diag(R)) <= _DEPENDENT * np.linalg.norm(R, axis=0)).any():
+        return coefficients
+    Q = Q / np.sqrt(w)[:, None]
+    rate = e.sum(axis=1)
+    active = np.flatnonzero((rate > _EQUAL) & (rate < 1 - _EQUAL))
+    if active.size:
+        theta, finite = _newton(Q, w, e[active], _start(Q, x, w, e[active]))
+        coefficients[active[finite]] = np.linalg.solve(R, theta[finite].T).T
+    return coefficients
+
+
+def _start(Q: Floats, x: Floats, w: Floats, e: Floats) -> Floats:
+    """The log-odds themselves or those of the rate, whichever are more likely; as coefficients of Q."""
+    rate = e.sum(axis=1)
+    constant = np.log(rate) - np.log1p(-rate)
+    better = -(rate * np.log(rate) + (1 - rate) * np.log1p(-rate)) > _likelihood(x)[0] @ w - e @ x
+    return np.where(better[:, None], Q.T @ (w * x), constant[:, None] * (Q.T @ w))
+
+
+def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Bools]:
+    """Coefficients of Q for each set of events, and whether they are finite."""
+    k = Q.shape[1]
+    products = (Q[:, :, None] * Q[:, None, :]).reshape(-1, k * k)
+    finite, active = np.zeros(len(e), np.bool_), np.arange(len(e))
+    eta = theta @ Q.T
+    entropy, q, v = _likelihood(eta)
+    loss = entropy @ w - (e * eta).sum(axis=1)
+    for _ in range(_MOST_STEPS):
+        values, vectors = np.linalg.eigh(((v * w) @ products).reshape(-1, k, k))
+        curved = values[:, 0] > _FLAT * values[:, -1]
+        if not curved.all():
+            active, eta, q, v, loss = (array[curved] for array in (active, eta, q, v, loss))
+            values, vectors = values[curved], vectors[curved]
+        gradient = (e[active] - w * q) @ Q
+        step = np.einsum("dij,dj->di", vectors, np.einsum("dji,dj->di", vectors, gradient) / values)
+        change = step @ Q.T
+        size = np.ones(active.size)
+        for _ in range(_MOST_HALVINGS):
+            entropy, q, v = _likelihood(eta + size[:, None] * change)
+            trial = entropy @ w - (e[active] * (eta + size[:, None] * change)).sum(axis=1)
+            # Near the maximum the likelihood is too flat to compare; Newton's step is still accurate.
+            worse = trial > loss + 1e-13
+            if not worse.any():
+                break
+            size[worse] /= 2
+        theta[active] += size[:, None] * step
+        eta, loss = eta + size[:, None] * change, trial
+        moved = np.abs(change).max(axis=1, initial=0) > _CONVERGED * (1 + np.abs(eta).max(axis=1, initial=0))
+        finite[active[~moved]] = True
+        active, eta, q, v, loss = (array[moved] for array in (active, eta, q, v, loss))
+        if not active.size:
+            break
+    return theta, finite
+
+
+def _likelihood(eta: Floats) -> tuple[Floats, Floats, Floats]:
+    """log(1 + exp η), the probability and its derivative."""
+    decay = np.exp(-np.abs(eta))
+    above = 1 / (1 + decay)
+    return np.maximum(eta, 0) + np.log1p(decay), np.where(eta >= 0, 1.0, decay) * above, decay * above * above

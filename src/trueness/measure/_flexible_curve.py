@@ -1,0 +1,284 @@
+"""Flexible calibration curves, by splines or loess, and their distance from the diagonal: ICI, E50, E90 and Emax."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import checked_word
+from trueness._numerics.loess import Loess, loess
+from trueness._numerics.quantiles import weighted_quantiles
+from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
+from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.tally import Tally
+from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
+from trueness.measure._slope import contradicted_in_words, inside_cells, logits
+from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
+
+FlexibleMethod: TypeAlias = Literal["spline", "loess"]
+METHODS = ("spline", "loess")
+
+# More distinct scores than this are pooled to about 4,096 cells; the outermost at either end stay cells of their own.
+_MANY, _POOLS, _ENDS = 2**15, 4096, 256
+_PLACES = 512
+
+
+@takes_rows
+def ici(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    **rows: Unpack[RowOptions],
+) -> float:
+    r"""Integrated calibration index: mean distance between a flexible calibration curve and the diagonal.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    curve : {'spline', 'loess'}, default 'spline'
+        The curve, as `method` of :func:`reliability_curve`.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
+
+    Notes
+    -----
+    With :math:`c` the curve, over the rows,
+
+    .. math:: \mathrm{ICI} = \frac1n \sum_i |c(p_i) - p_i| ;
+
+    :func:`e50`, :func:`e90` and :func:`emax` are the median, the 0.9 quantile and the maximum of the same distances.
+    All are biased upwards: a calibrated model scores above zero (see :func:`trueness.noise_floor`).
+
+    Splines leave out scores of exactly 0 and 1, with a warning; loess uses all rows, and its curve may leave [0, 1] a
+    little. Both agree with R (``rms::lrm`` on ``rcs(logit(p), 5)``; ``loess`` with its defaults). The ``Eavg``, ``E90``
+    and ``Emax`` of R's ``rms::val.prob`` belong to another curve, ``lowess`` without robustness steps, and differ: on
+    one data set its Emax is 0.187 where that of loess is 0.319.
+
+    With more than 32,768 distinct scores, neighbours are pooled to about 4,096 cells; the outermost are not.
+
+    References
+    ----------
+    Austin, Steyerberg, "The Integrated Calibration Index (ICI) and related metrics for quantifying the calibration of
+    logistic regression models", Statistics in Medicine, 2019. Harrell, "Regression modeling strategies", 2015.
+
+    Examples
+    --------
+    Scores of 0.2 and 0.6; one of four and three of four events.
+
+    >>> import trueness as tn
+    >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4
+    >>> round(tn.ici(y, p), 6), round(tn.emax(y, p), 6)
+    (0.1, 0.15)
+    """
+    return _error(y_true, y_prob, curve, knots, rows, 0)
+
+
+@takes_rows
+def e50(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    **rows: Unpack[RowOptions],
+) -> float:
+    """Median distance between a flexible calibration curve and the diagonal.
+
+    Parameters and conventions as for :func:`ici`.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.e50([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    0.1
+    """
+    return _error(y_true, y_prob, curve, knots, rows, 1)
+
+
+@takes_rows
+def e90(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    **rows: Unpack[RowOptions],
+) -> float:
+    """Distance between a flexible calibration curve and the diagonal that nine tenths of the rows do not exceed.
+
+    Parameters and conventions as for :func:`ici`.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.e90([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    0.15
+    """
+    return _error(y_true, y_prob, curve, knots, rows, 2)
+
+
+@takes_rows
+def emax(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    **rows: Unpack[RowOptions],
+) -> float:
+    """Largest distance between a flexible calibration curve and the diagonal, over the scores that occur.
+
+    Parameters and conventions as for :func:`ici`.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.emax([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    0.15
+    """
+    return _error(y_true, y_prob, curve, knots, rows, 3)
+
+
+def _error(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None, curve: FlexibleMethod, knots: int, rows: RowOptions, which: int
+) -> float:
+    checked_word(curve, "curve", METHODS)
+    checked_knots(knots)
+    tally = as_tally(y_true, y_prob, rows)
+    if curve == "spline":
+        warn_certain_scores(tally)
+    value = float(tally.average(lambda cells: float(distances(fit_curve(cells, curve, knots))[which])))
+    if math.isnan(value):
+        warn_no_curve()
+    return value
+
+
+def checked_knots(knots: int) -> int:
+    """The number of knots, or an error."""
+    if isinstance(knots, bool) or not isinstance(knots, int | np.integer) or knots not in PERCENTILES:
+        raise InputError("knots", "must be a whole number from 3 to 7", f"got {knots!r}")
+    return int(knots)
+
+
+def warn_certain_scores(tally: Tally) -> None:
+    """Count the scores of exactly 0 and 1, which splines leave out."""
+    parts = [inside_cells(part) for part in tally.parts]
+    certain = sum(part.certain for part in parts)
+    if certain:
+        total = sum(float(part.totals.weight) for part in tally.parts)
+        wrong = contradicted_in_words(sum(part.wrong for part in parts))
+        warn(
+            f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. The spline leaves them out, since their "
+            f"log-odds are infinite; {wrong}. `'loess'` uses all rows.",
+            CertainScoresWarning,
+        )
+
+
+def warn_no_curve() -> None:
+    """Say that there is no curve."""
+    warn("The curve has no finite estimate on these rows; returning nan.", NoEstimateWarning)
+
+
+@dataclass(frozen=True)
+class SplineCurve:
+    """A calibration curve by splines of the log-odds."""
+
+    cells: Cells
+    """The rows it was fitted to, perhaps pooled: those with scores strictly between 0 and 1."""
+    fit: SplineFit | None
+    """None if there is no finite estimate."""
+
+    def at(self, score: Floats) -> Floats:
+        """The curve; nan at scores of 0 and 1, and everywhere if there is no fit."""
+        found = np.full(score.size, np.nan)
+        if self.fit is not None:
+            inside = (score > 0) & (score < 1)
+            found[inside] = self.fit.probability(logits(score[inside]))
+        return found
+
+
+@dataclass(frozen=True)
+class LoessCurve:
+    """A calibration curve by loess."""
+
+    cells: Cells
+    """The rows it was fitted to, perhaps pooled."""
+    smoother: Loess | None
+    """None if there are no rows."""
+
+    def at(self, score: Floats) -> Floats:
+        """The curve; nan beyond the scores."""
+        if self.smoother is None:
+            return np.full(score.size, np.nan)
+        return np.asarray(self.smoother.design(score) @ (self.smoother.operator @ self.cells.events))
+
+
+def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
+    """The rows that a curve is fitted to: all, or for splines those with scores strictly between 0 and 1."""
+    return cells if curve == "loess" else inside_cells(cells).cells
+
+
+def fit_curve(cells: Cells, curve: FlexibleMethod, knots: int = 5) -> SplineCurve | LoessCurve:
+    """The flexible curve of one binary problem."""
+    used = usable_cells(cells, curve)
+    few = few_cells(used)
+    if curve == "loess":
+        return LoessCurve(few, loess(few.score, few.weight) if few.size else None)
+    if not few.size:
+        return SplineCurve(few, None)
+    return SplineCurve(few, fit_spline(logits(few.score), few.weight, few.events, knot_candidates(used, knots)))
+
+
+def knot_candidates(cells: Cells, number: int) -> Iterator[Floats]:
+    """Harrell's percentiles of the log-odds, then fewer of them; equal ones are one knot."""
+    for fewer in range(number, 2, -1):
+        yield np.unique(weighted_quantiles(cells.score, cells.weight, PERCENTILES[fewer], logits))
+
+
+def few_cells(cells: Cells) -> Cells:
+    """The cells, pooled if they are many."""
+    if cells.size <= _MANY:
+        return cells
+    ends = np.r_[:_ENDS, cells.size - _ENDS : cells.size]
+    return pool_cells(cells, _POOLS - 2 * _ENDS, ends)
+
+
+def curve_places(cells: Cells) -> Floats:
+    """Up to 512 scores at which a curve is drawn: half evenly spaced in score and half in log-odds."""
+    low, high, inside = cells.score[0], cells.score[-1], inside_cells(cells).cells.score
+    if low == high:
+        return cells.score[:1]
+    places = [np.linspace(low, high, _PLACES // 2 + 2)]
+    if inside.size:
+        first, last = logits(inside[[0, -1]])
+        log_odds = np.linspace(first, last, _PLACES // 2)[1:-1]
+        places.append(np.exp(-np.logaddexp(0, -log_odds)))
+    return np.asarray(np.clip(np.unique(np.concatenate(places)), low, high))
+
+
+def distances(curve: SplineCurve | LoessCurve) -> Floats:
+    """ICI, E50, E90 and Emax; nan if there is no curve."""
+    cells = curve.cells
+    if not cells.size:
+        return np.full(4, np.nan)
+    return distance_summary(np.abs(curve.at(cells.score) - cells.score), cells.weight)
+
+
+def distance_summary(distance: Floats, weight: Numbers, shares: Sequence[float] = (0.5, 0.9, 1.0)) -> Floats:
+    """The mean of distances and their quantiles."""
+    order = np.argsort(distance)
+    mean = float(distance @ weight) / float(weight.sum())
+    return np.array([mean, *weighted_quantiles(distance[order], weight[order], shares)])

@@ -1,0 +1,41 @@
+"""ICI and its relatives with their noise floors."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness._tally.cells import Cells
+from trueness.infer._curve_errors import curve_errors, drawn_events
+from trueness.measure._flexible_curve import distances, fit_curve
+
+
+@pytest.mark.parametrize("curve", ["spline", "loess"])
+@pytest.mark.parametrize("law", [(1, 1), (0.2, 0.2), (0.5, 10)])
+def test_floors_are_full_fits_of_drawn_labels(curve, law):
+    p = np.clip(np.random.default_rng(1).beta(*law, 200), 1e-6, 1 - 1e-6)
+    cells = tn.tally((p > 0.3).astype(int), p).parts[0]
+    found = curve_errors(cells, curve, 5, np.random.default_rng(2))
+    assert found.values == pytest.approx(distances(fit_curve(cells, curve)), nan_ok=True)
+    drawn = drawn_events(cells, 5, np.random.default_rng(2)).astype(int)
+    each = [distances(fit_curve(Cells(cells.score, cells.count, cells.weight, e), curve)) for e in drawn]
+    assert found.floors == pytest.approx(np.array(each), abs=1e-7, nan_ok=True)
+
+
+def test_floors_of_pooled_scores_and_of_fractional_weights():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 4000)
+    y = (rng.random(4000) < p).astype(int)
+    cells = tn.tally(y, p).parts[0]
+    whole = np.mean(curve_errors(cells, "spline", 50, np.random.default_rng(1)).floors, axis=0)
+    part = tn.tally(y, p, sample_weight=np.full(4000, 0.5)).parts[0]
+    half = np.mean(curve_errors(part, "spline", 50, np.random.default_rng(1)).floors, axis=0)
+    assert half == pytest.approx(whole, rel=0.25)
+    assert (np.diff(whole[1:]) > 0).all()
+
+
+def test_no_rows_inside_give_no_floors():
+    cells = tn.tally([0, 1], [0.0, 1.0]).parts[0]
+    found = curve_errors(cells, "spline", 3, np.random.default_rng(0))
+    assert np.isnan(found.values).all()
+    assert found.floors.shape == (3, 4)
+    assert np.isnan(found.floors).all()
