@@ -36,12 +36,12 @@ class Line(Calibrator):
 
     _state = {"slope": Field("slope"), "intercept": Field("intercept")}  # noqa: RUF012
 
-    def __init__(self, input="probabilities"):
-        self.input = input
+    def __init__(self, from_logits=False):
+        self.from_logits = from_logits
 
     @property
     def _scale(self):
-        return self.input
+        return "logits" if self.from_logits else "probabilities"
 
     def _fit(self, rows):
         if (rows.y == rows.y[0]).all():
@@ -55,7 +55,7 @@ class Line(Calibrator):
 
     def _x(self, p):
         p = np.asarray(p, dtype=float)[:, None]
-        return p if self.input == "logits" else logit(np.clip(p, 1e-9, 1 - 1e-9))
+        return p if self.from_logits else logit(np.clip(p, 1e-9, 1 - 1e-9))
 
 
 class Zero(Calibrator):

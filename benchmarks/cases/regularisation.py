@@ -27,25 +27,25 @@ class Rows(NamedTuple):
     """Scores, their kind, and classes."""
 
     scores: np.ndarray
-    input: str
+    from_logits: bool
     y: np.ndarray
 
 
 def calibrator(name: str, penalty: float, rows: Rows) -> Calibrator:
     if name.startswith("Matrix"):
-        return MatrixScaling(l2=penalty, input=rows.input)
-    return DirichletCalibration(odir=penalty, input=rows.input)
+        return MatrixScaling(l2=penalty, from_logits=rows.from_logits)
+    return DirichletCalibration(odir=penalty, from_logits=rows.from_logits)
 
 
 def data_sets() -> Iterator[tuple[str, Rows]]:
     cifar = cifar10("val")
     if cifar is not None:
         yield "CIFAR-10, 5,000 validation rows", cifar
-        yield "CIFAR-10, 500 of them", Rows(cifar.scores[::10], cifar.input, cifar.y[::10])
+        yield "CIFAR-10, 500 of them", Rows(cifar.scores[::10], cifar.from_logits, cifar.y[::10])
     for n, n_classes in ((1000, 3), (1000, 10), (5000, 10)):
         for name, truth in truths(n_classes).items():
             d = simulate.multiclass(n, n_classes, alpha=0.3, distortion=truth, seed=n_classes)
-            yield f"simulated, {n:,} rows, {n_classes} classes, {name}", Rows(d.y_prob, "probabilities", d.y_true)
+            yield f"simulated, {n:,} rows, {n_classes} classes, {name}", Rows(d.y_prob, False, d.y_true)
         yield f"simulated, {n:,} rows, {n_classes} classes, some of them rarer", rarer(n, n_classes)
 
 
@@ -63,7 +63,7 @@ def rarer(n: int, n_classes: int) -> Rows:
     """Calibrated scores after losing half of the rows of half of the classes, which shifts their log-odds."""
     d = simulate.multiclass(2 * n, n_classes, alpha=0.3, seed=n_classes)
     lost = (d.y_true < n_classes // 2) & (np.random.default_rng(n).random(2 * n) < 0.5)
-    return Rows(d.y_prob[~lost][:n], "probabilities", d.y_true[~lost][:n])
+    return Rows(d.y_prob[~lost][:n], False, d.y_true[~lost][:n])
 
 
 def cifar10(part: str) -> Rows | None:
@@ -71,7 +71,7 @@ def cifar10(part: str) -> Rows | None:
     if not path.is_file():
         return None
     with np.load(path) as data:
-        return Rows(data[f"{part}_logits"], "logits", data[f"{part}_labels"].astype(np.int64))
+        return Rows(data[f"{part}_logits"], True, data[f"{part}_labels"].astype(np.int64))
 
 
 def held_out_loss(make: Callable[[], Calibrator], rows: Rows) -> float:

@@ -28,7 +28,7 @@ def logits(n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ours(Z: np.ndarray, y: np.ndarray) -> Callable[[], float]:
-    return lambda: 1 / TemperatureScaling(input="logits").fit(Z, y).temperature_
+    return lambda: 1 / TemperatureScaling(from_logits=True).fit(Z, y).temperature_
 
 
 def scikit_learn(Z: np.ndarray, y: np.ndarray) -> Callable[[], float]:

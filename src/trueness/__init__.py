@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from trueness.measure import mce as mce
     from trueness.measure import observed_expected as observed_expected
     from trueness.measure import reliability_curve as reliability_curve
+    from trueness.measure import scaled_brier as scaled_brier
     from trueness.measure import smooth_ece as smooth_ece
     from trueness.measure import squared_ece as squared_ece
     from trueness.measure import tce as tce
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from trueness.results import Interval as Interval
     from trueness.results import MonotoneBand as MonotoneBand
     from trueness.results import NoiseFloor as NoiseFloor
+    from trueness.results import Panel as Panel
     from trueness.results import PriorShift as PriorShift
     from trueness.results import Reliability as Reliability
     from trueness.results import Segments as Segments
@@ -161,7 +163,7 @@ _HOMES = {
     "measure._curve": "reliability_curve",
     "measure._flexible_curve": "e50 e90 emax ici",
     "measure._gce": "gce",
-    "measure._proper_scores": "brier log_loss",
+    "measure._proper_scores": "brier log_loss scaled_brier",
     "measure._slope": "calibration_intercept calibration_slope observed_expected",
     "measure._smooth": "smooth_ece",
     "measure._squared": "squared_ece",
@@ -174,7 +176,7 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor PriorShift Reliability Segments "
+        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability Segments "
         "Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",

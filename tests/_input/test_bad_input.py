@@ -47,6 +47,7 @@ MEASURES = {
     "tce": tn.tce,
     "gce": tn.gce,
     "brier": tn.brier,
+    "scaled_brier": tn.scaled_brier,
     "log_loss": tn.log_loss,
     "smooth_ece": tn.smooth_ece,
     "ici": tn.ici,

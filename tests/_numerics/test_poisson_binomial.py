@@ -67,9 +67,18 @@ def test_the_law_of_three_moments_is_at_most_one_count_off(scale, monkeypatch):
     assert p.size * distribution(p, one).pmf.size  # within reach of the exact law
     for level in (0.8, 0.95, 0.995):
         monkeypatch.setattr(poisson_binomial, "_MOST_WORK", 1e12)
+        monkeypatch.setattr(poisson_binomial, "_LARGE_VARIANCE", 1e12)
         exact = central_interval(p, one, level)
         monkeypatch.setattr(poisson_binomial, "_MOST_WORK", 0)
         assert np.abs(np.subtract(central_interval(p, one, level), exact)).max() <= 1
+
+
+def test_heavy_weights_do_not_take_the_exact_law(monkeypatch):
+    monkeypatch.setattr(poisson_binomial, "distribution", None)
+    n = 10**9
+    low, high = central_interval(np.array([0.1, 0.4]), np.array([n, n]), 0.95)
+    mean, sd = 0.5 * n, (0.33 * n) ** 0.5
+    assert ((low - mean) / sd, (high - mean) / sd) == pytest.approx((-1.959964, 1.959964), abs=1e-4)
 
 
 def by_hand(p, k):

@@ -19,6 +19,7 @@ LEAVES = (
         "tce_floor",
         "miscalibration_floor",
         "ece_classwise_floor",
+        "prior_shift",
         "test",
         "comparison",
         "definitions",

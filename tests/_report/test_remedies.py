@@ -105,3 +105,39 @@ def test_an_infinite_log_loss_of_a_calibrator_is_explained():
     isotonic = next(one for one in found["after"] if one["name"] == "isotonic regression")
     assert isotonic["log_loss"] is None
     assert "Log loss ∞, isotonic regression: an observed outcome had predicted probability 0." in found["notes"]
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    """A calibrated model after its positives were weighted 20-fold."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 10, 4_000)
+    return (rng.random(p.size) < p).astype(int), 20 * p / (20 * p + 1 - p)
+
+
+def test_a_prior_shift_is_named_and_undone(weighted):
+    report = tn.report(*weighted)
+    shift, model = tn.prior_shift(*weighted), report.to_dict()["models"][0]
+    assert model["summary"]["prior_shift"] == shift.to_dict()
+    assert shift.low < 20 < shift.high
+    assert f"it looks like {shift.factor};" in report.verdict
+    assert (model["remedies"]["best"], model["remedies"]["after"][0]["name"]) == ("prior correction",) * 2
+    action = model["answers"]["action"]
+    assert action["phrase"] == f"Divide the odds by {shift.weight:.0f}"
+    assert action["command"] == f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
+    for text in (report.page(), str(report).replace("\n", " ")):
+        assert f"tn.prior_correction(p, weight={shift.weight:.3g})" in text
+        assert "trueness fit --method prior" in text
+
+
+def test_sums_of_shifted_scores_say_by_how_much(weighted):
+    action = tn.report(tn.tally(*weighted)).to_dict()["models"][0]["answers"]["action"]
+    assert action["phrase"].startswith("Divide the odds by ")
+    assert "tn.prior_correction(new_scores, weight=" in action["command"]
+
+
+def test_scores_that_are_too_extreme_are_no_prior_shift():
+    d = tn.simulate.demo(1_000)
+    model = tn.report(d.y_true, d.y_prob).to_dict()["models"][0]
+    assert not model["summary"]["prior_shift"]["detected"]
+    assert "prior correction" not in {one["name"] for one in model["remedies"]["after"]}

@@ -69,7 +69,9 @@ def test_the_bins_are_the_librarys(model, edges):
     found = dict(model["bins"])
     assert found.pop("interval_low") == alone.low.tolist()
     assert found.pop("interval_high") == alone.high.tolist()
-    assert found == bands
+    assert found["ratio_low"] == alone.ratio_low.tolist()  # limits of the ratio, not its band
+    assert found["ratio_high"] == alone.ratio_high.tolist()
+    assert found == bands | {name: found[name] for name in ("ratio_low", "ratio_high")}
 
 
 def test_the_worst_bins_are_those_that_add_most_to_the_error(model, edges):

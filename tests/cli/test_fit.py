@@ -111,10 +111,10 @@ def test_names_are_typed_with_hyphens(name, typed):
 def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, Z=np.log(P), P=P)
-    assert "`--calibrator temperature-scaling --set input=logits` takes them" in fails(
+    assert "`--calibrator temperature-scaling --set from_logits=true` takes them" in fails(
         "fit", "x.npz", "--prob", "Z", "--calibrator", "top-label:histogram-binning"
     )
-    asked = ["--calibrator", "temperature-scaling", "--set", "input=logits"]
+    asked = ["--calibrator", "temperature-scaling", "--set", "from_logits=true"]
     assert call("fit", "x.npz", "--prob", "Z", *asked, "-o", "logits.json").exit_code == 0
     assert call("fit", "x.npz", "--prob", "P", *asked[:2], "-o", "probabilities.json").exit_code == 0
     message = fails("apply", "x.npz", "--prob", "Z", "--calibrator", "probabilities.json", "-o", "out.npz")

@@ -188,7 +188,7 @@ def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
 def test_markdown_of_bins_is_a_table(call):
     result = call("measure", "--demo", "--prob", "p", "--table", "--format", "markdown")
     assert "Bins of p:" in result.stdout
-    assert "| bin | rows | score | rate | 95 % interval | gap |" in result.stdout
+    assert "| bin | rows | score | rate | 95 % interval | gap | O/E | 95 % interval |" in result.stdout
 
 
 def test_class_names_are_text_in_bin_tables(call, tmp_path):

@@ -27,3 +27,23 @@ def test_intervals_of_whole_weights_are_those_of_repeated_rows(times):
     for column in ("weight", "rate", "low", "high"):
         assert getattr(weighted, column) == pytest.approx(getattr(repeated, column))
         assert getattr(of_tally, column) == pytest.approx(getattr(repeated, column))
+
+
+def test_observed_over_expected_has_the_exact_limits_of_the_rate_over_the_mean_score():
+    binomtest = pytest.importorskip("scipy.stats").binomtest
+    p = np.repeat([0.01, 0.02, 0.5], [300, 100, 40])
+    y = np.isin(np.arange(440), [3, 7, 310, 405, 410])
+    table = tn.bin_table(y, p, bins=[0, 0.1, 1], level=0.9)
+    for i, (k, n, expected) in enumerate([(3, 400, 5.0), (2, 40, 20.0)]):
+        exact = binomtest(k, n).proportion_ci(0.9)
+        assert table.ratio[i] == pytest.approx(k / expected)
+        assert table.ratio_low[i] == pytest.approx(n * exact.low / expected)
+        assert table.ratio_high[i] == pytest.approx(n * exact.high / expected)
+
+
+def test_without_expected_events_the_ratio_is_infinite_or_undefined():
+    table = tn.bin_table([0, 0, 0, 1, 1], [0.0, 0.0, 0.0, 0.6, 0.7], bins=2)
+    assert np.isnan([table.ratio[0], table.ratio_low[0], table.ratio_high[0]]).all()
+    table = tn.bin_table([0, 1, 0, 1, 1], [0.0, 0.0, 0.0, 0.6, 0.7], bins=2)
+    assert (table.ratio[0], table.ratio_low[0], table.ratio_high[0]) == (np.inf,) * 3
+    assert "inf" not in str(table)

@@ -41,6 +41,7 @@ BINNED = {
 WHOLE = {
     "auc": tn.auc,
     "brier": tn.brier,
+    "scaled_brier": tn.scaled_brier,
     "log_loss": tn.log_loss,
     "smooth_ece": tn.smooth_ece,
     "ici": tn.ici,
@@ -167,6 +168,7 @@ SYMMETRIC = {
     "tce": (partial(tn.tce, bins=10), 1e-9),
     "auc": (tn.auc, 1e-12),
     "brier": (tn.brier, 1e-12),
+    "scaled_brier": (tn.scaled_brier, 1e-9),
     "log_loss": (tn.log_loss, 1e-9),
     "smooth_ece": (tn.smooth_ece, 2e-6),
     "squared_ece": (partial(tn.squared_ece, bins=5), 1e-12),

@@ -100,7 +100,7 @@ def test_groups_reach_the_splitter(splitter):
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_scikit_learn_routes_the_same(ensemble):
     model, cv = LogisticRegression().set_fit_request(sample_weight=True), list(GroupKFold(4).split(X, Y, GROUPS))
-    ours = CalibratedClassifier(model, PlattScaling(input="logits", targets="platt"), cv=cv, ensemble=ensemble)
+    ours = CalibratedClassifier(model, PlattScaling(from_logits=True, targets="platt"), cv=cv, ensemble=ensemble)
     theirs = CalibratedClassifierCV(model, cv=cv, ensemble=ensemble)
     found, wanted = (
         m.set_fit_request(sample_weight=True).fit(X, Y, sample_weight=W).predict_proba(X) for m in (ours, theirs)

@@ -61,7 +61,7 @@ def test_a_negative_parameter_is_held_at_zero(slopes):
 
     # No map of the family with one parameter left out is likelier, which is where the published procedure ends.
     for feature, place in (u, 0), (v, 1):
-        line = PlattScaling(input="logits").fit(feature, y)
+        line = PlattScaling(from_logits=True).fit(feature, y)
         if line.slope_ >= 0:
             left = [0.0, 0.0, line.intercept_]
             left[place] = line.slope_

@@ -156,9 +156,9 @@ def test_remedies_are_for_callers_of_a_calibrator(p, y, message):
 
 
 def test_logits_are_taken_where_the_calibrator_can():
-    with pytest.raises(InputError, match=r'These look like logits: `input="logits"` takes them\.$'):
+    with pytest.raises(InputError, match=r"These look like logits: `from_logits=True` takes them\.$"):
         PlattScaling().fit([-1.5, 3.2], [0, 1])
-    with pytest.raises(InputError, match=r'`input="logits"` takes them\.$'):
+    with pytest.raises(InputError, match=r"`from_logits=True` takes them\.$"):
         PlattScaling().fit(P, [0, 1, 0]).predict([-1.5, 3.2])
 
 

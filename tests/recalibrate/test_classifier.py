@@ -57,7 +57,7 @@ def test_scikit_learn_agrees_on_logistic_calibration_but_for_its_smoothed_labels
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_scikit_learn_agrees_on_platt_scaling(ensemble, y):
-    platt = recalibrate.PlattScaling(input="logits", targets="platt")
+    platt = recalibrate.PlattScaling(from_logits=True, targets="platt")
     ours = CalibratedClassifier(LogisticRegression(), platt, ensemble=ensemble).fit(X, y)
     theirs = CalibratedClassifierCV(LogisticRegression(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, y)
     assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=1e-4)

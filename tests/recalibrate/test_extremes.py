@@ -58,13 +58,13 @@ OF_MATRICES = [
     TopLabel(PlattScaling()),
     VectorScaling(),
 ]
-OF_LOGITS = [PlattScaling(input="logits"), TemperatureScaling(input="logits")]
+OF_LOGITS = [PlattScaling(from_logits=True), TemperatureScaling(from_logits=True)]
 OF_LOGIT_MATRICES = [
-    DirichletCalibration(input="logits"),
-    MatrixScaling(input="logits"),
-    OneVsRest(PlattScaling(input="logits")),
-    TemperatureScaling(input="logits"),
-    VectorScaling(input="logits"),
+    DirichletCalibration(from_logits=True),
+    MatrixScaling(from_logits=True),
+    OneVsRest(PlattScaling(from_logits=True)),
+    TemperatureScaling(from_logits=True),
+    VectorScaling(from_logits=True),
 ]
 
 RNG = np.random.default_rng(11)
@@ -155,7 +155,7 @@ def test_huge_logits_meet_the_event_rates_or_are_refused(calibrator, size):
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e299, 1e300])
 def test_a_temperature_that_must_be_huge_is_a_number(size):
-    fitted = TemperatureScaling(input="logits")
+    fitted = TemperatureScaling(from_logits=True)
     found = answers(fitted, np.repeat([size, -size], 10), np.repeat([0, 1], 10), [size, -size])
     assert found == pytest.approx([0.5, 0.5], abs=1e-6)
 
@@ -183,7 +183,7 @@ def test_huge_logits_of_classes_have_probabilities_or_are_refused(calibrator, si
 def test_bold_logits_do_not_end_the_search_before_its_optimum(kind, size):
     rng = np.random.default_rng(6)
     Z, y = size * rng.uniform(-1, 1, (60, 3)), rng.integers(0, 3, 60)
-    fitted = kind(input="logits").fit(Z, y)
+    fitted = kind(from_logits=True).fit(Z, y)
     rate = np.bincount(y, minlength=3) / 60
     ridge = fitted.l2 + (2 * fitted.odir / 3 if kind is DirichletCalibration else 0)
     # At the optimum the derivatives in the shifts vanish.
@@ -194,6 +194,6 @@ def test_bold_logits_do_not_end_the_search_before_its_optimum(kind, size):
 def test_a_margin_of_any_size_is_scaled_like_any_other():
     x = np.linspace(-2, 3, 50)
     y = (np.random.default_rng(1).random(50) < expit(x)).astype(int)
-    wanted = answers(PlattScaling(input="logits"), x, y, x[::-1])
+    wanted = answers(PlattScaling(from_logits=True), x, y, x[::-1])
     for size in 1e-200, 1e-20, 1e20, 1e299:
-        assert answers(PlattScaling(input="logits"), size * x, y, size * x[::-1]) == pytest.approx(wanted, abs=1e-9)
+        assert answers(PlattScaling(from_logits=True), size * x, y, size * x[::-1]) == pytest.approx(wanted, abs=1e-9)

@@ -22,7 +22,7 @@ def test_scikit_learn_finds_the_same_matrix():
     Z, y = drawn()
     w = np.random.default_rng(1).exponential(size=y.size)
     theirs = LogisticRegression(C=1e8, tol=1e-10, max_iter=5000).fit(Z, y, w)  # compared with 1.9.1
-    ours = MatrixScaling(input="logits", l2=1e-9).fit(Z, y, sample_weight=w)
+    ours = MatrixScaling(from_logits=True, l2=1e-9).fit(Z, y, sample_weight=w)
     np.testing.assert_allclose(ours.predict(Z[:20]), theirs.predict_proba(Z[:20]), atol=1e-5)
 
 

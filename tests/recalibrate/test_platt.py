@@ -48,7 +48,7 @@ def test_scikit_learn_finds_the_same():
 def test_platts_targets_are_scikit_learns():
     p, y = drawn(40)
     x = logit(p)
-    ours = PlattScaling(input="logits", targets="platt").fit(x, y)
+    ours = PlattScaling(from_logits=True, targets="platt").fit(x, y)
     a, b = _sigmoid_calibration(x, y)  # compared with 1.9.1; its line is −a x − b
     assert (ours.slope_, ours.intercept_) == pytest.approx((-a, -b), abs=1e-4)
 
@@ -100,7 +100,7 @@ def test_separated_labels_get_platts_targets():
 
 def test_equal_scores_leave_the_slope_at_one():
     with pytest.warns(SeparableWarning, match="All scores are equal: the slope is not determined; it is set to 1"):
-        fitted = PlattScaling(input="logits").fit([2.0, 2.0, 2.0], [0, 0, 1])
+        fitted = PlattScaling(from_logits=True).fit([2.0, 2.0, 2.0], [0, 0, 1])
     assert fitted.slope_ == 1
     np.testing.assert_allclose(fitted.predict([2.0]), [1 / 3], rtol=1e-12)
 
@@ -109,7 +109,7 @@ def test_equal_scores_leave_the_slope_at_one():
 def test_the_scale_of_logits_does_not_matter(factor):
     p, y = drawn()
     x = logit(p)
-    fitted = PlattScaling(input="logits").fit(x * factor, y)
+    fitted = PlattScaling(from_logits=True).fit(x * factor, y)
     np.testing.assert_allclose(fitted.predict(x[:9] * factor), PlattScaling().fit(p, y).predict(p[:9]), rtol=1e-9)
 
 

@@ -185,9 +185,9 @@ def test_an_eps_that_moves_nothing_is_refused(kind, shape, eps):
 
 @pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling, *REGRESSIONS])
 @pytest.mark.parametrize("given", ["logit", None, 1])
-def test_an_unknown_kind_of_score_is_refused(kind, given):
-    with pytest.raises(InputError, match="`input` must be 'probabilities' or 'logits'; got"):
-        kind(input=given).fit(*drawn("vector" if kind is PlattScaling else "matrix"))
+def test_from_logits_is_yes_or_no(kind, given):
+    with pytest.raises(InputError, match="`from_logits` must be True or False; got"):
+        kind(from_logits=given).fit(*drawn("vector" if kind is PlattScaling else "matrix"))
 
 
 @pytest.mark.parametrize("kind", REGRESSIONS)
@@ -214,20 +214,20 @@ def test_a_search_that_is_cut_short_is_a_warning(kind):
 
 
 @pytest.mark.parametrize("kind", MULTICLASS)
-@pytest.mark.parametrize("given", ["probabilities", "logits"])
+@pytest.mark.parametrize("given", [False, True])
 def test_classes_may_be_in_any_order(kind, given):
     p, y = drawn("matrix", k=4)
     order = np.array([2, 0, 3, 1])
-    scores = p if given == "probabilities" else 3 * p - 1
+    scores = 3 * p - 1 if given else p
     new = drawn("matrix", n=20, seed=5, k=4)[0]
-    found = kind(input=given).fit(scores[:, order], np.argsort(order)[y]).predict(new[:, order])
-    np.testing.assert_allclose(found, kind(input=given).fit(scores, y).predict(new)[:, order], atol=1e-8)
+    found = kind(from_logits=given).fit(scores[:, order], np.argsort(order)[y]).predict(new[:, order])
+    np.testing.assert_allclose(found, kind(from_logits=given).fit(scores, y).predict(new)[:, order], atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration])
 def test_log_probabilities_are_logits(kind):
     p, y = drawn("matrix")
-    found = kind(input="logits").fit(np.log(p), y).predict(np.log(elsewhere("matrix")))
+    found = kind(from_logits=True).fit(np.log(p), y).predict(np.log(elsewhere("matrix")))
     np.testing.assert_allclose(found, kind().fit(p, y).predict(elsewhere("matrix")), atol=1e-9)
 
 
@@ -235,20 +235,22 @@ def test_log_probabilities_are_logits(kind):
 def test_a_number_added_to_all_logits_of_a_row_does_not_matter(kind):
     p, y = drawn("matrix")
     shift = np.arange(len(p))[:, None] / 10
-    fitted = kind(input="logits").fit(np.log(p) + shift, y)
+    fitted = kind(from_logits=True).fit(np.log(p) + shift, y)
     new = np.log(elsewhere("matrix"))
-    np.testing.assert_allclose(fitted.predict(new - 3), kind(input="logits").fit(np.log(p), y).predict(new), atol=1e-8)
+    np.testing.assert_allclose(
+        fitted.predict(new - 3), kind(from_logits=True).fit(np.log(p), y).predict(new), atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_logits_of_any_float_type_give_float64(kind, dtype):
     x = np.array([-2.0, 0.5, 1.0, -1.0, 3.0, 0.0]).astype(dtype)
-    fitted = kind(input="logits").fit(x, [0, 1, 0, 1, 1, 0])
+    fitted = kind(from_logits=True).fit(x, [0, 1, 0, 1, 1, 0])
     assert fitted.predict(x[:3]).dtype == np.float64
     # Their sums are larger than any number of their type.
     most = np.repeat(np.array([1, -1, 1, 1, -1, -1], dtype), 5) * dtype(min(float(np.finfo(dtype).max) / 4, 1e300))
-    fitted = kind(input="logits").fit(most, np.repeat([1, 0, 0, 1, 0, 1], 5))
+    fitted = kind(from_logits=True).fit(most, np.repeat([1, 0, 0, 1, 0, 1], 5))
     np.testing.assert_allclose(fitted.predict(most[4:6]), [2 / 3, 1 / 3], rtol=1e-6)
 
 
@@ -256,7 +258,7 @@ def test_logits_of_any_float_type_give_float64(kind, dtype):
 def test_logits_must_be_finite(kind):
     for bad in np.inf, -np.inf:
         with pytest.raises(InputError, match=r"as logits must be finite; 1 of 3 is not, the first is -?inf at row 1"):
-            kind(input="logits").fit([0.0, bad, 1.0], [0, 1, 1])
+            kind(from_logits=True).fit([0.0, bad, 1.0], [0, 1, 1])
 
 
 def test_a_large_sample_is_known_again_by_some_of_its_rows(monkeypatch):
@@ -276,7 +278,7 @@ def cifar10(folder):
 @pytest.mark.parametrize("kind", MULTICLASS)
 def test_held_out_errors_fall_on_cifar10(kind, data_folder):
     logits, y, new, truth = cifar10(data_folder)
-    raw, found = plain_softmax(new.astype(float), axis=1), kind(input="logits").fit(logits, y).predict(new)
+    raw, found = plain_softmax(new.astype(float), axis=1), kind(from_logits=True).fit(logits, y).predict(new)
     assert tn.log_loss(truth, found) < tn.log_loss(truth, raw)
     assert tn.ece(truth, found, bins=15, kind="confidence") < 0.75 * tn.ece(truth, raw, bins=15, kind="confidence")
     assert tn.ece(truth, found, bins=15) < tn.ece(truth, raw, bins=15)

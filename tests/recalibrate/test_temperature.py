@@ -46,7 +46,7 @@ def test_swapping_the_labels_mirrors_the_map():
     rng = np.random.default_rng(0)
     x = rng.normal(size=60)
     y = (rng.logistic(size=60) < x).astype(int)
-    one, other = TemperatureScaling(input="logits").fit(x, y), TemperatureScaling(input="logits").fit(-x, 1 - y)
+    one, other = TemperatureScaling(from_logits=True).fit(x, y), TemperatureScaling(from_logits=True).fit(-x, 1 - y)
     np.testing.assert_allclose(one.predict(x[:9]), 1 - other.predict(-x[:9]), rtol=1e-9)
 
 
@@ -56,7 +56,7 @@ def test_the_largest_class_and_its_ties_stay(seed, scale):
     Z = rng.integers(-2, 3, (30, 4)) * scale
     y = np.append(Z[:-4].argmax(axis=1), [0, 1, 2, 3])
     with pytest.warns(SeparableWarning) if (Z[range(30), y] == Z.max(axis=1)).all() else nullcontext():
-        P = TemperatureScaling(input="logits").fit(Z, y).predict(Z[:-1])
+        P = TemperatureScaling(from_logits=True).fit(Z, y).predict(Z[:-1])
     assert np.array_equal(P.max(axis=1, keepdims=True) == P, Z[:-1].max(axis=1, keepdims=True) == Z[:-1])
 
 
@@ -77,7 +77,7 @@ def test_a_label_of_probability_zero_is_moved():
 )
 def test_data_without_an_optimum_are_a_warning(Z, y, message):
     with pytest.warns(SeparableWarning, match=message):
-        fitted = TemperatureScaling(input="logits").fit(Z, y)
+        fitted = TemperatureScaling(from_logits=True).fit(Z, y)
     assert 0 < fitted.temperature_ < np.inf
 
 
@@ -87,7 +87,7 @@ def test_scikit_learn_finds_the_same():
         pytest.skip(f"scikit-learn {sklearn_version} has no temperature scaling (1.8 and later have)")
     Z, y = drawn()
     w = np.random.default_rng(1).exponential(size=y.size)
-    ours = TemperatureScaling(input="logits").fit(Z, y, sample_weight=w)
+    ours = TemperatureScaling(from_logits=True).fit(Z, y, sample_weight=w)
     theirs = scikit._TemperatureScaling().fit(Z, y, sample_weight=w)  # compared with 1.9.1
     assert 1 / ours.temperature_ == pytest.approx(float(theirs.beta_), rel=1e-6)
     np.testing.assert_allclose(ours.predict(Z[:9]), theirs.predict(Z[:9]), atol=1e-6)
@@ -117,6 +117,6 @@ def test_fifty_thousand_rows_of_a_thousand_classes_take_seconds():
     y = (0.6 * Z + noise).argmax(axis=1)
     del noise
     start = time.process_time()
-    fitted = TemperatureScaling(input="logits").fit(Z, y)
+    fitted = TemperatureScaling(from_logits=True).fit(Z, y)
     assert time.process_time() - start < 10
     assert 1 / fitted.temperature_ == pytest.approx(0.6, rel=0.01)

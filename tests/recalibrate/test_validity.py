@@ -322,7 +322,7 @@ def test_bad_arguments_of_runs_are_refused(options, message):
         (PlattScaling, r"got the class PlattScaling\. `PlattScaling\(\)` makes an instance"),
         (GaussianNB(), "GaussianNB is a classifier, which takes rows of features"),
         (OneVsRest(PlattScaling()), "OneVsRest takes a matrix"),
-        (PlattScaling(input="logits"), "this PlattScaling takes logits. `input='probabilities'` changes it"),
+        (PlattScaling(from_logits=True), "this PlattScaling takes logits. `from_logits=False` changes it"),
     ],
 )
 def test_only_calibrators_of_a_vector_are_accepted(calibrator, message):

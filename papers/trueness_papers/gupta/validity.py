@@ -34,7 +34,7 @@ _METHODS: dict[str, tuple[Any, Any]] = {
     "UMS": (HistogramBinning(n_bins=10, scheme="split"), None),
     "isotonic, steps": (IsotonicCalibration(interpolation="step"), None),
     "scaling-binning of log-odds": (ScalingBinning(n_bins=10), None),
-    "scaling-binning of p": (ScalingBinning(n_bins=10, scaler=PlattScaling(input="logits")), None),
+    "scaling-binning of p": (ScalingBinning(n_bins=10, scaler=PlattScaling(from_logits=True)), None),
     "Platt alone, 10 bins": (None, _TEN),
     "Platt once more, 10 bins": (PlattScaling(), _TEN),
 }

@@ -97,10 +97,10 @@ def _scaled(scaling: str, logits: Floats, y: Ints, test: Floats) -> Floats:
     from trueness.recalibrate import MatrixScaling, TemperatureScaling, VectorScaling
 
     maps: dict[str, Any] = {
-        "temperature": TemperatureScaling(input="logits"),
-        "vector": VectorScaling(input="logits"),
-        "matrix": MatrixScaling(input="logits"),
-        "matrix, no ridge": MatrixScaling(input="logits", l2=1e-6),
+        "temperature": TemperatureScaling(from_logits=True),
+        "vector": VectorScaling(from_logits=True),
+        "matrix": MatrixScaling(from_logits=True),
+        "matrix, no ridge": MatrixScaling(from_logits=True, l2=1e-6),
     }
     return np.asarray(maps[scaling].fit(logits.astype(np.float64), y).predict(test.astype(np.float64)))
 

@@ -13,6 +13,8 @@ from trueness.typing import Floats, Ints
 _TAIL = 37.0
 # Above this many factors the normal distribution with a correction for skewness takes over.
 _MOST_WORK = 3e7
+# And above this variance, where the two differ in one end of a thousand, by one count.
+_LARGE_VARIANCE = 1e4
 _BLOCK = 1 << 18
 # Up to this many trials are convolved one by one.
 _CONVOLVED = 128
@@ -75,14 +77,14 @@ def _transform(p: Floats, count: Ints, steps: NDArray[np.complex128]) -> NDArray
 def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
     """The first and the last count left when at most (1 − level)/2 is cut off at either end.
 
-    Exact, unless that takes more than 3·10⁷ factors (some 5·10⁴ distinct scores); then the quantiles of the normal
-    distribution corrected for skewness (Cornish and Fisher), which are at most about one count off.
+    Exact, unless the variance exceeds 10⁴ or that takes more than 3·10⁷ factors (some 5·10⁴ distinct scores); then the
+    quantiles of the normal distribution corrected for skewness (Cornish and Fisher), which are at most one count off.
 
     >>> central_interval(np.array([0.5]), np.array([100]), 0.95)
     (40, 60)
     """
     tail = (1 - level) / 2
-    if p.size * float(_window(p, count)[1]) / 2 > _MOST_WORK:
+    if count @ (p * (1 - p)) > _LARGE_VARIANCE or p.size * float(_window(p, count)[1]) / 2 > _MOST_WORK:
         return _corrected_normal(p, count, tail)
     first, pmf = distribution(p, count)
     below, above = np.cumsum(pmf), np.cumsum(pmf[::-1])

@@ -19,9 +19,11 @@ from trueness._report.records import (
     Summary,
     Verdict,
 )
+from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.segments import worst_segment
 from trueness._text.numbers import level_percent, number, percent, percents, points
 from trueness._text.strings import shorten
+from trueness.results import PriorShift
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
@@ -55,6 +57,8 @@ TERMS = {
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
+    "prior correction": "Divides the odds of every score by one factor, the weight that a class was given in training; "
+    "the order of the rows does not change.",
     "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
 }
 """Terms that the page explains where they occur."""
@@ -265,6 +269,9 @@ def _action(facts: Facts) -> Answer:
     if segment is not None and (facts.remedies is None or facts.remedies.best is None):
         detail = "One map for all rows cannot mend one segment: fit a map on its rows."
         return Answer(question, f"Recalibrate {_segment_name(segment)} by itself", detail, {})
+    shift = facts.summary.prior_shift
+    if facts.remedies is None and shift is not None and shift.detected:
+        return Answer(question, _odds_advice(shift), f"It looks like {shift.factor}.", *_correction(shift))
     if facts.remedies is None or best is None:
         command = "" if facts.remedies is not None else facts.provenance.commands.get(facts.name, "")
         return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)
@@ -287,8 +294,27 @@ def _action(facts: Facts) -> Answer:
     if not clear:
         detail += " The gain is not clear yet: check it on new rows."
     command = _command(best.calibrator, facts.provenance, facts.name)
-    numbers = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
-    return Answer(question, f"{'Recalibrate by' if clear else 'Try'} {best.name}", detail, numbers, command)
+    numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
+    phrase = f"{'Recalibrate by' if clear else 'Try'} {best.name}"
+    if clear and shift is not None and best.name == PRIOR_CORRECTION:
+        weight, one_line = _correction(shift)
+        numbers |= weight
+        command = one_line if facts.name not in facts.provenance.commands else command
+        phrase, detail = _odds_advice(shift), f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
+    return Answer(question, phrase, detail, numbers, command)
+
+
+def _odds_advice(shift: PriorShift) -> str:
+    """What undoes a prior shift, with the digits of its factor in the verdict."""
+    more = shift.weight > 1
+    factor = shift.weight if more else 1 / shift.weight
+    return f"{'Divide' if more else 'Multiply'} the odds by {f'{factor:,.0f}' if factor >= 10 else f'{factor:.2f}'}"
+
+
+def _correction(shift: PriorShift) -> tuple[dict[str, Any], str]:
+    """The weight with its limits, and the line that divides the odds by it."""
+    numbers = {"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high}
+    return numbers, f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
 
 
 def _change(before: Remedy, after: Remedy) -> str:

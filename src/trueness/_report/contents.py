@@ -97,11 +97,12 @@ def _model(
     shown = asked if first is rule else _picture(data.sums, first, level, notes)
     step()
     segmented = bool(by or data.groups)
-    summary = summarize(data, options, notes, segmented=segmented)
+    top_label = subject.view in ("confidence", "top-label")
+    summary = summarize(data, options, notes, segmented=segmented, top_label=top_label)
     step()
     groups = segments(data, by, options, subject.by) if segmented else None
     step()
-    fixes = None if sample is None else remedies(sample, options)
+    fixes = None if sample is None else remedies(sample, options, summary.prior_shift)
     if fixes is None and cluster is not None:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
     step()
@@ -110,7 +111,6 @@ def _model(
         classes = class_rows(data.classwise, sample, options, segmented=segmented)
         largest = top_k(sample, options, notes)
     step()
-    top_label = subject.view in ("confidence", "top-label")
     who = name if len(subject.models) > 1 else ""
     judged = verdict(summary, level, groups, classes, name=who, top_label=top_label, clustered=cluster is not None)
     facts = Facts(name, judged, summary, shown, groups, classes, fixes, provenance, top_label)

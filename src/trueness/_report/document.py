@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from trueness._report.clusters import INDEPENDENT, clusters_in_words
-from trueness._report.records import Contents, Model, Remedies
+from trueness._report.records import Contents, Model, Remedies, Summary
 from trueness._report.tables import model_tables, report_tables
-from trueness._text.numbers import count, level_percent, number, percent
+from trueness._text.numbers import count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
 
@@ -155,7 +155,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables, fixes = model_tables(model, contents), model.remedies
     before: dict[str, tuple[str, ...]] = {
         "bins": (worst_sentence(model, tables["bins"]),),
-        "remedies": () if fixes is None else (remedies_sentence(fixes),),
+        "remedies": () if fixes is None else (prior_shift_sentence(model.summary), remedies_sentence(fixes)),
     }
     after: dict[str, tuple[str, ...]] = {
         "summary": model.notes,
@@ -188,6 +188,20 @@ def worst_sentence(model: Model, table: Table) -> str:
     flagged = int(model.bins.outside.sum())
     which = f"{flagged} of {count(len(filled), 'bin')} {'is' if flagged == 1 else 'are'}" if flagged else "no bin is"
     return f"{sentence}; {which} flagged."
+
+
+def prior_shift_sentence(summary: Summary) -> str:
+    """What re-weighting or sampling of the classes left, and what undoes it; empty unless it was detected."""
+    shift = summary.prior_shift
+    if shift is None or not shift.detected:
+        return ""
+    slope = f"{number(shift.slope, 2)} ({span(shift.slope_low, shift.slope_high, lambda v: number(v, 2))})"
+    return (
+        f"The odds of all scores are off by one factor (the slope, {slope}, agrees), as class weights or down-sampling "
+        f"in training leave them: it looks like {shift.factor}. Undo it with tn.prior_correction(p, "
+        f"weight={shift.weight:.3g}), better with the weight used in training if it is known, or with trueness fit "
+        "--method prior."
+    )
 
 
 def remedies_sentence(remedies: Remedies) -> str:

@@ -18,6 +18,7 @@ from trueness._report.document import (
     circumstances,
     guarantee_sentence,
     plural,
+    prior_shift_sentence,
     remedies_sentence,
     what_was_judged,
     worst_sentence,
@@ -113,6 +114,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "tce_floor": "" if floor is None else f"; of a calibrated model, about {percentage(floor.mean)}",
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
+        "shift": prior_shift_sentence(model.summary),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueness._text.strings import json_ready
 from trueness.infer._detection_power import DetectionPower
-from trueness.results import Bands, Comparison, Interval, NoiseFloor, Series, Significance
+from trueness.results import Bands, Comparison, Interval, NoiseFloor, PriorShift, Series, Significance
 
 SCHEMA = 1
 """Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
@@ -160,6 +160,8 @@ class Summary:
     """Rows with a score of exactly 0 or 1, which slope and intercept leave out."""
     n_certain_wrong: float = 0
     """Those among them whose label contradicts the score."""
+    prior_shift: PriorShift | None = None
+    """One factor on the odds of all scores; None for the top label and for sums of bins."""
 
 
 @dataclass(frozen=True)
@@ -402,7 +404,10 @@ def as_json(contents: Contents) -> dict[str, Any]:
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
     for name in ("commands", "arguments"):  # the answers have them, with the name of the map
         del data["provenance"][name]
-    for model in data["models"]:
-        model["bins"] |= {"interval_low": model.pop("interval_low"), "interval_high": model.pop("interval_high")}
+    for model, own in zip(data["models"], contents.models, strict=True):
+        for end in ("low", "high"):
+            limit = getattr(own, f"interval_{end}")
+            over = json_ready(own.bins.over_score(np.array(limit)))
+            model["bins"] |= {f"interval_{end}": model.pop(f"interval_{end}"), f"ratio_{end}": over}
         del model["picture"], model["explorers"]  # only the page needs them
     return data

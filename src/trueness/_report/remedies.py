@@ -17,6 +17,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import MovedScoresWarning
 from trueness.infer._paired_rows import some_rows, top_scores
 from trueness.measure import brier, ece, log_loss
+from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
 
 _FOLDS = 5
@@ -30,6 +31,8 @@ _VECTOR = {
     "IsotonicCalibration": "isotonic regression",
     "HistogramBinning": "histogram binning",
 }
+PRIOR_CORRECTION = "prior correction"
+"""Name of the map that is tried if a prior shift was detected."""
 _MATRIX = {
     "TemperatureScaling": "temperature scaling",
     "VectorScaling": "vector scaling",
@@ -46,12 +49,17 @@ class _Task(NamedTuple):
     notes: Notes
 
 
-def remedies(sample: Sample, options: Options) -> Remedies | None:
-    """The scores before and after each suitable calibrator; None if there are too few rows to split."""
+def remedies(sample: Sample, options: Options, shift: PriorShift | None = None) -> Remedies | None:
+    """The scores before and after each suitable calibrator; None if there are too few rows to split.
+
+    A prior shift that was detected adds the prior correction.
+    """
     cluster = options.cluster
     if sample.y.size < _LEAST_ROWS or (cluster is not None and cluster.max() + 1 < _FOLDS):
         return None
     names = _calibrator_names(sample)
+    if shift is not None and shift.detected:
+        names = {"PriorCorrection": PRIOR_CORRECTION} | names
     notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
     task = _subsample(_Task(sample, options, notes))
     rows = task.rows
@@ -66,8 +74,7 @@ def remedies(sample: Sample, options: Options) -> Remedies | None:
         if done is not None:
             after.append(done)
     one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
-    better = [one for one in after if one.gain_low > 0 and not one_class]
-    best = min(better, key=lambda one: one.brier, default=None)
+    best = None if one_class else _best(after)
     infinite = [
         f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
         for one in (before, *after)
@@ -82,6 +89,17 @@ def remedies(sample: Sample, options: Options) -> Remedies | None:
         guarantee=_guarantee(sample, options.level, notes, clustered=cluster is not None),
         notes=(*notes.sentences, *infinite),
     )
+
+
+def _best(after: list[Remedy]) -> Remedy | None:
+    """The lowest Brier score among clear gains; or the prior correction, if its gain is within the limits of the best.
+
+    One factor on the odds leaves the order of the rows alone, and its cause can be named.
+    """
+    better = [one for one in after if one.gain_low > 0]
+    best = min(better, key=lambda one: one.brier, default=None)
+    prior = (one for one in better if best is not None and one.name == PRIOR_CORRECTION and one.gain >= best.gain_low)
+    return next(prior, best)
 
 
 def _calibrator_names(sample: Sample) -> dict[str, str]:

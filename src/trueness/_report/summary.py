@@ -28,6 +28,8 @@ from trueness.infer import noise_floor
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._detection_power import DetectionPower, detection_power
 from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer._prior_shift import shift_of_limits
+from trueness.infer._shift_interval import shift_interval
 from trueness.infer._slope_interval import slope_interval
 from trueness.measure import (
     ace,
@@ -55,8 +57,13 @@ _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
 
 
-def summarize(data: Evidence, options: Options, notes: Notes, *, segmented: bool = False) -> Summary:
-    """Every measure of one model, and the evidence about its calibration; segments share the error rate."""
+def summarize(
+    data: Evidence, options: Options, notes: Notes, *, segmented: bool = False, top_label: bool = False
+) -> Summary:
+    """Every measure of one model, and the evidence about its calibration; segments share the error rate.
+
+    Confidences in the top label have no positives that could have been weighted, and so no prior shift.
+    """
     rule, tally = options.rule, data.tally
     exact = tally is not None and tally.parts[0].exact
     if tally is not None and not exact:
@@ -95,22 +102,24 @@ def summarize(data: Evidence, options: Options, notes: Notes, *, segmented: bool
             ece_classwise=None if classwise is None else ece(classwise, bins=rule),
             limits={key: (found.low, found.high) for key, found in limits.items()},
             absent=tuple(absent),
-            **_limits_of_line(data, options.level, options.cluster),
+            **_limits_of_line(data, options.level, options.cluster, top_label=top_label),
             **inference,
             **values,
         )
 
 
-def _limits_of_line(data: Evidence, level: float, cluster: Ints | None) -> dict[str, Any]:
-    """Confidence limits of the slope and of observed/expected, and the rows that the slope leaves out."""
+def _limits_of_line(data: Evidence, level: float, cluster: Ints | None, *, top_label: bool) -> dict[str, Any]:
+    """Confidence limits of the slope and of observed/expected, the rows that the slope leaves out, the prior shift."""
     rows = None if cluster is None or data.view is None else ClusteredRows(data.view, cluster)
     part = data.sums.parts[0] if data.tally is None else data.tally.parts[0]
     ratio = observed_expected_interval(part, level, rows)  # type: ignore[arg-type]  # a sketch has a tally
-    found = {"observed_expected_low": ratio.low, "observed_expected_high": ratio.high}
+    found: dict[str, Any] = {"observed_expected_low": ratio.low, "observed_expected_high": ratio.high}
     if data.tally is not None:
-        line = slope_interval(data.tally.parts[0], level, rows)
+        cells = data.tally.parts[0]
+        line, shift = slope_interval(cells, level, rows), shift_interval(cells, level, rows)
         found |= {"slope_low": line.slope_low, "slope_high": line.slope_high}
         found |= {"n_certain": line.n_certain, "n_certain_wrong": line.n_certain_wrong}
+        found["prior_shift"] = None if top_label else shift_of_limits(shift, line, level)
     return found
 
 

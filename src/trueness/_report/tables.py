@@ -30,6 +30,7 @@ from trueness._text.numbers import (
     p_value,
     percent,
     percentage,
+    ratio,
     signed,
     span,
 )
@@ -137,9 +138,9 @@ def _measures(model: Model, multiclass: bool, level: float) -> Iterator[_Line]:
     if s.n_certain:
         wrong = contradicted_in_words(s.n_certain_wrong)
         yield "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", wrong, "left out of slope and intercept"
-    ratio = _reference("1", s.observed_expected_low, s.observed_expected_high, level)
+    limits = _reference("1", s.observed_expected_low, s.observed_expected_high, level)
     value = number(s.observed_expected, 3)
-    yield "observed_expected", f"Observed/expected{view}", value, ratio, "below 1: too high on average"
+    yield "observed_expected", f"Observed/expected{view}", value, limits, "below 1: too high on average"
 
 
 def _proper_scores(model: Model, level: float) -> Iterator[_Line]:
@@ -265,11 +266,13 @@ def _bins(model: Model) -> Table:
     b = model.bins
     damage = b.weight * np.abs(b.gap)
     total = float(np.nansum(damage))
+    ratio_low, ratio_high = (b.over_score(np.array(ends)) for ends in (model.interval_low, model.interval_high))
     columns = (
         Column("bin", "Bin", "number"),
         *(_FLAG, _N, _SCORE, _RATE),
         Column("interval", f"{level_percent(b.level)} interval", "number"),
         _GAP,
+        Column("ratio", "Obs./exp.", "number"),
         Column("share", "Share of ECE", "share"),
     )
     lines = [
@@ -281,6 +284,7 @@ def _bins(model: Model) -> Table:
             b.rate[i],
             Cell(model.interval_low[i], span(model.interval_low[i], model.interval_high[i])),
             b.gap[i],
+            Cell(b.ratio[i], f"{ratio(b.ratio[i])} [{span(ratio_low[i], ratio_high[i], ratio)}]"),
             float(damage[i]) / total if total else 0.0,
         )
         for i in np.flatnonzero(b.n > 0)
@@ -296,7 +300,7 @@ def _bins(model: Model) -> Table:
     return Table.from_lines(
         columns,
         lines,
-        notes=[f"{flagged}Gap: rate − mean score.{omitted}"],
+        notes=[f"{flagged}Gap: rate − mean score. Obs./exp.: rate / mean score, with the limits of the rate.{omitted}"],
         name="bins",
         caption=f"Bins: {model.picture.words}",
     )
@@ -307,10 +311,6 @@ _SEGMENT_TERMS = (
     "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², in "
     "percent of the Brier score: what a correct mean in this segment would save."
 )
-
-
-def _ratio(value: float) -> str:
-    return number(value, 2)
 
 
 def _flag(flagged: bool, word: str) -> Cell:
@@ -357,7 +357,7 @@ def _segments(segments: Segments, brier: float) -> Table:
         vars(one)
         | {"share": one.cost / brier if brier > 0 else math.nan}
         | {"flag": _flag(one.flagged, one.finding), "shrunk": _shrunk_gap(one)}
-        | {"ratio": Cell(one.ratio, f"{number(one.ratio, 2)} [{span(one.ratio_low, one.ratio_high, _ratio)}]")}
+        | {"ratio": Cell(one.ratio, f"{ratio(one.ratio)} [{span(one.ratio_low, one.ratio_high, ratio)}]")}
         for one in shown
     ]
     notes = [f"Tested: {segments.test} {_SEGMENT_TERMS}"]

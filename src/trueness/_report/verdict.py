@@ -234,6 +234,8 @@ def _evidence(code: Code, summary: Summary, what: str, how: str, *, rejected: bo
         parts.append(f"{_wrong_certainties(summary)}, which is possible only if they were rounded")
     if shown:
         parts += [limits for _, limits in _kinds_of_error(summary)]
+        if rejected and summary.prior_shift is not None and summary.prior_shift.detected:
+            parts.append(f"it looks like {summary.prior_shift.factor}")
     if found is not None:
         parts.append(_interval_in_words(found, shown=shown))
     if summary.power is not None and code in ("no-evidence", "too-few-rows"):

@@ -35,6 +35,17 @@ def signed(value: float | None, decimals: int = 4) -> str:
     return f"+{text}" if value is not None and value > 0 else text
 
 
+def ratio(value: float | None) -> str:
+    """A ratio such as observed/expected with two decimals, or more if it is small and fewer if it is large.
+
+    Examples
+    --------
+    >>> ratio(1.0349), ratio(0.0123), ratio(23.456), ratio(float("inf")), ratio(float("nan"))
+    ('1.03', '0.012', '23.5', '∞', '–')
+    """
+    return number(value, 2 if value is None or not abs(value) >= 10 else 1 if abs(value) < 1000 else 0)
+
+
 def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
     """A range in words: ``0.0100 to 0.0400``."""
     return f"{form(low)} to {form(high)}"

@@ -75,8 +75,8 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
     (model,) = rows.choice.models
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
-        "temperature": "These look like logits: `--calibrator temperature-scaling --set input=logits` takes them.",
-        "input-logits": "These look like logits: `--set input=logits` takes them.",
+        "temperature": "These look like logits: `--calibrator temperature-scaling --set from_logits=true` takes them.",
+        "input-logits": "These look like logits: `--set from_logits=true` takes them.",
         "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}

@@ -11,6 +11,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.bins import bin_name, rule_in_words
+from trueness._text.numbers import ratio, span
 from trueness._text.strings import shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli import _sums
@@ -237,13 +238,18 @@ def _bins_table(table: "tn.BinTable") -> Table:
         Column("rate", "rate", "number"),
         Column("low", f"{100 * table.level:g} % interval", "number"),
         Column("gap", "gap", "signed"),
+        Column("ratio", "O/E", "number"),
+        Column("ratio_low", f"{100 * table.level:g} % interval", "number"),
     ]
     bins, rows = table.rows(), []
     for row, following in zip(bins, [*bins[1:], {"low_edge": -1}], strict=True):
         name = bin_name(row["low_edge"], row["high_edge"], last=following["low_edge"] < row["high_edge"])
         interval = "" if row["low"] != row["low"] else f"{row['low']:.4f} to {row['high']:.4f}"
-        empty = dict.fromkeys(("score", "rate", "gap")) if row["n"] == 0 else {}
-        rows.append({**row, "bin": name, "low": Cell(row["low"], interval), **empty})
+        limits = "" if row["ratio_low"] != row["ratio_low"] else span(row["ratio_low"], row["ratio_high"], ratio)
+        texts = {"low": interval, "ratio": ratio(row["ratio"]), "ratio_low": limits}
+        cells = {key: Cell(row[key], text) for key, text in texts.items()}
+        empty = dict.fromkeys(("score", "rate", "gap", "ratio")) if row["n"] == 0 else {}
+        rows.append({**row, "bin": name, **cells, **empty})
     return Table(columns, rows)
 
 

@@ -8,7 +8,8 @@ from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
 
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
-from trueness.measure._auc import Placements, placements
+from trueness.measure._auc import area, placements
+from trueness.typing import Numbers
 
 
 class AucInterval(NamedTuple):
@@ -62,13 +63,13 @@ def auc_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
     >>> [round(x, 3) for x in auc_interval(cells, 0.95)]
     [0.889, 0.211, 0.998, 0.157]
     """
-    found = placements(cells)
-    if math.isnan(found.auc):
+    value = area(cells)
+    if math.isnan(value):
         return AucInterval(*[math.nan] * 4)
     spread = (
-        _independent_spread(cells, found) if cluster_rows is None else _clustered_spread(cells, found, cluster_rows)
+        _independent_spread(cells, value) if cluster_rows is None else _clustered_spread(cells, value, cluster_rows)
     )
-    return AucInterval(found.auc, *_limits(found.auc, spread, level), math.sqrt(spread.variance))
+    return AucInterval(value, *_limits(value, spread, level), math.sqrt(spread.variance))
 
 
 class _Spread(NamedTuple):
@@ -83,39 +84,45 @@ class _Spread(NamedTuple):
     """Degrees of freedom of Student's t; infinite for rows that count alike."""
 
 
-def _independent_spread(cells: Cells, found: Placements) -> _Spread:
-    events = np.asarray(cells.events, np.float64)
-    weights, squares, freedom = (events, cells.weight - events), (events, cells.weight - events), math.inf
+def _independent_spread(cells: Cells, auc: float) -> _Spread:
+    # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
+    sums = np.zeros((2, 3))
+    for some, found in placements(cells):
+        squares: tuple[Numbers, Numbers] = found.events, found.others
+        if not cells.exact:
+            assert cells.squares is not None
+            assert cells.event_squares is not None
+            squares = cells.event_squares[some], cells.squares[some] - cells.event_squares[some]
+        each = zip(found[:2], squares, found[2:], strict=True)
+        sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
+    freedom = math.inf
     if not cells.exact:
-        assert cells.squares is not None
-        assert cells.event_squares is not None
-        squares = cells.event_squares, cells.squares - cells.event_squares
-        freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
-    variance, numbers = 0.0, []
-    for w, square, placement in zip(weights, squares, (found.below, found.above), strict=True):
-        total = float(w.sum())
-        number = total**2 / float(square.sum())
-        if number > 1:
-            variance += float(square @ (placement - found.auc) ** 2) / total**2 * number / (number - 1)
-        else:  # one row has no spread: take the largest variance it may have
-            variance += found.auc * (1 - found.auc)
-        numbers.append(number)
-    return _Spread(variance, *numbers, freedom)
+        freedom = max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
+    (of_events, events), (of_others, others) = (
+        _class_variance(total, squares, distance, auc) for total, squares, distance in sums.tolist()
+    )
+    return _Spread(of_events + of_others, events, others, freedom)
 
 
-def _clustered_spread(cells: Cells, found: Placements, rows: ClusteredRows) -> _Spread:
+def _class_variance(total: float, squares: float, distance: float, auc: float) -> tuple[float, float]:
+    """The part of the variance that the rows of one class contribute, and their effective number."""
+    number = total**2 / squares
+    if number <= 1:  # one row has no spread: take the largest variance it may have
+        return auc * (1 - auc), number
+    return distance / total**2 * number / (number - 1), number
+
+
+def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     y = np.asarray(rows.top.y, np.float64)
     w = np.ones(rows.n) if rows.weight is None else rows.weight
     at = np.searchsorted(cells.score, rows.p)
     total, rest = float(w @ y), float(w @ (1 - y))
-    influence = w * np.where(y > 0, (found.below[at] - found.auc) / total, (found.above[at] - found.auc) / rest)
+    ((_, found),) = placements(cells, cells.size)
+    influence = w * np.where(y > 0, (found.below[at] - auc) / total, (found.above[at] - auc) / rest)
     sums = np.bincount(rows.cluster, influence)
-    numbers = []
-    for of_class in (w * y, w * (1 - y)):
-        some = of_class > 0
-        numbers.append(effective_number(rows.cluster[some], of_class[some]))
+    of_events, of_others = (effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y)))
     variance = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
-    return _Spread(variance, *numbers, effective_number(rows.cluster, rows.weight) - 1)
+    return _Spread(variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1)
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:

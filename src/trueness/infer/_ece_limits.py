@@ -71,10 +71,26 @@ def ece_limits(
     Arguments are those of :func:`trueness.ece_interval`; a matrix is judged by its largest scores. The limits of a
     sketch are widened by what it does not know about the ECE.
     """
-    rule, alpha, rng = blind_to_labels(as_rule(bins)), round(1 - level, 12), generator(seed)
+    rng = generator(seed)
+    gaps = bin_gaps(y_true, y_prob, bins=bins, cluster=cluster, weight_type=weight_type, rows=rows)
+    alpha = round(1 - level, 12)
+    return ECELimits(gaps.ece, gaps.low(alpha, rng), gaps.high(alpha), level, gaps.n)
+
+
+def bin_gaps(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    bins: BinsLike,
+    cluster: ArrayLike | None,
+    weight_type: str,
+    rows: RowOptions,
+) -> "BinGaps | ClusteredGaps":
+    """Everything about the limits of :func:`ece_limits` but their level."""
+    rule = blind_to_labels(as_rule(bins))
     if cluster is not None or weight_type == "importance":
         clustered = clustered_rows(y_true, y_prob, cluster, rows, importance=weight_type == "importance")
-        return _of_clusters(clustered, rule, alpha, rng)
+        return ClusteredGaps(clustered, rule)
     unknown = (0.0, 0.0)
     if isinstance(y_true, Sketch):
         limits = bounded(ece, y_true, bins=rule)
@@ -85,9 +101,7 @@ def ece_limits(
     n = int(binned.weight) if binned.parts[0].whole else binned.n
     if n < 2:
         raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
-    low = gaps.lower(alpha, rng) - _finite(unknown[0])
-    high = gaps.upper(alpha) + _finite(unknown[1])
-    return ECELimits(gaps.ece, max(low, 0.0), min(max(high, gaps.ece), 1.0), level, n)
+    return BinGaps(gaps, n, (_finite(unknown[0]), _finite(unknown[1])))
 
 
 def too_good_in_bins(bins: Bins) -> float | None:
@@ -169,31 +183,69 @@ class _Gaps(NamedTuple):
         return _lower_limit(self.share * (self.rate - self.score), noise / self.n, spread, alpha)
 
 
-def _of_clusters(rows: ClusteredRows, rule: BinRule, alpha: float, rng: np.random.Generator) -> ECELimits:
-    """Limits from the covariance of the gaps over clusters, and at least as wide as for independent rows."""
-    bin_of = bin_numbers(rows.top, rule)
-    weight = np.ones(rows.n) if rows.weight is None else rows.weight
-    total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
-    gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
-    sums = np.bincount(bin_of * clusters + rows.cluster, weight * rows.u, n_bins * clusters).reshape(n_bins, clusters)
-    influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
-    covariance = influence @ influence.T * (clusters / max(clusters - 1, 1))
-    own = np.sqrt(np.diag(covariance))
-    scale = np.where(own > 0, own, 1)
-    worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
-    spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
-    effective = effective_number(rows.cluster, rows.weight)
-    share = np.bincount(bin_of, weight, n_bins) / total
-    score = np.bincount(bin_of, weight * rows.p, n_bins) / total / share
-    variance = np.bincount(bin_of, weight * rows.p * (1 - rows.p), n_bins) / total / share
-    rate = np.clip(score + gap / share, 0, 1)
-    alone = _Gaps(float(total**2 / (weight @ weight)), share, score, rate, variance)
-    z = -float(stdtrit(max(effective - 1, 1), alpha))
-    high = max(_largest_mean(alone.ece, float(own.sum()), lambda _: spread, z), alone.upper(alpha))
-    root = np.linalg.cholesky(covariance + 1e-12 * np.diag(own**2 + 1e-300))
-    noise = rng.standard_normal((_DRAWS, n_bins)) @ root.T * (z / -float(ndtri(alpha)))
-    low = min(_lower_limit(gap, noise, spread, alpha), alone.lower(alpha, rng))
-    return ECELimits(alone.ece, max(low, 0), min(max(high, alone.ece), 1), 1 - alpha, rows.n)
+class BinGaps(NamedTuple):
+    """Gaps of independent rows, and how far the ECE may lie below and above theirs."""
+
+    gaps: _Gaps
+    n: int
+    unknown: tuple[float, float]
+
+    @property
+    def ece(self) -> float:
+        return self.gaps.ece
+
+    def low(self, alpha: float, rng: np.random.Generator) -> float:
+        """The lower limit."""
+        return max(self.gaps.lower(alpha, rng) - self.unknown[0], 0.0)
+
+    def high(self, alpha: float) -> float:
+        """The upper limit."""
+        return min(max(self.gaps.upper(alpha) + self.unknown[1], self.ece), 1.0)
+
+
+class ClusteredGaps:
+    """Gaps with their covariance over clusters; limits are at least as wide as for independent rows."""
+
+    def __init__(self, rows: ClusteredRows, rule: BinRule) -> None:
+        bin_of = bin_numbers(rows.top, rule)
+        weight = np.ones(rows.n) if rows.weight is None else rows.weight
+        total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
+        gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
+        cell = bin_of * clusters + rows.cluster
+        sums = np.bincount(cell, weight * rows.u, n_bins * clusters).reshape(n_bins, clusters)
+        influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
+        covariance = influence @ influence.T * (clusters / max(clusters - 1, 1))
+        own = np.sqrt(np.diag(covariance))
+        scale = np.where(own > 0, own, 1)
+        worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
+        share = np.bincount(bin_of, weight, n_bins) / total
+        score = np.bincount(bin_of, weight * rows.p, n_bins) / total / share
+        variance = np.bincount(bin_of, weight * rows.p * (1 - rows.p), n_bins) / total / share
+        rate = np.clip(score + gap / share, 0, 1)
+        self.n = rows.n
+        self._gap, self._own, self._covariance = gap, own, covariance
+        self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
+        self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
+        self._alone = _Gaps(float(total**2 / (weight @ weight)), share, score, rate, variance)
+
+    @property
+    def ece(self) -> float:
+        return self._alone.ece
+
+    def _quantile(self, alpha: float) -> float:
+        return -float(stdtrit(self._freedom, alpha))
+
+    def low(self, alpha: float, rng: np.random.Generator) -> float:
+        """The lower limit."""
+        root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._own**2 + 1e-300))
+        scale = self._quantile(alpha) / -float(ndtri(alpha))
+        noise = rng.standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
+        return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.lower(alpha, rng)), 0)
+
+    def high(self, alpha: float) -> float:
+        """The upper limit."""
+        own = _largest_mean(self.ece, float(self._own.sum()), lambda _: self._spread, self._quantile(alpha))
+        return min(max(own, self._alone.upper(alpha), self.ece), 1)
 
 
 def _clopper_upper(count: Floats, n: float, alpha: float) -> Floats:

@@ -61,22 +61,42 @@ def observed_expected_interval(
     >>> [round(x, 3) for x in observed_expected_interval(one, 0.95)]
     [0.0, 0.0, 0.596]
     """
-    strata = _Strata(sums)
-    total, events, expected = strata.total, float(strata.events.sum()), strata.expected
-    if expected == 0:
-        value = math.inf if events > 0 else math.nan
-        return RatioInterval(value, value, value)
-    rate = min(events / total, 1.0)
-    size, freedom = _effective_rows(strata, rate, cluster_rows)
-    if freedom <= 0:
-        return RatioInterval(events / expected, 0.0, total / expected)
-    tail = (1 - level) / 2
-    if math.isfinite(freedom):
-        size *= float((ndtri(tail) / stdtrit(freedom, tail)) ** 2)
-    k = rate * size
-    low = float(betaincinv(k, size - k + 1, tail)) if k > 0 else 0.0
-    high = float(betainccinv(k + 1, size - k, tail)) if k < size else 1.0
-    return RatioInterval(events / expected, low * total / expected, high * total / expected)
+    return EffectiveEvents.of(sums, cluster_rows).interval((1 - level) / 2)
+
+
+class EffectiveEvents(NamedTuple):
+    """Everything about the interval but its level: O/E, and the rate with the number of rows it is worth."""
+
+    value: float
+    rate: float
+    mean_score: float
+    rows: float
+    freedom: float
+    """Degrees of freedom of the variance; infinite if it is known."""
+
+    @classmethod
+    def of(cls, sums: Cells | Bins, cluster_rows: ClusteredRows | None = None) -> "EffectiveEvents":
+        """From the sums of the rows, and the rows in clusters if there are any."""
+        strata = _Strata(sums)
+        events, rate = float(strata.events.sum()), min(float(strata.events.sum()) / strata.total, 1.0)
+        if strata.expected == 0:
+            return cls(math.inf if events > 0 else math.nan, rate, 0.0, 0.0, math.inf)
+        size, freedom = _effective_rows(strata, rate, cluster_rows)
+        return cls(events / strata.expected, rate, strata.expected / strata.total, size, freedom)
+
+    def interval(self, tail: float) -> RatioInterval:
+        """The interval whose limits are exceeded with probability `tail` each."""
+        if self.mean_score == 0:
+            return RatioInterval(self.value, self.value, self.value)
+        if self.freedom <= 0:
+            return RatioInterval(self.value, 0.0, 1 / self.mean_score)
+        size = self.rows
+        if math.isfinite(self.freedom):
+            size *= float((ndtri(tail) / stdtrit(self.freedom, tail)) ** 2)
+        k = self.rate * size
+        low = float(betaincinv(k, size - k + 1, tail)) if k > 0 else 0.0
+        high = float(betainccinv(k + 1, size - k, tail)) if k < size else 1.0
+        return RatioInterval(self.value, low / self.mean_score, high / self.mean_score)
 
 
 class _Strata:

@@ -10,8 +10,8 @@ from trueness._tally.tally import Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._interval import checked_level
-from trueness.infer._shift_interval import shift_interval
-from trueness.infer._slope_interval import slope_interval
+from trueness.infer._shift_interval import ShiftInterval, shift_interval
+from trueness.infer._slope_interval import LineInterval, slope_interval
 from trueness.results import PriorShift
 from trueness.typing import ArrayLike, RowOptions
 
@@ -93,6 +93,11 @@ def prior_shift(
         cells = grouped.cells
     shift = shift_interval(cells, level, grouped)
     line = slope_interval(cells, level, grouped)
+    return shift_of_limits(shift, line, level)
+
+
+def shift_of_limits(shift: ShiftInterval, line: LineInterval, level: float) -> PriorShift:
+    """The prior shift from the intercept and the slope of the same rows, each with its limits."""
     weight = _weight(shift.shift)
     if math.isnan(weight):  # equal labels leave one limit finite
         weight = math.inf if shift.high < math.inf else 0.0 if shift.low > -math.inf else math.nan

@@ -44,12 +44,19 @@ class ScoreSet(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The estimate in one partition, and the ends of its score interval."""
+    """The estimate in one partition, and its variance: see :func:`score_ends`."""
 
     estimate: float
-    ends: tuple[float, float]
+    null: float
+    noise: float
+    unevenness: float
+    n: float
     paired: bool
     """Whether any cell holds a pair."""
+
+    def ends(self, alpha: float) -> tuple[float, float]:
+        """The ends of the score interval."""
+        return score_ends(self.estimate, self.null, self.noise, self.unevenness, self.n, _quantile(alpha))
 
 
 class Partitions(NamedTuple):
@@ -114,51 +121,73 @@ def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> S
 
 def untested_set(cells: Cells, alpha: float) -> DefaultSet:
     """The set in the default cells, before zero is tested."""
-    rules, z = Partitions.of(cells, float(cells.weight.sum())), _quantile(alpha)
+    return DefaultParts.of_cells(cells).at(alpha)
 
-    def part(rule: BinRule) -> tuple[_Part, BinnedScores]:
-        scores = of_cells(cells, rule, None)
-        sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
-        return _Part(sums.statistic, _ends(scores, sums, z), bool((sums.n >= 2).any())), scores
 
-    (coarse, scores), (fine, _) = part(rules.coarse), part(rules.fine)
-    rejected = out_of_reach(scores, coarse.estimate)
-    return _joined(cells, coarse, fine, rules, alpha, rejected=rejected, bins=scores.bins)
+class DefaultParts(NamedTuple):
+    """Everything about the set in the default cells but its level, and whether it contains zero."""
+
+    cells: Cells
+    coarse: _Part
+    fine: _Part
+    first: Ints
+    """The first score of each cell of the exact limits."""
+    bins: str
+    rejected: bool = False
+    effective: float | None = None
+    """The effective number of clusters."""
+
+    @classmethod
+    def of_cells(cls, cells: Cells) -> "DefaultParts":
+        """For independent rows."""
+        rules = Partitions.of(cells, float(cells.weight.sum()))
+        (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
+        rejected = out_of_reach(scores, coarse.estimate)
+        return cls(cells, coarse, fine, bin_starts(cells, rules.exact), scores.bins, rejected)
+
+    @classmethod
+    def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
+        """For rows in clusters or with importance weights; and the residuals in coarse cells."""
+        cells = rows.cells
+        rules = Partitions.of(cells, rows.n)
+        coarse, fine = rows.residuals(rules.coarse), rows.residuals(rules.fine, check=False)
+        bins = bins_in_words(rules.coarse, coarse.first.size)
+        parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
+        effective = effective_number(rows.cluster, rows.weight)
+        return cls(cells, *parts, bin_starts(cells, rules.exact), bins, effective=effective), coarse
+
+    def at(self, alpha: float) -> DefaultSet:
+        """The set at level 1 − alpha."""
+        cells, coarse = self.cells, self.coarse
+        fine = self.fine if self.fine.paired else coarse
+        exact = few_events_limits(cells.score, cells.weight, cells.events, self.first, alpha, self.effective)
+        ends = coarse.ends(alpha)[0], fine.ends(alpha)[1]
+        (low, high), note = _with_exact(ends, exact, float(cells.weight.sum()))
+        # The estimate in coarse cells may exceed the upper end in fine ones by chance.
+        ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
+        return DefaultSet(coarse.estimate, fine.estimate, ends, self.rejected, self.bins, note)
+
+
+def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
+    scores = of_cells(cells, rule, None)
+    sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+    return _part(scores, sums), scores
+
+
+def _part(scores: BinnedScores, sums: PairSums) -> _Part:
+    variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
+    paired = bool((sums.n >= 2).any())
+    return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
 
 
 def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Generator) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights."""
-    cells, z = rows.cells, _quantile(alpha)
-    rules = Partitions.of(cells, rows.n)
-    coarse = rows.residuals(rules.coarse)
-    fine = rows.residuals(rules.fine, check=False)
+    parts, coarse = DefaultParts.of_clusters(rows)
     if rows.weight is None:
         pvalue = clustered_omnibus_test(rows, required_draws(alpha), rng).pvalue
     else:
         pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), rng)
-    parts = _clustered_part(rows, coarse, z), _clustered_part(rows, fine, z)
-    effective = effective_number(rows.cluster, rows.weight)
-    bins = bins_in_words(rules.coarse, coarse.first.size)
-    return _joined(cells, *parts, rules, alpha, bins=bins, effective=effective).with_zero(pvalue > alpha)
-
-
-def _joined(
-    cells: Cells,
-    coarse: _Part,
-    fine: _Part,
-    rules: Partitions,
-    alpha: float,
-    *,
-    bins: str,
-    rejected: bool = False,
-    effective: float | None = None,
-) -> DefaultSet:
-    fine = fine if fine.paired else coarse
-    exact = few_events_limits(cells.score, cells.weight, cells.events, bin_starts(cells, rules.exact), alpha, effective)
-    (low, high), note = _with_exact((coarse.ends[0], fine.ends[1]), exact, float(cells.weight.sum()))
-    # The estimate in coarse cells may exceed the upper end in fine ones by chance.
-    ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
-    return DefaultSet(coarse.estimate, fine.estimate, ends, rejected, bins, note)
+    return parts.at(alpha).with_zero(pvalue > alpha)
 
 
 def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tuple[tuple[float, float], str]:
@@ -173,7 +202,7 @@ def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tupl
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
     """The score set in given bins; it includes zero if the exact test does not reject calibration."""
-    ends, note = _ends(scores, sums, _quantile(alpha)), ""
+    ends, note = _part(scores, sums).ends(alpha), ""
     if scores.k == 1:
         exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits, scores.first, alpha)
         (low, high), note = _with_exact(ends, exact, sums.total)
@@ -182,22 +211,16 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.
     return ScoreSet(sums.statistic, None, _region(ends, zero=zero), scores.bins, note)
 
 
-def _ends(scores: BinnedScores, sums: PairSums, z: float) -> tuple[float, float]:
-    variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
-    return score_ends(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, z)
-
-
 def clustered_region(rows: ClusteredRows, residuals: BinnedResiduals, alpha: float, rng: np.random.Generator) -> Region:
     """The score interval for rows in clusters; it includes zero if random signs or labels do not reject calibration."""
     pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), rng)
-    return _region(_clustered_part(rows, residuals, _quantile(alpha)).ends, zero=pvalue > alpha)
+    return _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
 
 
-def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals, z: float) -> _Part:
+def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
     noise, unevenness = _noise(rows, residuals), _unevenness(rows, residuals)
     null = max(sign_variance(residuals), label_variance(residuals, rows.p))
-    ends = score_ends(residuals.estimate, null, noise, unevenness, rows.n, z)
-    return _Part(residuals.estimate, ends, bool((np.diff(residuals.start) > 1).any()))
+    return _Part(residuals.estimate, null, noise, unevenness, rows.n, bool((np.diff(residuals.start) > 1).any()))
 
 
 def _region(ends: tuple[float, float], *, zero: bool) -> Region:

@@ -31,6 +31,8 @@ class ShiftInterval(NamedTuple):
     """nan if all labels are equal; one limit is still finite."""
     low: float
     high: float
+    standard_error: float
+    """From the information, or the sandwich for clusters and weights that are not whole numbers."""
 
 
 def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> ShiftInterval:
@@ -55,31 +57,23 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
 
     >>> one = Cells(np.array([0.5]), np.array([100]), np.array([100]), np.array([10]))
     >>> [round(x, 3) for x in shift_interval(one, 0.95)]
-    [-2.197, -2.915, -1.594]
+    [-2.197, -2.915, -1.594, 0.333]
     """
     inside = inside_cells(cells).cells
     x = logits(inside.score)
     shift = recalibration_shift(x, inside.weight, inside.events)
-    if cluster_rows is None and cells.exact and _rarer(inside) > _MANY:
-        return ShiftInterval(shift, *_reach(shift, _information(x, inside.weight, shift), level, math.inf))
-    w, e = inside.weight.astype(np.float64), inside.events.astype(np.float64)
-    if cluster_rows is None and cells.exact:
-        if x.size <= _MANY_SCORES or math.isnan(shift):
-            limits = _limits(x, w, e, shift, level)
-        else:
-            limits = _limits(*_pool(x, w, e, shift), shift, level)
-    elif math.isnan(shift):
+    if math.isnan(shift):
         limits = -math.inf, math.inf
-    elif cluster_rows is None:
-        assert inside.squares is not None
-        assert inside.event_squares is not None
-        q = expit(x + shift)
-        meat = float(inside.event_squares @ (1 - q) ** 2 + (inside.squares - inside.event_squares) @ q**2)
-        freedom = max(1.0, float(w.sum() ** 2 / inside.squares.sum()) - 1)
-        limits = _reach(shift, _information(x, w, shift) ** 2 / meat, level, freedom)
-    else:
-        limits = _clustered_limits(cluster_rows, shift, level)
-    return ShiftInterval(shift, *limits)
+        if cluster_rows is None and cells.exact:
+            limits = _limits(x, inside.weight.astype(np.float64), inside.events.astype(np.float64), shift, level)
+        return ShiftInterval(shift, *limits, math.nan)
+    precision, freedom = _precision(x, inside, shift, cluster_rows)
+    error = 1 / math.sqrt(precision) if precision > 0 else math.nan
+    if cluster_rows is not None or not cells.exact or _rarer(inside) > _MANY:
+        return ShiftInterval(shift, *_reach(shift, precision, level, freedom), error)
+    w, e = inside.weight.astype(np.float64), inside.events.astype(np.float64)
+    pooled = (x, w, e) if x.size <= _MANY_SCORES else _pool(x, w, e, shift)
+    return ShiftInterval(shift, *_limits(*pooled, shift, level), error)
 
 
 def _pool(x: Floats, w: Floats, e: Floats, shift: float) -> tuple[Floats, Floats, Floats]:
@@ -125,21 +119,30 @@ def _rarer(cells: Cells) -> float:
 
 
 def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:
+    if not (precision > 0 and freedom > 0):
+        return -math.inf, math.inf
     quantile = stdtrit(freedom, (1 + level) / 2) if math.isfinite(freedom) else ndtri((1 + level) / 2)
-    reach = float(quantile) / math.sqrt(precision) if precision > 0 else math.inf
+    reach = float(quantile) / math.sqrt(precision)
     return shift - reach, shift + reach
 
 
-def _clustered_limits(rows: ClusteredRows, shift: float, level: float) -> tuple[float, float]:
-    p = rows.p
-    kept = (p > 0) & (p < 1)
-    p, y = p[kept], np.asarray(rows.top.y, np.float64)[kept]
-    w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
-    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
-    freedom = effective_number(codes, w) - 1
-    if freedom <= 0:
-        return -math.inf, math.inf
-    x = logits(p)
-    sums = np.bincount(codes, w * (y - expit(x + shift)))
-    meat = float(sums @ sums) * sums.size / (sums.size - 1)
-    return _reach(shift, _information(x, w, shift) ** 2 / meat if meat > 0 else 0.0, level, freedom)
+def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:
+    """One over the variance of the shift, and the degrees of freedom of Student's t (inf: the normal law)."""
+    information = _information(x, inside.weight, shift)
+    if rows is None and inside.exact:
+        return information, math.inf
+    if rows is None:
+        assert inside.squares is not None
+        assert inside.event_squares is not None
+        q = expit(x + shift)
+        meat = float(inside.event_squares @ (1 - q) ** 2 + (inside.squares - inside.event_squares) @ q**2)
+        freedom = max(1.0, float(inside.weight.sum() ** 2 / inside.squares.sum()) - 1)
+    else:
+        kept = (rows.p > 0) & (rows.p < 1)
+        p, y = rows.p[kept], np.asarray(rows.top.y, np.float64)[kept]
+        w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
+        codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
+        sums = np.bincount(codes, w * (y - expit(logits(p) + shift)))
+        freedom = effective_number(codes, w) - 1
+        meat = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
+    return information**2 / meat if meat > 0 else 0.0, freedom

@@ -20,6 +20,7 @@ _MANY, _MANY_SCORES = 20_000, 100_000
 _FEW, _MOST_POOLED = 30, 2_000
 # Doublings of the step in search of a profile limit.
 _DOUBLINGS = 40
+_TINY = 1e-300
 
 
 _Limits: TypeAlias = tuple[float, float]
@@ -72,7 +73,7 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     slope, intercept = recalibration_line(x, inside.weight, inside.events)
     if cluster_rows is None and cells.exact:
         rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
-        limits = _wald_limits(x, inside, slope, intercept, level)
+        limits = line_covariance(inside, slope, intercept).limits(slope, 1, level)
         if rarer <= _MANY and inside.size <= _MANY_SCORES:
             limits = _profile_limits(x, inside, slope, limits, level)
         if 0 < rarer < _FEW and inside.size > 1:
@@ -80,10 +81,8 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
             limits = min(limits[0], low), max(limits[1], high)
     elif math.isnan(slope):
         limits = -math.inf, math.inf
-    elif cluster_rows is None:
-        limits = _wald_limits(x, inside, slope, intercept, level)
     else:
-        limits = _clustered_limits(cluster_rows, slope, intercept, level)
+        limits = line_covariance(inside, slope, intercept, cluster_rows).limits(slope, 1, level)
     return LineInterval(slope, *limits, *counts)
 
 
@@ -167,45 +166,122 @@ def likelihood_crossing(
     return math.copysign(math.inf, step)
 
 
-def _wald_limits(x: Floats, cells: Cells, slope: float, intercept: float, level: float) -> _Limits:
-    """Limits from the information (whole weights) or the sandwich of independent rows (other weights)."""
-    if math.isnan(slope):
-        return -math.inf, math.inf
-    information = line_sums(x, cells.weight, cells.events, slope, intercept)[1]
-    if cells.exact:
-        return _around(slope, information, information, ndtri((1 + level) / 2))
-    assert cells.squares is not None
-    assert cells.event_squares is not None
-    q = expit(intercept + slope * x)
-    X = np.stack([np.ones(x.size), x], axis=1)
-    squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
-    freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
-    return _around(slope, information, X.T @ (X * squares[:, None]), stdtrit(freedom, (1 + level) / 2))
+class LineCovariance(NamedTuple):
+    """The covariance of intercept and slope, and the degrees of freedom of Student's t (inf: the normal law)."""
+
+    matrix: Floats
+    freedom: float
+
+    def limits(self, estimate: float, index: int, level: float) -> _Limits:
+        """Wald limits of the intercept (0) or the slope (1)."""
+        variance = float(self.matrix[index, index])
+        if self.freedom <= 0 or not variance > 0 or math.isnan(estimate):
+            return -math.inf, math.inf
+        quantile = ndtri((1 + level) / 2) if math.isinf(self.freedom) else stdtrit(self.freedom, (1 + level) / 2)
+        reach = float(quantile) * math.sqrt(variance)
+        return estimate - reach, estimate + reach
 
 
-def _clustered_limits(rows: ClusteredRows, slope: float, intercept: float, level: float) -> _Limits:
-    p = rows.p
-    kept = (p > 0) & (p < 1)
-    p, y, cluster = p[kept], np.asarray(rows.top.y, np.float64)[kept], rows.cluster[kept]
+def line_covariance(
+    cells: Cells, slope: float, intercept: float, cluster_rows: ClusteredRows | None = None
+) -> LineCovariance:
+    """From the information (whole weights), the sandwich of independent rows (other weights) or that of clusters.
+
+    `cells` have no scores of 0 and 1. The matrix is nan if log-odds are too far apart for the arithmetic.
+    """
+    x = logits(cells.score)
+    information = np.full((2, 2), math.nan)
+    if not math.isnan(slope):
+        information = line_sums(x, cells.weight, cells.events, slope, intercept)[1]
+    if not information[0, 0] * information[1, 1] - information[0, 1] ** 2 > 0:
+        return LineCovariance(np.full((2, 2), math.nan), math.inf)
+    bread = np.linalg.inv(information)
+    if cluster_rows is not None:
+        spread, freedom = _clustered_spread(cluster_rows, slope, intercept)
+    elif cells.exact:
+        return LineCovariance(bread, math.inf)
+    else:
+        assert cells.squares is not None
+        assert cells.event_squares is not None
+        q = expit(intercept + slope * x)
+        X = np.stack([np.ones(x.size), x]).T
+        squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
+        spread = X.T @ (X * squares[:, None])
+        freedom = max(1.0, float(cells.weight.sum() ** 2 / cells.squares.sum()) - 1)
+    return LineCovariance(bread @ spread @ bread, freedom)
+
+
+def _clustered_spread(rows: ClusteredRows, slope: float, intercept: float) -> tuple[Floats, float]:
+    """The covariance of the score of the likelihood over clusters, and its degrees of freedom."""
+    kept = (rows.p > 0) & (rows.p < 1)
+    p, y = rows.p[kept], np.asarray(rows.top.y, np.float64)[kept]
     w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
     x = logits(p)
-    q = expit(intercept + slope * x)
-    X = np.stack([np.ones(x.size), x], axis=1)
-    codes = np.unique(cluster, return_inverse=True)[1]
-    sums = np.stack([np.bincount(codes, w * (y - q) * column) for column in X.T])
-    groups, freedom = sums.shape[1], effective_number(codes, w) - 1
-    if freedom <= 0:
-        return -math.inf, math.inf
-    information = X.T @ (X * (w * q * (1 - q))[:, None])
-    spread = sums @ sums.T * groups / (groups - 1)
-    return _around(slope, information, spread, stdtrit(freedom, (1 + level) / 2))
+    residual = w * (y - expit(intercept + slope * x))
+    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
+    sums = np.stack([np.bincount(codes, residual), np.bincount(codes, residual * x)])
+    groups = sums.shape[1]
+    return sums @ sums.T * groups / max(groups - 1, 1), effective_number(codes, w) - 1
 
 
-def _around(slope: float, information: Floats, spread: Floats, quantile: float) -> _Limits:
-    """The slope ± a multiple of its standard error; no limits if log-odds are too far apart for the arithmetic."""
-    if not np.linalg.det(information) > 0:
-        return -math.inf, math.inf
-    bread = np.linalg.inv(information)
-    variance = float((bread @ spread @ bread)[1, 1])
-    reach = quantile * math.sqrt(variance) if variance > 0 else math.inf
-    return slope - reach, slope + reach
+class InterceptInterval(NamedTuple):
+    """The intercept beside a free slope, with confidence limits."""
+
+    intercept: float
+    low: float
+    high: float
+    standard_error: float
+
+
+def free_intercept_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> InterceptInterval:
+    r"""Confidence interval for :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, b free.
+
+    Methods and arguments as for :func:`slope_interval`. With the slope fixed at 1 it is another number, the
+    calibration in the large (:func:`trueness.calibration_intercept`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score, n = np.array([0.2, 0.5, 0.8]), np.array([20, 20, 40])
+    >>> [round(x, 3) for x in free_intercept_interval(Cells(score, n, n, np.array([8, 10, 26])), 0.95)]
+    [0.076, -0.398, 0.545, 0.239]
+    """
+    inside = inside_cells(cells).cells
+    x = logits(inside.score)
+    slope, intercept = recalibration_line(x, inside.weight, inside.events)
+    if math.isnan(intercept):
+        return InterceptInterval(math.nan, -math.inf, math.inf, math.nan)
+    covariance = line_covariance(inside, slope, intercept, cluster_rows)
+    limits, error = covariance.limits(intercept, 0, level), math.sqrt(covariance.matrix[0, 0])
+    rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
+    if cluster_rows is None and cells.exact and rarer <= _MANY and math.isfinite(limits[0]):
+        limits = _intercept_profile(x, inside, intercept, slope, error, level)
+    return InterceptInterval(intercept, *limits, error)
+
+
+def _intercept_profile(x: Floats, cells: Cells, intercept: float, slope: float, error: float, level: float) -> _Limits:
+    """Intercepts whose likelihood, at the best slope for each, is not too far below its maximum."""
+    w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
+    if x.size > _MOST_POOLED:
+        first = np.arange(0, x.size, -(-x.size // _MOST_POOLED))
+        x, w, e = (np.add.reduceat(column, first) for column in (w * x, w, e))
+        x = x / w
+    best = slope
+
+    def profile(a: float) -> float:
+        nonlocal best
+        b = best
+        for _ in range(_DOUBLINGS):
+            q = expit(a + b * x)
+            step = float(((e - w * q) * x).sum() / max(float((w * q * (1 - q) * x * x).sum()), _TINY))
+            step = math.copysign(min(abs(step), 1.0), step)  # far from the optimum a full step may overshoot
+            b += step
+            if abs(step) <= 1e-10 * (1 + abs(b)):
+                break
+        best = b
+        eta = a + b * x
+        return float(-(e * np.logaddexp(0, -eta) + (w - e) * np.logaddexp(0, eta)).sum())
+
+    target = profile(intercept) - ndtri((1 + level) / 2) ** 2 / 2
+    low, high = (likelihood_crossing(profile, target, intercept, way * error) for way in (-1, 1))
+    return low, high

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trueness.measure._curve import reliability_curve
     from trueness.measure._flexible_curve import e50, e90, emax, ici
     from trueness.measure._gce import gce
-    from trueness.measure._proper_scores import brier, log_loss
+    from trueness.measure._proper_scores import brier, log_loss, scaled_brier
     from trueness.measure._slope import calibration_intercept, calibration_slope, observed_expected
     from trueness.measure._smooth import smooth_ece
     from trueness.measure._squared import squared_ece
@@ -39,6 +39,7 @@ __all__ = [
     "mce",
     "observed_expected",
     "reliability_curve",
+    "scaled_brier",
     "smooth_ece",
     "squared_ece",
     "tce",
@@ -66,6 +67,7 @@ __getattr__, __dir__ = lazily(
         "_proper_scores": (
             "brier",
             "log_loss",
+            "scaled_brier",
         ),
         "_smooth": ("smooth_ece",),
         "_squared": ("squared_ece",),

@@ -25,7 +25,7 @@ def bin_table(
     interval: IntervalMethod = "exact",
     **rows: Unpack[RowOptions],
 ) -> BinTable:
-    """The bins of a calibration error: edges, counts, mean scores, event rates and their intervals.
+    r"""The bins of a calibration error: edges, counts, mean scores, event rates, gaps, O/E, and their intervals.
 
     Parameters
     ----------
@@ -53,13 +53,17 @@ def bin_table(
     that are not whole numbers they use the effective number of rows, (Σw)²/Σw², and the
     field `interval` says so.
 
+    Observed divided by expected events, `ratio`, is the event rate over the mean score :math:`p_b`; its limits are
+    those of the rate over the mean score, :math:`[l_b/p_b, h_b/p_b]`, and have the same coverage. Where no event is
+    expected, all three are infinite if there are events, else nan. For rare events read the ratio rather than the gap.
+
     Examples
     --------
     >>> import trueness as tn
     >>> print(tn.bin_table([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2))
-    bin       n   score    rate     95 % interval      gap
-    [0, 0.5)  2  0.1500  0.0000  0.0000 to 0.8419  -0.1500
-    [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500
+    bin       n   score    rate     95 % interval      gap   O/E  95 % interval
+    [0, 0.5)  2  0.1500  0.0000  0.0000 to 0.8419  -0.1500  0.00   0.00 to 5.61
+    [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500  1.18   0.19 to 1.18
     """
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
         raise InputError("level", "must lie strictly between 0 and 1", f"got {level!r}")

@@ -9,6 +9,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.tally import Binned, Tally
+from trueness.errors import NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 # Cells whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
@@ -52,6 +53,57 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
 def _mean_square(bins: Bins) -> float:
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     return max(0.0, float(squares.sum() / bins.weight.sum()))  # rounding can leave −1e-16
+
+
+@takes_rows
+def scaled_brier(
+    y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
+    r"""Scaled Brier score, or Brier skill: the improvement over predicting the event rate for every row.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    **rows
+        As for :func:`brier`.
+
+    Returns
+    -------
+    float
+        1 for perfect predictions, 0 for those as good as the event rate, below 0 for worse ones. nan, with a warning,
+        if there is only one class.
+
+    Notes
+    -----
+    With Brier score :math:`B` and event rate :math:`r`,
+
+    .. math:: 1 - \frac{B}{r (1 - r)} ,
+
+    where of several classes the denominator is summed over the classes like the score.
+
+    References
+    ----------
+    E. W. Steyerberg et al., Assessing the performance of prediction models: a framework for traditional and novel
+    measures, Epidemiology 21 (2010), 128-138.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> tn.scaled_brier([0, 1], [0.25, 0.75]), tn.scaled_brier([0, 1], [0.5, 0.5])
+    (0.75, 0.0)
+    """
+    binned = as_binned(y_true, y_prob, 1, rows, moments=True)
+    base = binned.average(_base_rate_score)
+    if base == 0:
+        warn("There is only one class, so the scaled Brier score is 0/0; returning nan.", NoEstimateWarning)
+        return math.nan
+    return 1 - binned.average(_mean_square) / base
+
+
+def _base_rate_score(bins: Bins) -> float:
+    rate = float(bins.events.sum() / bins.weight.sum())
+    return rate * (1 - rate)
 
 
 @takes_rows

@@ -30,8 +30,8 @@ from trueness.typing import ArrayLike, Floats
 _FINGERPRINT_ROWS = 1 << 9
 
 _REMEDIES = REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}
-_REMEDIES_WITH_INPUT = _REMEDIES | {
-    "from-logits": Remedy("input-logits", 'These look like logits: `input="logits"` takes them.')
+_REMEDIES_OF_LOGITS = _REMEDIES | {
+    "from-logits": Remedy("input-logits", "These look like logits: `from_logits=True` takes them.")
 }
 
 
@@ -129,7 +129,7 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
 
     def _own_remedies(self) -> AbstractContextManager[None]:
         # Not `_get_param_names`, which reads a signature: that takes longer than some maps.
-        return remedies(_REMEDIES_WITH_INPUT if hasattr(self, "input") else _REMEDIES)
+        return remedies(_REMEDIES_OF_LOGITS if hasattr(self, "from_logits") else _REMEDIES)
 
     def _check_parameters(self) -> None:
         """Raise if a parameter does not meet its demand; as usual in scikit-learn, `fit` checks, not `__init__`."""

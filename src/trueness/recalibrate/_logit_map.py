@@ -5,29 +5,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_word
-from trueness.errors import MovedScoresWarning, warn
+from trueness.errors import InputError, MovedScoresWarning, warn
 from trueness.recalibrate._calibration_set import Scale
 from trueness.recalibrate._calibrator import Calibrator, check_number
 
 
 class LogitMap(Calibrator):
-    """A calibrator with the parameters `input` and `eps`, which works on logits of vectors or logarithms of rows."""
+    """A calibrator with parameters `from_logits` and `eps`, which works on logits of vectors or logarithms of rows."""
 
-    input: Scale
+    from_logits: bool
     eps: float
 
     @property
     def _scale(self) -> Scale:
-        return self.input
+        return "logits" if self.from_logits else "probabilities"
 
     def _check_parameters(self) -> None:
-        checked_word(self.input, "input", ("probabilities", "logits"))
+        if not isinstance(self.from_logits, bool | np.bool_):
+            raise InputError("from_logits", "must be True or False", f"got {self.from_logits!r}")
         check_eps(self.eps)
 
     def _logits(self, p: NDArray[Any]) -> NDArray[Any]:
         """Logits of P(positive), or logarithms of a matrix; infinite at 0 and 1. Logits are returned unchanged."""
-        if self.input == "logits":
+        if self.from_logits:
             return p
         score = p.astype(np.float64)
         with np.errstate(divide="ignore"):
@@ -36,7 +36,7 @@ class LogitMap(Calibrator):
     def _finite_logits(self, p: NDArray[Any]) -> NDArray[Any]:
         """The same with scores of 0 and 1 moved inwards by `eps`, with a warning."""
         logits = self._logits(p)
-        if self.input == "logits":
+        if self.from_logits:
             return logits
         ends = p == 0
         if p.ndim == 1:

@@ -11,7 +11,7 @@ from trueness._input.columns import first_place
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
-from trueness.recalibrate._calibration_set import CalibrationSet, Scale, Shape
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._fitted_state import Field, array, whole
 from trueness.recalibrate._logit_map import LogitMap, check_penalty
 from trueness.typing import Floats
@@ -59,7 +59,7 @@ class _Multinomial(LogitMap):
 
     def _features(self, logits: NDArray[Any]) -> Floats:
         X = logits.astype(np.float64)
-        if self.input == "logits":
+        if self.from_logits:
             _check_size(X)
         return X
 
@@ -89,9 +89,9 @@ class VectorScaling(_Multinomial):
 
     Parameters
     ----------
-    input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are. Probabilities enter by their logarithms, logits unchanged, so that a constant added to
-        all logits of a row matters. Logits must lie within ±10⁶.
+    from_logits : bool, default False
+        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
+        added to all logits of a row matters. Logits must lie within ±10⁶.
     l2 : float, default 1e-6
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss.
@@ -136,10 +136,8 @@ class VectorScaling(_Multinomial):
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
-    def __init__(
-        self, *, input: Scale = "probabilities", l2: float = 1e-6, eps: float = 1e-12, max_iter: int = 100
-    ) -> None:
-        self.input = input
+    def __init__(self, *, from_logits: bool = False, l2: float = 1e-6, eps: float = 1e-12, max_iter: int = 100) -> None:
+        self.from_logits = from_logits
         self.l2 = l2
         self.eps = eps
         self.max_iter = max_iter
@@ -168,7 +166,7 @@ class MatrixScaling(_Multinomial):
 
     Parameters
     ----------
-    input, max_iter
+    from_logits, max_iter
         As for :class:`VectorScaling`.
     l2 : float, default 0.01
         Ridge penalty, as for :class:`VectorScaling`. The published map has none and overfits when there are many
@@ -215,13 +213,13 @@ class MatrixScaling(_Multinomial):
     def __init__(
         self,
         *,
-        input: Scale = "probabilities",
+        from_logits: bool = False,
         l2: float = 0.01,
         odir: float = 0.0,
         eps: float = 1e-12,
         max_iter: int = 100,
     ) -> None:
-        self.input = input
+        self.from_logits = from_logits
         self.l2 = l2
         self.odir = odir
         self.eps = eps
@@ -257,8 +255,8 @@ class DirichletCalibration(MatrixScaling):
 
     Parameters
     ----------
-    input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are. Logits are converted to log-probabilities first.
+    from_logits : bool, default False
+        Whether the scores are logits, which are converted to log-probabilities first.
     odir : float, default 100
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is added to the mean log
         loss. More rows need less; choose it by cross-validation where that matters. The default was chosen in this
@@ -303,7 +301,7 @@ class DirichletCalibration(MatrixScaling):
     def __init__(
         self,
         *,
-        input: Scale = "probabilities",
+        from_logits: bool = False,
         odir: float = 100.0,
         odir_intercept: float | None = None,
         l2: float = 1e-6,
@@ -311,7 +309,7 @@ class DirichletCalibration(MatrixScaling):
         max_iter: int = 100,
     ) -> None:
         self.odir_intercept = odir_intercept
-        super().__init__(input=input, l2=l2, odir=odir, eps=eps, max_iter=max_iter)
+        super().__init__(from_logits=from_logits, l2=l2, odir=odir, eps=eps, max_iter=max_iter)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -323,4 +321,4 @@ class DirichletCalibration(MatrixScaling):
 
     def _features(self, logits: NDArray[Any]) -> Floats:
         X = super()._features(logits)
-        return log_softmax(X) if self.input == "logits" else X
+        return log_softmax(X) if self.from_logits else X

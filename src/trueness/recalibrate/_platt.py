@@ -10,7 +10,7 @@ from scipy.special import expit
 from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness.errors import SeparableWarning, warn
-from trueness.recalibrate._calibration_set import CalibrationSet, Scale
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._fitted_state import Field, number
 from trueness.recalibrate._logit_map import LogitMap
 from trueness.typing import Floats, Ints
@@ -27,9 +27,9 @@ class PlattScaling(LogitMap):
 
     Parameters
     ----------
-    input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are: P(positive), whose logit is taken, or any real numbers, such as the margins of a support
-        vector machine, which are used unchanged.
+    from_logits : bool, default False
+        Whether the scores are logits or other real numbers, such as the margins of a support vector machine, which are
+        used unchanged. Otherwise they are P(positive), whose logit is taken.
     targets : {'labels', 'platt'}, default 'labels'
         What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
     eps : float, default 1e-12
@@ -78,8 +78,8 @@ class PlattScaling(LogitMap):
         "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
-    def __init__(self, *, input: Scale = "probabilities", targets: Targets = "labels", eps: float = 1e-12) -> None:
-        self.input = input
+    def __init__(self, *, from_logits: bool = False, targets: Targets = "labels", eps: float = 1e-12) -> None:
+        self.from_logits = from_logits
         self.targets = targets
         self.eps = eps
 

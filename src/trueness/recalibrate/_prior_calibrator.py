@@ -150,7 +150,7 @@ class PriorCorrection(Calibrator):
             warn("No score lies strictly between 0 and 1: the weight is set to 1.", SeparableWarning)
             self.log_weight_, self.log_weight_low_, self.log_weight_high_ = 0.0, -math.inf, math.inf
             return
-        shift, low, high = shift_interval(rows.cells(), self.level)
+        shift, low, high, _ = shift_interval(rows.cells(), self.level)
         if math.isnan(shift):
             x, w = np.log(p[inside]) - np.log1p(-p[inside]), rows.weights[inside]
             shift = recalibration_shift(x, w, smoothed_events(rows.y[inside], w))

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import SeparableWarning, warn
-from trueness.recalibrate._calibration_set import CalibrationSet, Scale, Shape
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._fitted_state import Field, number
 from trueness.recalibrate._logit_map import LogitMap
 from trueness.typing import Floats
@@ -23,8 +23,8 @@ class TemperatureScaling(LogitMap):
 
     Parameters
     ----------
-    input : {'probabilities', 'logits'}, default 'probabilities'
-        What the scores are. A vector is P(positive) or its logit; a matrix has one column per class.
+    from_logits : bool, default False
+        Whether the scores are logits. A vector is P(positive) or its logit; a matrix has one column per class.
     eps : float, default 1e-12
         In `fit`, probabilities of exactly 0 (in a vector also 1) are moved inwards by this much, with a warning.
 
@@ -69,8 +69,8 @@ class TemperatureScaling(LogitMap):
     _shape: ClassVar[Shape] = "any"
     _state: ClassVar = {"temperature": Field("number that all logits are divided by", number(above=0))}
 
-    def __init__(self, *, input: Scale = "probabilities", eps: float = 1e-12) -> None:
-        self.input = input
+    def __init__(self, *, from_logits: bool = False, eps: float = 1e-12) -> None:
+        self.from_logits = from_logits
         self.eps = eps
 
     def _fit(self, rows: CalibrationSet) -> None:

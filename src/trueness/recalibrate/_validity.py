@@ -354,7 +354,7 @@ def _check_calibrator(calibrator: Any) -> None:
     elif getattr(calibrator, "_shape", "vector") == "matrix":
         got = f"{kind} takes a matrix"
     elif getattr(calibrator, "_scale", "probabilities") == "logits":
-        got, remedy = f"this {kind} takes logits", "`input='probabilities'` changes it."
+        got, remedy = f"this {kind} takes logits", "`from_logits=False` changes it."
     if got:
         demand = "must be a calibrator of a vector of probabilities such as `PlattScaling()`, or None"
         raise InputError("calibrator", demand, got, remedy=remedy)

@@ -7,6 +7,7 @@ from trueness.results._estimate import Estimate
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
 from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
 from trueness.results._monotone_band import MonotoneBand
+from trueness.results._panel import Panel
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
@@ -31,6 +32,7 @@ __all__ = [
     "Interval",
     "MonotoneBand",
     "NoiseFloor",
+    "Panel",
     "PriorShift",
     "Reliability",
     "Segments",

@@ -6,12 +6,25 @@ from typing import Any
 import numpy as np
 
 from trueness._text.bins import bin_name
-from trueness._text.numbers import level_percent
+from trueness._text.numbers import level_percent, ratio, span
 from trueness._text.strings import align
 from trueness.results._record import FrameLibrary, Record, frame_of
 from trueness.typing import Bools, Floats, Ints, Numbers
 
-_COLUMNS = ("low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap")
+_COLUMNS = (
+    "low_edge",
+    "high_edge",
+    "n",
+    "weight",
+    "score",
+    "rate",
+    "low",
+    "high",
+    "gap",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,27 @@ class BinTable(Record):
     def __len__(self) -> int:
         return int(self.n.size)
 
+    @property
+    def ratio(self) -> Floats:
+        """Observed / expected events: event rate / mean score. If none is expected: inf with events, else nan."""
+        return self.over_score(self.rate)
+
+    @property
+    def ratio_low(self) -> Floats:
+        """`low` / mean score: the lower limit of the ratio, exact if the interval of the rate is."""
+        return self.over_score(self.low)
+
+    @property
+    def ratio_high(self) -> Floats:
+        """`high` / mean score: the upper limit."""
+        return self.over_score(self.high)
+
+    def over_score(self, rates: Floats) -> Floats:
+        """Rates divided by the mean score of their bin."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Without expected events all three are 0/0 or all are infinite, whatever the limits of the rate.
+            return np.asarray(np.where(self.score == 0, self.rate, rates) / self.score)
+
     def columns(self) -> dict[str, Any]:
         """The columns alone, without the fields that describe the whole table."""
         named = {} if self.label is None else {"label": list(self.label)}
@@ -99,12 +133,13 @@ class BinTable(Record):
         return frame_of(self.columns(), library, "BinTable")
 
     def __str__(self) -> str:
-        head = ["bin", "n", "score", "rate", f"{level_percent(self.level)} interval", "gap"]
+        limits = f"{level_percent(self.level)} interval"
+        head = ["bin", "n", "score", "rate", limits, "gap", "O/E", limits]
         lines = [[self._bin(i), f"{self.n[i]:,}", *self._numbers(i)] for i in range(len(self))]
         if self.label is not None:
             head.insert(0, "class")
             lines = [[str(name), *line] for name, line in zip(self.label, lines, strict=True)]
-        return align([head, *lines], [i >= len(head) - 5 for i in range(len(head))])
+        return align([head, *lines], [i >= len(head) - 7 for i in range(len(head))])
 
     def _bin(self, i: int) -> str:
         last = i == len(self) - 1 or self.low_edge[i + 1] < self.high_edge[i]
@@ -112,9 +147,13 @@ class BinTable(Record):
 
     def _numbers(self, i: int) -> list[str]:
         if self.n[i] == 0:
-            return ["", "", "", ""]
+            return [""] * 6
         interval = "" if np.isnan(self.low[i]) else f"{self.low[i]:.4f} to {self.high[i]:.4f}"
-        return [f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"]
+        limits = "" if np.isnan(self.ratio_low[i]) else span(self.ratio_low[i], self.ratio_high[i], ratio)
+        return [
+            *(f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"),
+            *(ratio(self.ratio[i]), limits),
+        ]
 
 
 @dataclass(frozen=True)

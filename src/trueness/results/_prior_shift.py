@@ -43,27 +43,35 @@ class PriorShift(Record):
         return bool(shifted and self.slope == self.slope and self.slope_low <= 1 <= self.slope_high)
 
     @property
+    def factor(self) -> str:
+        """The weight of the class that was given more of it, and its limits, as text."""
+        times, limits = self._factor_and_limits()
+        return f"{'positives' if self.weight > 1 else 'negatives'} weighted about {times}× {limits}"
+
+    def _factor_and_limits(self) -> tuple[str, str]:
+        ends = (self.weight, self.low, self.high)
+        times, low, high = map(_factor, ends if self.weight > 1 else map(_inverse, (self.weight, self.high, self.low)))
+        return times, f"({level_percent(self.level)} {low}–{high})"
+
+    @property
     def sentence(self) -> str:
         """The finding in words."""
         more, percent = self.weight > 1, level_percent(self.level)
         if not 0 < self.weight < float("inf"):
             span = f"{percent} limits {_factor(self.low)} and {_factor(self.high)}"
             return f"These rows determine no weight ({span}): there must be events and non-events."
-        limits = (self.low, self.high) if more else (_inverse(self.high), _inverse(self.low))
-        span = f"({percent} {_factor(limits[0])}–{_factor(limits[1])})"
         slope = f"{self.slope:.2f} ({self.slope_low:.2f}–{self.slope_high:.2f})"
-        times = _factor(self.weight if more else _inverse(self.weight))
         if self.detected:
-            who = "positives" if more else "negatives"
             remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})` undoes it."
-            return f"Looks like {who} weighted about {times}× {span}; the slope, {slope}, agrees. {remedy}"
+            return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy}"
+        times, limits = self._factor_and_limits()
         if self.low <= 1 <= self.high:
             direction = "high" if more else "low"
-            return f"No prior shift: the odds are too {direction} by a factor of {times} {span}, which may be chance."
+            return f"No prior shift: the odds are too {direction} by a factor of {times} {limits}, which may be chance."
         if self.slope != self.slope:
             return f"The odds are too {'high' if more else 'low'}, but these rows determine no slope."
         return (
-            f"Not a prior shift alone: the odds are too {'high' if more else 'low'} by a factor of {times} {span} on "
+            f"Not a prior shift alone: the odds are too {'high' if more else 'low'} by a factor of {times} {limits} on "
             f"average, but the slope, {slope}, is not 1, so that no single factor corrects them."
         )
 

@@ -1,0 +1,237 @@
+"""The panel: the numbers by which a validation is judged, each with its uncertainty, as a table and as text."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from trueness._text.numbers import count, level_percent, number, p_value, percent, span
+from trueness._text.strings import align, wrap
+from trueness.errors import InputError
+from trueness.results._estimate import Estimate
+from trueness.results._inference import Significance
+from trueness.results._record import FrameLibrary, Record, frame_of
+
+PanelStyle: TypeAlias = Literal["tripod"]
+
+# What a calibrated model has in a large sample, where that does not depend on the scores.
+_TARGETS = {"observed_expected": "1", "intercept": "0", "slope": "1", "intercept_free": "0"}
+_WIDTH = 80
+_CURVES = {"spline": "restricted cubic splines of the log-odds", "loess": "local regression (loess)"}
+_TESTS = {"spiegelhalter": "Spiegelhalter's z", "cox": "Cox's test of slope 1 and intercept 0, chi-squared"}
+# How each measure is introduced in the methods.
+_PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "agreement on average by the ratio of observed to expected events, and by the intercept of a logistic model "
+        "with the log-odds of the prediction as offset (calibration in the large)",
+        ("observed_expected", "intercept"),
+    ),
+    (
+        "the spread of the predictions by the slope of a logistic model of the outcome on those log-odds, reported "
+        "with the intercept of the same model",
+        ("slope", "intercept_free"),
+    ),
+    (
+        "agreement over the range of predictions by the distances between predictions and a flexible calibration curve "
+        "({curve}): their mean (ICI), median (E50), 90th percentile (E90) and maximum (Emax)",
+        ("ici", "e50", "e90", "emax"),
+    ),
+    ("agreement within groups of similar predictions by the expected calibration error (ECE)", ("ece",)),
+    ("overall accuracy by proper scores (Brier score, scaled Brier score, log loss)", ("brier",)),
+    ("discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)", ("auc",)),
+)
+_TO_ADD = (
+    "a calibration plot with a flexible curve, its band and the distribution of the predictions: "
+    "`tn.plot.ReliabilityDisplay`",
+    "whether any of these rows were used to develop, tune or select the model; if so, results corrected for optimism: "
+    "`tn.validate`",
+    "how the sample size was arrived at: `tn.validation_size`",
+    "how missing values were handled",
+    "whether classes were weighted or resampled in training, and how predictions were corrected for it: "
+    "`tn.prior_shift`, `tn.prior_correction`",
+    "whether the model was updated or recalibrated, and the results before and after: `tn.compare`",
+    "the same results in key subgroups and, with several centres, by centre: `tn.segments`",
+)
+
+
+@dataclass(frozen=True)
+class Panel(Record, Mapping[str, Estimate | Significance]):
+    """Estimates of one model on one set of rows, in reading order, by key.
+
+    A mapping: ``panel["slope"]`` is an :class:`Estimate`, ``panel["spiegelhalter"]`` a :class:`Significance`.
+    :func:`trueness.panel` makes one.
+
+    Examples
+    --------
+    >>> slope = Estimate("calibration slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400, "Slope on the logit.")
+    >>> panel = Panel(("slope",), (slope,), (), 400, 80, 0.2, 0.95)
+    >>> panel["slope"].low
+    0.72
+    >>> print(panel)
+    Calibration panel: 400 rows, 80 events (20 %)
+    <BLANKLINE>
+                        value       95 % limits  if calibrated
+    calibration slope  0.9000  0.7200 to 1.0900  1
+    """
+
+    names: tuple[str, ...]
+    """The key of each estimate."""
+    estimates: tuple[Estimate, ...]
+    """The measures with their limits or noise floors."""
+    tests: tuple[Significance, ...]
+    """Tests of calibration, with their method as key."""
+    n: int
+    """Rows; a row of weight 2 counts as two if all weights are whole numbers."""
+    events: float
+    """Events among them; for weights that are not whole numbers, their weight."""
+    prevalence: float
+    """Share of events."""
+    level: float
+    """Confidence level of all limits."""
+    curve: str = "spline"
+    """The calibration curve behind ICI, E50, E90 and Emax."""
+    n_certain: float = 0
+    """Scores of exactly 0 or 1, which slope, intercepts and the calibration curve leave out."""
+    n_certain_wrong: float = 0
+    """Those among them whose label contradicts the score."""
+    clusters: int | None = None
+    """Number of clusters; None for independent rows."""
+    note: str = ""
+    """What else to know about the rows."""
+
+    def __getitem__(self, key: str) -> Any:
+        entries = dict(zip(self.names, self.estimates, strict=True)) | {test.method: test for test in self.tests}
+        if key not in entries:
+            raise KeyError(f"{key!r}; there are {', '.join(entries)}")
+        return entries[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.names
+        yield from (test.method for test in self.tests)
+
+    def __len__(self) -> int:
+        return len(self.names) + len(self.tests)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields by name; estimates and tests by their keys."""
+        found = {name: value for name, value in super().to_dict().items() if name != "names"}
+        estimates = {name: estimate.to_dict() for name, estimate in zip(self.names, self.estimates, strict=True)}
+        return found | {"estimates": estimates, "tests": {test.method: test.to_dict() for test in self.tests}}
+
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """One row per estimate and test, as a frame of pandas, Polars or PyArrow."""
+        fields = ("value", "low", "high", "level", "standard_error", "floor", "floor_high", "excess")
+        columns: dict[str, list[Any]] = {"key": list(self)}
+        columns["measure"] = [e.measure for e in self.estimates] + [_TESTS.get(t.method, t.method) for t in self.tests]
+        missing = [math.nan] * len(self.tests)
+        columns |= {field: [getattr(e, field) for e in self.estimates] + missing for field in fields}
+        columns["value"][len(self.estimates) :] = [test.statistic for test in self.tests]
+        columns["pvalue"] = [math.nan] * len(self.estimates) + [test.pvalue for test in self.tests]
+        columns["method"] = [e.method for e in self.estimates] + [test.method for test in self.tests]
+        columns["note"] = [e.note for e in self.estimates] + [""] * len(self.tests)
+        return frame_of(columns, library, "Panel")
+
+    def __str__(self) -> str:
+        level = level_percent(self.level)
+        table = [["", "value", f"{level} limits", "if calibrated"]]
+        for key, estimate in zip(self.names, self.estimates, strict=True):
+            limits = span(estimate.low, estimate.high) if estimate.bounded else "–"
+            table.append([estimate.measure, number(estimate.value), limits, _reference(key, estimate, level)])
+        text = align(table, [False, True, True, False])
+        title = f"Calibration panel: {self.rows_in_words()}"
+        lines = [wrap(title, _WIDTH), "", *(line.rstrip() for line in text.splitlines()), ""]
+        tests = [f"{_TESTS.get(t.method, t.method)} {number(t.statistic, 2)}, {p_value(t.pvalue)}." for t in self.tests]
+        return "\n".join(lines + [wrap(note, _WIDTH) for note in [*tests, *self._notes()]]).rstrip()
+
+    def text(self, style: PanelStyle = "tripod") -> str:
+        """Methods and results in sentences for a paper, and what else TRIPOD+AI asks to report about calibration.
+
+        References
+        ----------
+        G. S. Collins et al., TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use
+        regression or machine learning methods, BMJ 385 (2024), e078378.
+        """
+        if style != "tripod":
+            raise InputError("style", "must be 'tripod'", f"got {style!r}")
+        done = (
+            "the number of rows and of events in the analysis",
+            "the measures of calibration and accuracy, and what each is for",
+            "every estimate with its confidence limits or its value for a calibrated model",
+        )
+        lists = ["Reported above:", *(f"- {item};" for item in done), "To be added:", *(f"- {i};" for i in _TO_ADD)]
+        checklist = [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lists]
+        checklist[-1] = f"{checklist[-1][:-1]}."
+        paragraphs = [f"Methods. {self._methods()}", f"Results. {self._results()}"]
+        title = "What TRIPOD+AI asks to report about calibration"
+        return "\n\n".join([*(wrap(p, _WIDTH) for p in paragraphs), title, "\n".join(checklist)])
+
+    def rows_in_words(self) -> str:
+        """How many rows, clusters and events there are."""
+        events = f"{self.events:,.6g} {'event' if self.events == 1 else 'events'} ({percent(self.prevalence)})"
+        clusters = "" if self.clusters is None else f" in {count(self.clusters, 'cluster')}"
+        return f"{count(self.n, 'row')}{clusters}, {events}"
+
+    def _notes(self) -> list[str]:
+        certain = ""
+        if self.n_certain:
+            wrong = (
+                f"{self.n_certain_wrong:,.6g} of them contradict{'s its' if self.n_certain_wrong == 1 else ' their'}"
+            )
+            certain = (
+                f"{self.n_certain:,.6g} scores are exactly 0 or 1; slope, intercepts and the calibration curve leave "
+                f"them out, since their log-odds are infinite. {wrong} label."
+            )
+        own = {note: None for estimate in self.estimates if (note := estimate.note)}
+        return [text for text in (certain, *own, self.note) if text]
+
+    def _methods(self) -> str:
+        curve = _CURVES.get(self.curve, self.curve)
+        purposes = [text.format(curve=curve) for text, keys in _PURPOSES if set(keys) & set(self.names)]
+        sentences = [f"Calibration was assessed in {self.rows_in_words()}: {'; '.join(purposes)}."]
+        by_method: dict[str, list[str]] = {}
+        for estimate in self.estimates:
+            if estimate.bounded:
+                by_method.setdefault(estimate.method, []).append(estimate.measure)
+        limits = "; ".join(f"{_listed(measures)}: {method}" for method, measures in by_method.items())
+        if limits:
+            sentences.append(f"Confidence limits are two-sided at {level_percent(self.level)} ({limits}).")
+        floors = [e.measure for e in self.estimates if not e.bounded and not math.isnan(e.floor)]
+        if floors:
+            sentences.append(
+                f"{_listed(floors)} are positive even for a perfectly calibrated model; they are compared with their "
+                "mean for a calibrated model with the same predictions, in place of an interval."
+            )
+        if self.clusters is not None:
+            sentences.append("Limits allow for dependence within clusters.")
+        return " ".join([*sentences, *self._notes()])
+
+    def _results(self) -> str:
+        level = level_percent(self.level)
+        sentences = []
+        for estimate in self.estimates:
+            value = f"{estimate.measure} was {number(estimate.value, 3)}"
+            if estimate.bounded:
+                limits = span(estimate.low, estimate.high, lambda x: number(x, 3))
+                sentences.append(f"{value} ({level} CI {limits})")
+            elif not math.isnan(estimate.floor):
+                floor = f"{number(estimate.floor, 3)} (at most {number(estimate.floor_high, 3)} in {level})"
+                sentences.append(f"{value}; a calibrated model would show {floor}")
+            else:
+                sentences.append(value)
+        tests = [
+            f"{_TESTS.get(t.method, t.method)} was {number(t.statistic, 2)} ({p_value(t.pvalue)})" for t in self.tests
+        ]
+        return " ".join(f"{sentence}." for sentence in [*sentences, *tests])
+
+
+def _reference(key: str, estimate: Estimate, level: str) -> str:
+    """What a calibrated model would show."""
+    if key in _TARGETS:
+        return _TARGETS[key]
+    if math.isnan(estimate.floor):
+        return ""
+    return f"{number(estimate.floor)}, {level} below {number(estimate.floor_high)}"
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
