@@ -1,5 +1,6 @@
 """What all displays share: names as they are written."""
 
+import base64
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -122,3 +123,32 @@ def test_numbers_stand_behind_the_points_and_where_fewest_are():
 )
 def test_probabilities_near_one_differ_from_one(value, text):
     assert probability(value) == text
+
+
+@pytest.mark.parametrize("make", [ONE["reliability"], ONE["interval"]], ids=["reliability", "interval"])
+def test_a_notebook_shows_the_picture_and_what_it_shows(make):
+    import matplotlib.pyplot as plt
+
+    display, before = make(), plt.get_fignums()
+    page = display._repr_html_()
+    assert page.startswith('<figure><img width="')
+    assert base64.b64decode(page.partition("base64,")[2].partition('"')[0]).startswith(b"\x89PNG")
+    assert not hasattr(display, "figure_")
+    assert plt.get_fignums() == before
+
+
+def test_a_notebook_that_is_about_to_show_the_picture_gets_the_words(monkeypatch):
+    import matplotlib
+
+    drawn = CumulativeDisplay.from_predictions(Y, P).plot()
+    assert "<img" in drawn._repr_html_()
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    assert drawn._repr_html_().startswith("<p>cumulative walk from")
+
+
+def test_every_display_is_drawn_in_a_notebook():
+    import trueness.plot as home
+
+    displays = [getattr(home, name) for name in home.__all__ if name.endswith("Display")]
+    assert len(displays) >= 7
+    assert all(hasattr(display, "_repr_html_") for display in displays)

@@ -1,8 +1,14 @@
 """Demands on every record."""
 
+import ast
+import html
+import inspect
 import json
-from dataclasses import is_dataclass
+import textwrap
+from dataclasses import fields, is_dataclass
+from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import trueness as tn
@@ -56,3 +62,124 @@ def test_small_records_print_a_sentence():
 def test_records_cannot_be_changed():
     with pytest.raises(AttributeError):
         tn.corp(Y, P).score = 0
+
+
+# One of every record: by a call, or with made-up fields where a call would be slow.
+PAIR = results.Difference("a", "b", -0.012, 0.005, -0.02, -0.004, 0.017, 0.017, -0.02, -0.004)
+
+
+def example(name):
+    """A record with fields of the right type: numbers ascend, tuples and arrays have three entries."""
+    record = getattr(results, name)
+    return record(**{f.name: _value(f) for f in fields(record)})
+
+
+def _value(field):
+    kind = str(field.type)
+    if field.name == "pairs":
+        return (PAIR, PAIR, PAIR)
+    if field.name == "edges":
+        return np.array([0.0, 0.2, 0.6, 1.0])
+    if field.name in ("places", "density") or (field.name == "epsilon" and "ndarray" in kind):
+        return np.ones((3, 3))
+    for word, value in (
+        ("numpy.bool", np.array([True, False, True])),
+        ("ndarray[tuple[typing.Any, ...], numpy.dtype[numpy.int64]]", np.array([1, 2, 3])),
+        ("ndarray", np.array([0.25, 0.5, 1.0])),
+        ("dict", {"a": 0.1, "b": 0.2}),
+        ("tuple[str", ("a<b", "b", "c")),
+        ("tuple", (1, 2, 3)),
+        ("str", "<i>text</i>"),
+        ("float", 0.125),
+        ("int", 1234),
+        ("bool", True),
+    ):
+        if word in kind:
+            return value
+    for other in results.__all__:
+        if other in kind:
+            return example(other)
+    return "<i>text</i>"
+
+
+class _Tags(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", results.__all__)
+def test_every_record_is_a_table_in_a_notebook(name):
+    page = example(name)._repr_html_()
+    tags = _Tags(page)
+    assert tags.open == []
+    assert set(tags.tags) <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
+    assert "caption" in tags.tags
+    assert "<i>" not in page
+
+
+@pytest.mark.parametrize("name", results.__all__)
+def test_every_record_becomes_a_frame(name):
+    record = example(name)
+    frame = record.to_frame()
+    assert frame.shape == (len(record.rows()), len(record.columns()))
+    assert len(frame) == {"GuaranteePlan": 9}.get(name, 3 if record._columns else 1)
+
+
+@pytest.mark.parametrize("name", results.__all__)
+def test_whatever_has_columns_or_rows_says_which_they_are(name):
+    record = example(name)
+    lengths = [len(v) for v in vars(record).values() if isinstance(v, np.ndarray) and v.ndim == 1]
+    records = [v for v in vars(record).values() if isinstance(v, tuple) and v and is_dataclass(v[0])]
+    if max(map(lengths.count, lengths), default=0) > 1 or records:
+        assert type(record)._columns
+
+
+@pytest.mark.parametrize("name", results.__all__)
+def test_every_field_is_documented(name):
+    """By a string below it, as all documentation tools read it."""
+    record = getattr(results, name)
+    for base in record.__mro__:
+        if not is_dataclass(base):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body
+        for field, following in zip(body, [*body[1:], None], strict=True):
+            if isinstance(field, ast.AnnAssign):
+                told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                assert told, f"{base.__name__}.{field.target.id}"
+                assert str(following.value.value).endswith("."), f"{base.__name__}.{field.target.id}"
+
+
+def test_a_notebook_shows_numbers_as_texts_do():
+    page = tn.bin_table(Y, P, bins=2)._repr_html_()
+    assert page.startswith("<table>\n<caption")
+    assert '<th scope="col" style="text-align:left">low edge</th>' in page
+    assert ">0.1500</td>" in page  # the mean score of the first bin
+    assert "<p>level: 95 %</p>" in page
+    estimate = results.Estimate("ECE", 0.05, float("nan"), float("nan"), 0.95, "", 12345, "a <b", floor=1e-7)
+    page = estimate._repr_html_()
+    assert ">12,345</td>" in page
+    assert ">a &lt;b</td>" in page
+    assert html.unescape(page).count("–") >= 2
+
+
+def test_a_notebook_shows_the_ends_of_a_long_table():
+    curve = cumulative_walk([0, 1] * 50, np.arange(1, 101) / 101)
+    page = curve._repr_html_()
+    assert page.count("<tr>") == 21
+    assert "20 of 101 rows: the first 19 and the last." in page
+    assert curve.to_frame("polars").shape == (101, 4)
+
+
+def test_a_frame_of_pairs_has_a_row_per_pair_and_one_of_a_number_one_row():
+    found = tn.compare(Y, {"a": P, "b": [0.5] * 5, "c": [0.4] * 5}, measure="brier")
+    assert found.to_frame()["first"].tolist() == ["a", "a", "b"]
+    assert tn.corp(Y, P).to_frame().shape == (1, 6)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
+from base64 import b64encode
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from copy import copy
+from html import escape
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -14,6 +18,7 @@ from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness._text.ticks import linear_ticks, percent_tick
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results import CurveBand
+from trueness.results._record import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +68,54 @@ def style_of(i: int) -> Style:
     """The i-th style; after six, colours are repeated with other markers and dashes."""
     turn = i + i // 6
     return Style(_COLOURS[i % 6], _MARKERS[turn % 6], _DASHES[turn % 6])
+
+
+class Display:
+    """What every display shares: its picture in a notebook."""
+
+    figure_: Any
+
+    def plot(self) -> Self:
+        """Draw."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """The picture and, in words, what it shows; the words alone if a notebook is about to show the picture."""
+        words = escape("; ".join(str(record) for value in vars(self).values() for record in _records(value)))
+        try:
+            picture = self._png()
+        except MissingLibraryError:
+            picture = None
+        if picture is None:
+            return f"<p>{words}</p>"
+        data, width = picture
+        source = f"data:image/png;base64,{b64encode(data).decode('ascii')}"
+        return f'<figure><img width="{width}" alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
+
+    def _png(self) -> tuple[bytes, int] | None:
+        """The picture as PNG, and its width in pixels of a page; None if pyplot will show it at the end of the cell."""
+        require_matplotlib(type(self).__name__)
+        import matplotlib
+        import matplotlib.pyplot as plt
+        from matplotlib._pylab_helpers import Gcf
+
+        drawn = hasattr(self, "figure_")
+        figure = (self if drawn else copy(self).plot()).figure_.figure
+        is_open = any(manager.canvas.figure is figure for manager in Gcf.get_all_fig_managers())
+        if drawn and is_open and "inline" in matplotlib.get_backend():
+            return None
+        file = BytesIO()
+        figure.savefig(file, format="png", dpi=144)
+        if not drawn:
+            plt.close(figure)
+        return file.getvalue(), round(96 * figure.get_size_inches()[0])
+
+
+def _records(value: Any) -> list[Record]:
+    if isinstance(value, Record):
+        return [value]
+    several = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [record for one in several for record in _records(one)]
 
 
 def require_matplotlib(display: str) -> None:

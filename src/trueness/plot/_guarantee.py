@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._text.numbers import short_number
 from trueness.errors import InputError
-from trueness.plot._canvas import axes_for, draw_grid, style_of
+from trueness.plot._canvas import Display, axes_for, draw_grid, style_of
 from trueness.results import GuaranteePlan
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _AXES = {
 }
 
 
-class GuaranteeDisplay:
+class GuaranteeDisplay(Display):
     """ε of histogram binning against the number of bins, one line per number of rows, with the chosen bins marked.
 
     Parameters

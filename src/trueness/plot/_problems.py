@@ -14,7 +14,7 @@ from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
 from trueness._text.ticks import zoomed_ends
 from trueness.errors import InputError
-from trueness.plot._canvas import Scale
+from trueness.plot._canvas import Display, Scale
 from trueness.results import Histogram
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
     return chosen
 
 
-class FromEstimator:
+class FromEstimator(Display):
     """A display that can be made from a fitted scikit-learn classifier."""
 
     _takes_name = True

@@ -8,7 +8,7 @@ import numpy as np
 from trueness._text.bins import bin_name
 from trueness._text.numbers import level_percent, ratio, span
 from trueness._text.strings import align
-from trueness.results._record import FrameLibrary, Record, frame_of
+from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints, Numbers
 
 _COLUMNS = (
@@ -30,6 +30,8 @@ _COLUMNS = (
 @dataclass(frozen=True)
 class Bin(Record):
     """One non-empty bin, as passed to a loss function of your own."""
+
+    _columns = ("scores", "score_weights")
 
     low_edge: float
     """Lower edge, inside the bin."""
@@ -62,6 +64,8 @@ class BinTable(Record):
     The columns are arrays of equal length; :meth:`to_dict`, :meth:`rows` and :meth:`to_frame` give the same numbers in
     other forms.
     """
+
+    _columns = ("label", *_COLUMNS)
 
     low_edge: Floats
     """Lower edge, inside the bin."""
@@ -114,23 +118,9 @@ class BinTable(Record):
             # Without expected events all three are 0/0 or all are infinite, whatever the limits of the rate.
             return np.asarray(np.where(self.score == 0, self.rate, rates) / self.score)
 
-    def columns(self) -> dict[str, Any]:
-        """The columns alone, without the fields that describe the whole table."""
-        named = {} if self.label is None else {"label": list(self.label)}
-        return named | {name: getattr(self, name).tolist() for name in _COLUMNS}
-
     def to_dict(self) -> dict[str, Any]:
         """Columns as lists, then kind, level and interval."""
         return self.columns() | {"kind": self.kind, "level": self.level, "interval": self.interval}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per bin."""
-        columns = self.columns()
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """The columns as a pandas, Polars or PyArrow frame."""
-        return frame_of(self.columns(), library, "BinTable")
 
     def __str__(self) -> str:
         limits = f"{level_percent(self.level)} interval"
@@ -190,6 +180,7 @@ class TestedBins(Record):
     """The bins behind the test-based calibration error: one row per non-empty bin, in order of the scores."""
 
     __test__ = False
+    _columns = ("low_edge", "high_edge", "n", "weight", "rejected", "rate", "score")
 
     low_edge: Floats
     """Lower edge, inside the bin."""
@@ -230,10 +221,17 @@ class TestedBins(Record):
 class Histogram(Record):
     """The weight of the scores between neighbouring edges."""
 
+    _columns = ("edges", "weight")
+
     edges: Floats
     """Edges, one more than there are bars; a bar includes its left edge, the last one both."""
     weight: Numbers
     """Total weight of each bar: the number of rows if there are no sample weights."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One row per bar: its edges and its weight."""
+        edges, weight = self.edges.tolist(), self.weight.tolist()
+        return {"low_edge": edges[:-1], "high_edge": edges[1:], "weight": weight}
 
     def __str__(self) -> str:
         return f"histogram of {self.weight.size} bars, total weight {self.weight.sum():,g}"

@@ -79,6 +79,8 @@ class Comparison(Record):
     0.012
     """
 
+    _columns = ("pairs",)
+
     measure: str
     """The measure compared."""
     pairs: tuple[Difference, ...]
@@ -116,15 +118,6 @@ class Comparison(Record):
                 return -pair
         raise InputError("", f"There is no pair {names!r}", f"the models are {', '.join(map(repr, self.models))}")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per pair."""
-        return [pair.to_dict() for pair in self.pairs]
-
-    def columns(self) -> dict[str, list[Any]]:
-        """One list per field of the pairs."""
-        rows = self.rows()
-        return {name: [row[name] for row in rows] for name in rows[0]}
-
     def to_dict(self) -> dict[str, Any]:
         """The pairs as columns, then the fields that describe the whole comparison."""
         rest = {name: value for name, value in super().to_dict().items() if name not in ("pairs", "estimates")}
@@ -139,6 +132,9 @@ class Comparison(Record):
         lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", align(models, [False, True])]
         pairs = self._table(digits)
         return "\n".join([*lines, align(pairs, [i > 0 for i in range(len(pairs[0]))]), self.multiplicity])
+
+    def _caption(self) -> str:
+        return str(self).partition("\n")[0]
 
     def _table(self, digits: int) -> list[list[str]]:
         several = len(self.pairs) > 1

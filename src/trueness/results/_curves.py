@@ -23,6 +23,8 @@ class Curve(Record):
     other; :meth:`parts` separates them.
     """
 
+    _columns = (*_COLUMNS, "label")
+
     x: Floats
     """Mean score of the rows of the point; nan in an empty bin. The place of a spline or loess."""
     y: Floats
@@ -78,6 +80,8 @@ class Curve(Record):
 @dataclass(frozen=True)
 class CurveBand(Record):
     """A band around the diagonal for the reliability curve of calibrated scores."""
+
+    _columns = ("x", "low", "high")
 
     x: Floats
     """Scores, ascending."""
@@ -163,6 +167,8 @@ class Reliability(Record):
 @dataclass(frozen=True)
 class Walk(Record):
     """Observed minus expected events, cumulated over the rows in order of their scores."""
+
+    _columns = ("share", "score", "height", "half")
 
     share: Floats
     """Share of the weight passed so far, from 0 to 1."""

@@ -67,6 +67,8 @@ class Guarantee(Record):
 class GuaranteePlan(Record):
     """ε as a function of the number of bins, one line per number of rows."""
 
+    _columns = ("n", "n_bins", "epsilon", "chosen")
+
     n: Ints
     """Rows, ascending."""
     n_bins: Ints
@@ -83,6 +85,13 @@ class GuaranteePlan(Record):
     """The binning scheme."""
     bound: str
     """The inequality."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One row per number of rows and number of bins: ε, and whether these bins are the ones chosen."""
+        n, n_bins = (grid.ravel() for grid in np.meshgrid(self.n, self.n_bins, indexing="ij"))
+        chosen = np.repeat(self.chosen, self.n_bins.size) == n_bins
+        columns = {"n": n, "n_bins": n_bins, "epsilon": self.epsilon.ravel(), "chosen": chosen}
+        return {name: values.tolist() for name, values in columns.items()}
 
     def chosen_epsilon(self, i: int) -> float:
         """ε of the bins chosen for the i-th number of rows; nan if none were."""
@@ -114,6 +123,8 @@ class ValidityCurve(Record):
 
     A prediction is off by the distance between the predicted value and the mean label of the rows that share it.
     """
+
+    _columns = ("jumps", "share")
 
     jumps: Floats
     """Distances at which V jumps, ascending and distinct; V is 0 below the first."""
@@ -166,12 +177,20 @@ class ValidityCurve(Record):
 class ValidityBand(Record):
     """Two curves between which the true validity lies, at all tolerances at once."""
 
+    _columns = ("low", "high")
+
     low: ValidityCurve
     """The curve if every rate is as far from its predicted value as its interval allows."""
     high: ValidityCurve
     """The curve if every rate is as near as its interval allows."""
     level: float
     """Probability that the true curve lies between them throughout."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One row per jump of either curve: the tolerance and both curves there."""
+        jumps = np.union1d(self.low.jumps, self.high.jumps)
+        columns = {"epsilon": jumps, "low": self.low.at(jumps), "high": self.high.at(jumps)}
+        return {name: values.tolist() for name, values in columns.items()}
 
     def __str__(self) -> str:
         return f"validity, {level_percent(self.level)} band: area {self.low.area:.4f} to {self.high.area:.4f}"
@@ -180,6 +199,8 @@ class ValidityBand(Record):
 @dataclass(frozen=True)
 class ValidityRuns(Record):
     """The mean of V over many runs, with its standard error."""
+
+    _columns = ("jumps", "mean", "error")
 
     jumps: Floats
     """Every distance at which V jumps in some run, ascending and distinct; the mean is 0 below the first."""

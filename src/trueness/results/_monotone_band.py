@@ -15,6 +15,8 @@ class MonotoneBand(Record):
     the upper end that of the right one; below the first score the lower end is 0, above the last the upper end is 1.
     """
 
+    _columns = ("score", "low", "high", "distance", "share")
+
     score: Floats
     """Scores, ascending: the first and the last of each group of rows."""
     low: Floats

@@ -1,21 +1,123 @@
-"""The base of every record, and tables as frames."""
+"""The base of every record: plain Python, frames, and tables in a notebook."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, TypeAlias
+from html import escape
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from trueness._text.numbers import MISSING, level_percent, number, p_value
+from trueness._text.strings import shorten, visible
 from trueness.errors import InputError, MissingLibraryError
 
 FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
+# Rows of a table, entries of an array and letters of a text that a notebook shows.
+_ROWS, _ENTRIES, _LETTERS = 20, 4, 500
+_LEFT = ' style="text-align:left"'
+
 
 class Record:
-    """A frozen dataclass that converts to plain Python."""
+    """A frozen dataclass that converts to plain Python, to a frame, and to a table in a notebook."""
+
+    _columns: ClassVar[tuple[str, ...]] = ()
+    """The fields that are the columns of a table, all of one length; or one field, a tuple of records, its rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined numbers as nan."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # subclasses are dataclasses
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns of a table by name; of any other record its single values, as a table of one row."""
+        own = {name: getattr(self, name) for name in self._columns}
+        match list(own.values()):
+            case []:
+                plain = self.to_dict()
+                return {name: [value] for name, value in plain.items() if not isinstance(value, list | dict)}
+            case [tuple(records)]:
+                lines = [record.to_dict() for record in records]
+                return {name: [line[name] for line in lines] for name in (lines[0] if lines else {})}
+        return {name: list(_plain(values)) for name, values in own.items() if values is not None}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per row of :meth:`columns`."""
+        columns = self.columns()
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """The :meth:`columns` as a frame.
+
+        Parameters
+        ----------
+        library : {'pandas', 'polars', 'pyarrow'}, default 'pandas'
+            Whose frame; the library must be installed.
+        """
+        return frame_of(self.columns(), library, type(self).__name__)
+
+    def _caption(self) -> str:
+        """The record in one line: its text, unless that is a table."""
+        text = str(self)
+        return text if "\n" not in text else str(self.__doc__).partition("\n")[0]
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a table of the columns, followed by the other fields; or a table of the fields."""
+        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._columns}  # type: ignore[arg-type]
+        texts = [(_heading(name), _text(name, value)) for name, value in others.items()]
+        if not self._columns:
+            return _html_table(self._caption(), (), texts)
+        columns = self.columns()
+        length = max(map(len, columns.values()), default=0)
+        shown = range(length) if length <= _ROWS else (*range(_ROWS - 1), length - 1)
+        lines = [[_text(name, values[i]) for name, values in columns.items()] for i in shown]
+        notes = [f"{name}: {text}" for name, text in texts if text]
+        if length > _ROWS:
+            notes.insert(0, f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last.")
+        return _html_table(self._caption(), [*map(_heading, columns)], lines, notes)
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _text(name: str, value: Any) -> str:
+    """A value of the field or column `name`, for people."""
+    if isinstance(value, Record):
+        return value._caption()
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {_text(name, one)}" for key, one in value.items())
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        entries = [_text(name, one) for one in value[:_ENTRIES]]
+        more = f", … ({len(value):,} in all)" if len(value) > _ENTRIES else ""
+        return ", ".join(entries) + more
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        form = p_value(value, named=False) if "pvalue" in name else number(value)
+        return level_percent(value) if name.startswith("level") else form
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """An HTML table whose first column names the rows."""
+
+    def safe(text: str) -> str:
+        return escape(visible(shorten(text, _LETTERS)))
+
+    top = "".join(f'<th scope="col"{_LEFT}>{safe(name)}</th>' for name in head)
+    body = "\n".join(
+        f'<tr><th scope="row"{_LEFT}>{safe(first)}</th>{"".join(f"<td{_LEFT}>{safe(text)}</td>" for text in rest)}</tr>'
+        for first, *rest in lines
+    )
+    return (
+        f"<table>\n<caption{_LEFT}>{safe(caption)}</caption>\n"
+        + (f"<thead><tr>{top}</tr></thead>\n" if head else "")
+        + f"<tbody>\n{body}\n</tbody>\n</table>"
+        + "".join(f"\n<p>{safe(note)}</p>" for note in notes)
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -1,13 +1,10 @@
 """Segments of the rows, tested jointly."""
 
-from dataclasses import dataclass, fields
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
 
 from trueness._text.numbers import count, p_value
 from trueness._text.strings import align
-from trueness.results._record import FrameLibrary, Record, frame_of
+from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints
 
 _SHOWN = 20
@@ -19,6 +16,12 @@ class Segments(Record):
 
     The columns are arrays of equal length; :meth:`rows` and :meth:`to_frame` give the same numbers in other forms.
     """
+
+    _columns = (
+        *("column", "value", "n", "weight", "events", "expected", "score", "rate", "gap", "gap_low", "gap_high"),
+        *("ratio", "ratio_low", "ratio_high", "shrunk_gap", "shrunk_low", "shrunk_high", "cost"),
+        *("pvalue", "slope_pvalue", "adjusted_pvalue", "flagged", "finding"),
+    )
 
     column: tuple[str, ...]
     """The column, or the columns that are crossed."""
@@ -83,20 +86,6 @@ class Segments(Record):
     def __len__(self) -> int:
         return len(self.value)
 
-    def columns(self) -> dict[str, list[Any]]:
-        """The columns alone, without the fields that describe the whole."""
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"}
-        return {k: v.tolist() if isinstance(v, np.ndarray) else list(v) for k, v in found.items() if _is_column(v)}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per segment."""
-        columns = self.columns()
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """The columns as a pandas, Polars or PyArrow frame."""
-        return frame_of(self.columns(), library, "Segments")
-
     def __str__(self) -> str:
         head = ["column", "value", "n", "expected", "observed", "gap", "shrunk gap", "adjusted p", ""]
         lines = [
@@ -113,7 +102,3 @@ class Segments(Record):
         more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
         right = [False, False, True, True, True, True, True, False, False]
         return f"{align([head, *lines], right)}{more}\n{last}"
-
-
-def _is_column(value: Any) -> bool:
-    return isinstance(value, np.ndarray | tuple)

@@ -10,10 +10,6 @@ from trueness._text.strings import align
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints
 
-_COLUMNS = (
-    *("name", "n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high"),
-    *("error", "error_low", "error_high", "includes_zero", "pvalue", "adjusted_pvalue", "flagged"),
-)
 _NAMED = 6
 
 
@@ -80,6 +76,11 @@ class Series(Record):
     >>> found.name, found.flagged.tolist(), found.change
     (('mon',), [False], None)
     """
+
+    _columns = (
+        *("name", "n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high"),
+        *("error", "error_low", "error_high", "includes_zero", "pvalue", "adjusted_pvalue", "flagged"),
+    )
 
     name: tuple[str, ...]
     """The names of the days."""
@@ -149,18 +150,12 @@ class Series(Record):
     def __len__(self) -> int:
         return len(self.name)
 
-    def columns(self) -> dict[str, Any]:
-        """The columns by name."""
-        return {name: getattr(self, name) for name in _COLUMNS}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per day."""
-        columns = {name: np.asarray(values).tolist() for name, values in self.columns().items()}
-        return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
-
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, with the headline."""
         return {"headline": self.headline} | super().to_dict()
+
+    def _caption(self) -> str:
+        return self.headline
 
     def __str__(self) -> str:
         head = ["name", "rows", "ECE", "noise floor", "l2 error", f"{level_percent(self.level)} set", "adjusted p", ""]

@@ -5,7 +5,7 @@ from typing import Any
 
 from trueness._text.numbers import level_percent
 from trueness._text.strings import align
-from trueness.results._record import FrameLibrary, Record, frame_of
+from trueness.results._record import Record
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class ValidationSize(Record):
     <BLANKLINE>
     905 rows meet all criteria, if 1.8 % of them are events.
     """
+
+    _columns = ("criterion", "target", "size", "events")
 
     n: int
     """Rows that meet all criteria."""
@@ -44,10 +46,10 @@ class ValidationSize(Record):
     notes: tuple[str, ...] = ()
     """What else to know."""
 
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """One row per criterion, as a frame of pandas, Polars or PyArrow."""
+    def columns(self) -> dict[str, list[Any]]:
+        """One row per criterion."""
         columns = {"criterion": self.criterion, "target": self.target, "rows": self.size, "events": self.events}
-        return frame_of({name: list(values) for name, values in columns.items()}, library, "ValidationSize")
+        return {name: list(values) for name, values in columns.items()}
 
     def __str__(self) -> str:
         counts = [["–" if n is None else f"{n:,}" for n in column] for column in (self.size, self.events)]
