@@ -65,7 +65,14 @@ def test_records_cannot_be_changed():
 
 
 # One of every record: by a call, or with made-up fields where a call would be slow.
-PAIR = results.Difference("a", "b", -0.012, 0.005, -0.02, -0.004, 0.017, 0.017, -0.02, -0.004)
+SPECIAL = {
+    "pairs": (results.Difference("a", "b", -0.012, 0.005, -0.02, -0.004, 0.017, 0.017, -0.02, -0.004),) * 3,
+    "edges": np.array([0.0, 0.2, 0.6, 1.0]),
+    "names": ("slope", "ece"),
+    "estimates": (results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>"),) * 2,
+    "tests": (results.Significance(1.5, 0.2, "cox", 9, "<i>"),),
+    "conditional": None,
+}
 
 
 def example(name):
@@ -76,10 +83,8 @@ def example(name):
 
 def _value(field):
     kind = str(field.type)
-    if field.name == "pairs":
-        return (PAIR, PAIR, PAIR)
-    if field.name == "edges":
-        return np.array([0.0, 0.2, 0.6, 1.0])
+    if field.name in SPECIAL and "dict" not in kind:
+        return SPECIAL[field.name]
     if field.name in ("places", "density") or (field.name == "epsilon" and "ndarray" in kind):
         return np.ones((3, 3))
     for word, value in (
@@ -96,10 +101,8 @@ def _value(field):
     ):
         if word in kind:
             return value
-    for other in results.__all__:
-        if other in kind:
-            return example(other)
-    return "<i>text</i>"
+    other = next((name for name in sorted(results.__all__, key=len, reverse=True) if name in kind), None)
+    return "<i>text</i>" if other is None else example(other)
 
 
 class _Tags(HTMLParser):

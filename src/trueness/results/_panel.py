@@ -10,7 +10,7 @@ from trueness._text.strings import align, wrap
 from trueness.errors import InputError
 from trueness.results._estimate import Estimate
 from trueness.results._inference import Significance
-from trueness.results._record import FrameLibrary, Record, frame_of
+from trueness.results._record import Record, html_table
 
 PanelStyle: TypeAlias = Literal["tripod"]
 
@@ -74,6 +74,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     calibration slope  0.9000  0.7200 to 1.0900  1
     """
 
+    _columns = ("names", "estimates", "tests")
+
     names: tuple[str, ...]
     """The key of each estimate."""
     estimates: tuple[Estimate, ...]
@@ -118,8 +120,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         estimates = {name: estimate.to_dict() for name, estimate in zip(self.names, self.estimates, strict=True)}
         return found | {"estimates": estimates, "tests": {test.method: test.to_dict() for test in self.tests}}
 
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """One row per estimate and test, as a frame of pandas, Polars or PyArrow."""
+    def columns(self) -> dict[str, list[Any]]:
+        """One row per estimate and test."""
         fields = ("value", "low", "high", "level", "standard_error", "floor", "floor_high", "excess")
         columns: dict[str, list[Any]] = {"key": list(self)}
         columns["measure"] = [e.measure for e in self.estimates] + [_TESTS.get(t.method, t.method) for t in self.tests]
@@ -129,19 +131,30 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         columns["pvalue"] = [math.nan] * len(self.estimates) + [test.pvalue for test in self.tests]
         columns["method"] = [e.method for e in self.estimates] + [test.method for test in self.tests]
         columns["note"] = [e.note for e in self.estimates] + [""] * len(self.tests)
-        return frame_of(columns, library, "Panel")
+        return columns
 
-    def __str__(self) -> str:
+    def _repr_html_(self) -> str:
+        head, *lines = self._table()
+        return html_table(self._title(), head, lines, [*self._test_sentences(), *self._notes()])
+
+    def _table(self) -> list[list[str]]:
         level = level_percent(self.level)
         table = [["", "value", f"{level} limits", "if calibrated"]]
         for key, estimate in zip(self.names, self.estimates, strict=True):
             limits = span(estimate.low, estimate.high) if estimate.bounded else "–"
             table.append([estimate.measure, number(estimate.value), limits, _reference(key, estimate, level)])
-        text = align(table, [False, True, True, False])
-        title = f"Calibration panel: {self.rows_in_words()}"
-        lines = [wrap(title, _WIDTH), "", *(line.rstrip() for line in text.splitlines()), ""]
-        tests = [f"{_TESTS.get(t.method, t.method)} {number(t.statistic, 2)}, {p_value(t.pvalue)}." for t in self.tests]
-        return "\n".join(lines + [wrap(note, _WIDTH) for note in [*tests, *self._notes()]]).rstrip()
+        return table
+
+    def _title(self) -> str:
+        return f"Calibration panel: {self.rows_in_words()}"
+
+    def _test_sentences(self) -> list[str]:
+        return [f"{_TESTS.get(t.method, t.method)} {number(t.statistic, 2)}, {p_value(t.pvalue)}." for t in self.tests]
+
+    def __str__(self) -> str:
+        text = align(self._table(), [False, True, True, False])
+        lines = [wrap(self._title(), _WIDTH), "", *(line.rstrip() for line in text.splitlines()), ""]
+        return "\n".join(lines + [wrap(note, _WIDTH) for note in [*self._test_sentences(), *self._notes()]]).rstrip()
 
     def text(self, style: PanelStyle = "tripod") -> str:
         """Methods and results in sentences for a paper, and what else TRIPOD+AI asks to report about calibration.

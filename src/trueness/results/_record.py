@@ -64,7 +64,7 @@ class Record:
         others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._columns}  # type: ignore[arg-type]
         texts = [(_heading(name), _text(name, value)) for name, value in others.items()]
         if not self._columns:
-            return _html_table(self._caption(), (), texts)
+            return html_table(self._caption(), (), texts)
         columns = self.columns()
         length = max(map(len, columns.values()), default=0)
         shown = range(length) if length <= _ROWS else (*range(_ROWS - 1), length - 1)
@@ -72,7 +72,7 @@ class Record:
         notes = [f"{name}: {text}" for name, text in texts if text]
         if length > _ROWS:
             notes.insert(0, f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last.")
-        return _html_table(self._caption(), [*map(_heading, columns)], lines, notes)
+        return html_table(self._caption(), [*map(_heading, columns)], lines, notes)
 
 
 def _heading(name: str) -> str:
@@ -101,7 +101,7 @@ def _text(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
+def html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
     """An HTML table whose first column names the rows."""
 
     def safe(text: str) -> str:
