@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from trueness.infer import compare as compare
     from trueness.infer import cumulative_walk as cumulative_walk
     from trueness.infer import ece_interval as ece_interval
+    from trueness.infer import equivalence_test as equivalence_test
     from trueness.infer import monotone_band as monotone_band
     from trueness.infer import noise_floor as noise_floor
     from trueness.infer import prior_shift as prior_shift
@@ -152,8 +153,8 @@ _HOMES = {
         "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
-        "calibration_series calibration_test compare cumulative_walk ece_interval monotone_band noise_floor "
-        "prior_shift reliability_bands segments validation_size"
+        "calibration_series calibration_test compare cumulative_walk ece_interval equivalence_test monotone_band "
+        "noise_floor prior_shift reliability_bands segments validation_size"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",

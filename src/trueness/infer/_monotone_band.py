@@ -120,11 +120,10 @@ class BandRuns:
     """The groups of rows and their runs: everything about the band but its level."""
 
     def __init__(self, cells: Cells) -> None:
-        weight, events = np.asarray(cells.weight), np.asarray(cells.events)
-        filled = weight > 0
+        filled = cells.weight > 0
         if not filled.all():
-            cells = Cells(cells.score[filled], cells.count[filled], weight[filled], events[filled])
-            weight, events = weight[filled], events[filled]
+            cells = Cells(cells.score[filled], cells.count[filled], cells.weight[filled], cells.events[filled])
+        weight, events = cells.weight, cells.events
         self.n = int(weight.sum())
         groups = max(1, min(_MOST_GROUPS, round(2 * math.sqrt(self.n))))
         first = np.arange(cells.size) if cells.size <= groups else bin_starts(cells, EqualMass(groups))
@@ -180,17 +179,17 @@ class BandRuns:
         several = self._several
         first, others = self._distances(ends)
         low = np.where(several, ends.low[:-1], ends.low[1:])
-        columns = [
-            _interleaved(one, other, several)
-            for one, other in (
-                (self._first, self._last),
-                (low, ends.low[1:]),
-                (ends.high[:-1], ends.high[1:]),
-                (first, others),
-                self._share,
-            )
-        ]
-        return MonotoneBand(*columns, level, self.n, self.runs, _ASSUMPTIONS)
+        return MonotoneBand(
+            score=_interleaved(self._first, self._last, several),
+            low=_interleaved(low, ends.low[1:], several),
+            high=_interleaved(ends.high[:-1], ends.high[1:], several),
+            distance=_interleaved(first, others, several),
+            share=_interleaved(*self._share, several),
+            level=level,
+            n=self.n,
+            runs=self.runs,
+            assumptions=_ASSUMPTIONS,
+        )
 
 
 def _dyadic_runs(groups: int) -> tuple[Ints, Ints]:

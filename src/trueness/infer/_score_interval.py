@@ -6,6 +6,7 @@ which little can hide. Zero is decided by the omnibus test.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -166,6 +167,14 @@ class DefaultParts(NamedTuple):
         # The estimate in coarse cells may exceed the upper end in fine ones by chance.
         ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
         return DefaultSet(coarse.estimate, fine.estimate, ends, self.rejected, self.bins, note)
+
+
+def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
+    """The one-sided upper limit for the squared error, by its error rate: the end of a set of twice that rate."""
+    fine = parts.fine if parts.fine.paired else parts.coarse
+    if parts.at(0.1).note:  # the limits are exact
+        return lambda alpha: parts.at(2 * alpha).ends[1]
+    return lambda alpha: max(fine.ends(2 * alpha)[1], parts.coarse.estimate)
 
 
 def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:

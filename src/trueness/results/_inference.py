@@ -161,14 +161,21 @@ class NoiseFloor(Record):
 
 @dataclass(frozen=True)
 class Significance(Record):
-    """The outcome of a test whose null hypothesis is that the scores are calibrated."""
+    """The outcome of a test of calibration, or of an equivalence test, whose small p-value is evidence for it.
+
+    Examples
+    --------
+    >>> print(Significance(0.004, 0.003, "l2 equivalence", 20_000, "Rows are independent.", within=0.02))
+    calibrated within 0.02: p = 0.003 (l2 equivalence test, statistic 0.004, n = 20,000). Rows are independent.
+    """
 
     statistic: float
-    """The test statistic; its scale depends on the method."""
+    """The test statistic; its scale depends on the method. For an equivalence test, the estimate."""
     pvalue: float
-    """Probability of a statistic at least as extreme if the scores are calibrated."""
+    """Probability of a statistic at least as extreme if the scores are calibrated; for an equivalence test, if their
+    error is as large as `within`."""
     method: str
-    """The method of `calibration_test`."""
+    """The method of `calibration_test`, or the criterion of `equivalence_test`."""
     n: int
     """Rows of positive weight; a row of weight 2 counts as two if all weights are whole numbers."""
     assumptions: str
@@ -181,7 +188,12 @@ class Significance(Record):
     """For 'omnibus': the p-value of the lower tail. Small if labels agree with the scores better than chance allows."""
     contradicted: int = 0
     """Rows whose label is impossible under their score: events at score 0, non-events at score 1."""
+    within: float | None = None
+    """The margin of an equivalence test: a small p-value shows that the error is smaller. None for other tests."""
 
     def __str__(self) -> str:
+        if self.within is not None:
+            how = f"{self.method} test, statistic {self.statistic:.4g}, n = {self.n:,}"
+            return f"calibrated within {self.within:g}: {p_value(self.pvalue)} ({how}). {self.assumptions}"
         outcome = f"statistic {self.statistic:.4g}, {p_value(self.pvalue)} (n = {self.n:,})"
         return f"{self.method} test of calibration: {outcome}. {self.assumptions}"
