@@ -1,7 +1,7 @@
 """The base of every record: plain Python, frames, and tables in a notebook."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -14,7 +14,6 @@ FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 # Rows of a table, entries of an array and letters of a text that a notebook shows.
 _ROWS, _ENTRIES, _LETTERS = 20, 4, 500
-_LEFT = ' style="text-align:left"'
 
 
 class Record:
@@ -63,16 +62,16 @@ class Record:
         """For a notebook: a table of the columns, followed by the other fields; or a table of the fields."""
         others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._columns}  # type: ignore[arg-type]
         texts = [(_heading(name), _text(name, value)) for name, value in others.items()]
+        texts = [(name, text) for name, text in texts if text not in ("", MISSING)]
         if not self._columns:
             return html_table(self._caption(), (), texts)
         columns = self.columns()
         length = max(map(len, columns.values()), default=0)
         shown = range(length) if length <= _ROWS else (*range(_ROWS - 1), length - 1)
         lines = [[_text(name, values[i]) for name, values in columns.items()] for i in shown]
-        notes = [f"{name}: {text}" for name, text in texts if text]
-        if length > _ROWS:
-            notes.insert(0, f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last.")
-        return html_table(self._caption(), [*map(_heading, columns)], lines, notes)
+        notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
+        notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
+        return html_table(self._caption(), [*map(_heading, columns)], lines, filter(None, notes))
 
 
 def _heading(name: str) -> str:
@@ -101,23 +100,26 @@ def _text(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """An HTML table whose first column names the rows."""
+def html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Iterable[str] = ()) -> str:
+    """An HTML table whose first column names the rows; columns of numbers are flush right."""
+    sides = ["right" if head and all(map(_is_number, column)) else "left" for column in zip(*lines, strict=True)]
 
-    def safe(text: str) -> str:
-        return escape(visible(shorten(text, _LETTERS)))
+    def cell(tag: str, text: str, side: str = "left") -> str:
+        return f'<{tag} style="text-align:{side}">{escape(visible(shorten(text, _LETTERS)))}</{tag.split()[0]}>'
 
-    top = "".join(f'<th scope="col"{_LEFT}>{safe(name)}</th>' for name in head)
-    body = "\n".join(
-        f'<tr><th scope="row"{_LEFT}>{safe(first)}</th>{"".join(f"<td{_LEFT}>{safe(text)}</td>" for text in rest)}</tr>'
-        for first, *rest in lines
-    )
+    top = "".join(map(cell, ['th scope="col"'] * len(head), head, sides or ["left"] * len(head)))
+    tags = ['th scope="row"', *["td"] * len(sides)]
+    body = "\n".join(f"<tr>{''.join(map(cell, tags, line, sides))}</tr>" for line in lines)
     return (
-        f"<table>\n<caption{_LEFT}>{safe(caption)}</caption>\n"
+        f"<table>\n{cell('caption', caption)}\n"
         + (f"<thead><tr>{top}</tr></thead>\n" if head else "")
         + f"<tbody>\n{body}\n</tbody>\n</table>"
-        + "".join(f"\n<p>{safe(note)}</p>" for note in notes)
+        + "".join(f"\n{cell('p', note)}" for note in notes)
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("−+<∞ ")[:1].isdigit() or text in (MISSING, "∞", "−∞")
 
 
 def _plain(value: Any) -> Any:
