@@ -15,6 +15,7 @@ INTERVALS = [
     tn.noise_floor,
     tn.reliability_bands,
     tn.bin_table,
+    tn.grade_table,
     tn.report,
     tn.cumulative_walk,
     recalibrate.validity_band,

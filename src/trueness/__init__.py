@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from trueness.infer import cumulative_walk as cumulative_walk
     from trueness.infer import ece_interval as ece_interval
     from trueness.infer import equivalence_test as equivalence_test
+    from trueness.infer import grade_table as grade_table
     from trueness.infer import monotone_band as monotone_band
     from trueness.infer import noise_floor as noise_floor
     from trueness.infer import prior_shift as prior_shift
@@ -119,6 +120,8 @@ if TYPE_CHECKING:
     from trueness.results import Difference as Difference
     from trueness.results import Estimate as Estimate
     from trueness.results import EstimationError as EstimationError
+    from trueness.results import Grade as Grade
+    from trueness.results import GradeTable as GradeTable
     from trueness.results import Guarantee as Guarantee
     from trueness.results import GuaranteePlan as GuaranteePlan
     from trueness.results import Histogram as Histogram
@@ -153,8 +156,8 @@ _HOMES = {
         "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
-        "calibration_series calibration_test compare cumulative_walk ece_interval equivalence_test monotone_band "
-        "noise_floor prior_shift reliability_bands segments validation_size"
+        "calibration_series calibration_test compare cumulative_walk ece_interval equivalence_test grade_table "
+        "monotone_band noise_floor prior_shift reliability_bands segments validation_size"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",
@@ -177,8 +180,8 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability Segments "
-        "Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
+        "Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift "
+        "Reliability Segments Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",

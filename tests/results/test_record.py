@@ -31,6 +31,7 @@ def test_every_record_is_a_frozen_dataclass_with_a_text_of_its_own(name):
         tn.bin_table,
         reliability_bands,
         tn.estimation_error,
+        tn.grade_table,
         tn.corp,
         tn.reliability_curve,
         cumulative_walk,

@@ -1,4 +1,4 @@
-"""`by=`: columns whose values cut the rows into segments, and the crossings of such columns."""
+"""`by=` and `grades=`: columns whose values cut the rows into segments, and the crossings of such columns."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_whole
-from trueness._input.columns import column
+from trueness._input.columns import column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness.errors import InputError
@@ -16,6 +16,7 @@ from trueness.typing import ArrayLike, Bools, Ints
 
 _MOST_NUMBERS, _REPEATED = 12, 5
 _GROUPS = 5
+_MOST_GRADES = 1000
 MISSING = "(missing)"
 _TIMES = " × "
 
@@ -117,3 +118,60 @@ def _crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
     names = (_TIMES.join(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
     return SegmentColumn(_TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names))
+
+
+class GradeColumn(NamedTuple):
+    """The grade of each row."""
+
+    names: tuple[str, ...]
+    """The grades: the categories of an ordered categorical, or the values, sorted."""
+    code: Ints
+    """The number of the grade of each row that is kept."""
+    kept: Bools
+    """Which of the rows have a grade."""
+    ordered: bool
+    """Whether the names are in the order of a categorical."""
+
+    @property
+    def dropped(self) -> int:
+        """Rows without a grade."""
+        return int((~self.kept).sum())
+
+
+def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> GradeColumn:
+    """Read ``grades=`` for some of the rows; with `drop`, rows without a grade are left out."""
+    refuse_shuffled_index(y_true, {"grades": grades})
+    given, n = column(grades, "grades"), column(y_true, "y_true").values.shape[0]
+    if given.values.shape != (n,):
+        raise InputError("grades", f"must have one entry per row ({n:,})", f"got shape {given.values.shape}")
+    gone = labels_missing(given)
+    kept = np.ones(rows.size, dtype=bool) if gone is None else ~gone[rows]
+    if gone is not None and not kept.all() and not drop:
+        refuse_missing("grades", gone)
+    if not kept.any():
+        raise InputError("grades", "must not be missing in every row")
+    seen: dict[Any, int] = {}
+    values = given.values[rows[kept]].tolist()
+    try:
+        code = np.fromiter((seen.setdefault(value, len(seen)) for value in values), np.int64, len(values))
+    except TypeError as reason:
+        raise InputError("grades", "must hold names, such as text or numbers", str(reason)) from None
+    ranked = _category_order(grades)
+    names = ranked or sorted({str(value) for value in seen})
+    if len(names) > _MOST_GRADES:
+        raise InputError("grades", f"must have at most {_MOST_GRADES:,} different values", f"got {len(names):,}")
+    return GradeColumn(tuple(names), np.array([names.index(str(v)) for v in seen])[code], kept, ranked is not None)
+
+
+def _category_order(grades: Any) -> list[str] | None:
+    """The categories of an ordered categorical; None for other columns."""
+    if getattr(grades, "ordered", False) and hasattr(grades, "categories"):  # pandas.Categorical is no Series
+        return [str(name) for name in grades.categories]
+    if isinstance(grades, np.ndarray | list | tuple):
+        return None
+    import narwhals.stable.v2 as nw
+
+    series = nw.from_native(grades, allow_series=True, pass_through=True)
+    if not isinstance(series, nw.Series) or not nw.is_ordered_categorical(series):
+        return None
+    return [str(name) for name in series.cat.get_categories().to_list()]

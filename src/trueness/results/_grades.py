@@ -1,0 +1,211 @@
+"""Tables by rating grade, as credit validation reports have them."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span
+from trueness._text.strings import align, display_width, shorten, visible, wrap
+from trueness.results._estimate import Estimate
+from trueness.results._record import FrameLibrary, Record, frame_of
+
+Light: TypeAlias = Literal["green", "amber", "red", ""]
+
+_WIDTH = 100
+_SHORTEST_NAME = 8
+
+
+@dataclass(frozen=True)
+class Grade(Record):
+    """One grade: events expected and observed, and whether chance explains the difference."""
+
+    grade: str
+    """Its name."""
+    n: int
+    """Rows of positive weight."""
+    weight: float
+    """Total weight of the rows."""
+    score: float
+    """Mean score: the predicted probability of default (PD)."""
+    expected: float
+    """Expected events: the sum of the scores, by weight."""
+    events: float
+    """Observed events, by weight."""
+    rate: float
+    """Observed event rate."""
+    low: float
+    """Lower exact limit of the rate (Clopper and Pearson), for independent rows."""
+    high: float
+    """Upper limit."""
+    ratio: float
+    """Observed divided by expected events; if none is expected, inf with events, else nan."""
+    ratio_low: float
+    """Lower exact limit of the ratio: `low` / `score`."""
+    ratio_high: float
+    """Upper limit."""
+    limit_low: float
+    """Lower limit of the event rate if the score is right, two-sided at the level of the table."""
+    limit_high: float
+    """Upper limit."""
+    amber_above: float
+    """The largest event rate that is green."""
+    red_above: float
+    """The largest event rate that is not red."""
+    pvalue: float
+    """Probability of as many events or more if the score is right."""
+    pvalue_few: float
+    """Probability of as few events or fewer."""
+    pvalue_two_sided: float
+    """Twice the smaller of both, at most 1."""
+    adjusted_pvalue: float
+    """`pvalue` adjusted for the number of grades by Holm's method; the total is not adjusted."""
+    light: Light
+    """'green', 'amber' or 'red' for too many events; empty without rows."""
+    few: bool
+    """Whether there are too few events: `pvalue_few` is at most 1 − the level of amber."""
+
+    def __str__(self) -> str:
+        observed = f"{self.events:,.6g} events, {self.expected:,.1f} expected"
+        return f"{self.grade}: {observed} (n = {self.n:,}), {p_value(self.pvalue)}, {self.signal or 'no rows'}"
+
+    @property
+    def signal(self) -> str:
+        """The light, with a word if there are too few events."""
+        return f"{self.light}, few" if self.few else self.light
+
+
+@dataclass(frozen=True)
+class GradeTable(Record):
+    """One record per grade, from low to high risk, and one for all rows.
+
+    Iterate over it, or take a grade by its name: ``table["BB"].ratio``.
+    """
+
+    grades: tuple[Grade, ...]
+    """The grades in their order."""
+    total: Grade
+    """All rows together."""
+    offset: Estimate
+    """Central tendency: the shift of all log-odds after which as many events are expected as were observed."""
+    inversions: tuple[tuple[str, str], ...]
+    """Neighbouring grades of which the riskier has the lower observed rate."""
+    level: float
+    """Confidence level of the limits."""
+    amber: float
+    """Above the limit of this one-sided level a grade is amber."""
+    red: float
+    """Above the limit of this one-sided level a grade is red."""
+    correlation: float
+    """Asset correlation; 0 if rows are independent."""
+    portfolio: Literal["infinite", "finite"]
+    """Whether limits and lights with a correlation are those of an infinitely large grade."""
+    notes: tuple[str, ...]
+    """Anything else to know."""
+
+    def __len__(self) -> int:
+        return len(self.grades)
+
+    def __iter__(self) -> Iterator[Grade]:
+        return iter(self.grades)
+
+    def __getitem__(self, name: str) -> Grade:
+        for grade in (*self.grades, self.total):
+            if grade.grade == name:
+                return grade
+        raise KeyError(name)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One list per field of a grade, without the total."""
+        return {f.name: [getattr(one, f.name) for one in self.grades] for f in fields(Grade)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per grade, without the total."""
+        return [one.to_dict() for one in self.grades]
+
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """The grades as a pandas, Polars or PyArrow frame, without the total."""
+        return frame_of(self.columns(), library, "GradeTable")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns as lists, then the fields that describe the whole table."""
+        rest = {name: value for name, value in super().to_dict().items() if name != "grades"}
+        rest["inversions"] = [list(pair) for pair in self.inversions]
+        return self.columns() | rest | {"rule": self.rule}
+
+    @property
+    def rule(self) -> str:
+        """The rule of the lights, in words."""
+        law = "the binomial distribution with the mean PD of the grade; rows are independent"
+        if self.correlation > 0:
+            law = f"Vasicek's one-factor model with asset correlation {self.correlation:g}"
+            large = "an infinitely large grade" if self.portfolio == "infinite" else "the number of rows of the grade"
+            law += f", for {large}"
+        amber, red = level_percent(self.amber), level_percent(self.red)
+        return (
+            f"Lights, each grade by itself: green up to the {amber} limit of the number of events if the PD is right, "
+            f"amber above it, red above the {red} limit; few: this number of events or fewer has a probability of at "
+            f"most {level_percent(1 - self.amber)}, so that the PD is conservative. Limits are one-sided, from {law}."
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Central tendency, order of the grades, joint p-value and notes as sentences."""
+        offset = self.offset
+        centre = f"Central tendency: observed {_rate(self.total.rate)}, predicted {_rate(self.total.score)}"
+        if offset.bounded:
+            limits = f"({level_percent(self.level)} {span(offset.low, offset.high, lambda x: signed(x, 3))})"
+            centre += f"; a shift of all log-odds by {signed(offset.value, 3)} {limits} makes them equal"
+        order = "Order: observed rates rise with the grades."
+        if self.inversions:
+            pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
+            order = f"Order: observed rates are inverted: {pairs}."
+        known = [one.adjusted_pvalue for one in self.grades if not math.isnan(one.adjusted_pvalue)]
+        joint = f"Too many events in any grade: {p_value(min(known))}, adjusted by Holm's method." if known else ""
+        return tuple(filter(None, [f"{centre}.", order if len(self) > 1 else "", joint, *self.notes]))
+
+    def __str__(self) -> str:
+        lines = (*self.grades, self.total)
+        decimals = _decimals([one.score for one in lines])
+        limits = f"{level_percent(self.level)} limits"
+        head = ["grade", "n", "PD %", "exp.", "obs.", "rate %", limits, "O/E", "amber >", "red >", "p", "light"]
+        right = [head not in ("grade", "light") for head in head]
+        cells = [head, *(_line(one, decimals) for one in lines)]
+        spare = _WIDTH - max(map(display_width, align([["", *line[1:]] for line in cells], right).splitlines()))
+        table = align([[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in cells], right)
+        return "\n".join([table, "", *(wrap(text, _WIDTH) for text in (self.rule, *self.findings))])
+
+
+def _line(one: Grade, decimals: int) -> list[str]:
+    def percent(value: float) -> str:
+        return "" if math.isnan(value) else f"{100 * value:.{decimals}f}"
+
+    def limit(rate: float) -> str:
+        events = rate * one.weight
+        return f"{events:,.0f}" if abs(events - round(events)) < 1e-6 else f"{events:,.1f}"
+
+    if one.n == 0:
+        return [visible(one.grade), "0", *[""] * 10]
+    return [
+        *(
+            visible(one.grade),
+            f"{one.n:,}",
+            percent(one.score),
+            f"{one.expected:,.1f}",
+            f"{one.events:,.6g}",
+            percent(one.rate),
+        ),
+        *(f"{percent(one.low)}–{percent(one.high)}", ratio(one.ratio)),
+        *(limit(one.amber_above), limit(one.red_above)),
+        *(p_value(one.pvalue, named=False), one.signal),
+    ]
+
+
+def _rate(value: float) -> str:
+    return f"{number(100 * value, 2)} %"
+
+
+def _decimals(rates: Sequence[float]) -> int:
+    """Decimals of percentages such that the smallest shows two digits, between two and four."""
+    smallest = min((100 * r for r in rates if r > 0), default=1.0)
+    return min(4, max(2, 1 - math.floor(math.log10(smallest))))

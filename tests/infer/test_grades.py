@@ -1,0 +1,280 @@
+"""Tables by rating grade: binomial and Vasicek limits by hand, lights, order, laws."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import trueness as tn
+
+CUTS = {"A": 0.005, "B": 0.02, "C": 1}
+
+
+def portfolio(events=(3, 17, 15)):
+    """2,000 rows of PD 0.2 %, 1,000 of 1 % and 400 of 5 %, with this many events."""
+    sizes = (2000, 1000, 400)
+    y = np.concatenate([np.arange(n) < k for n, k in zip(sizes, events, strict=True)])
+    return y.astype(int), np.repeat([0.002, 0.01, 0.05], sizes)
+
+
+def test_a_grade_has_the_tails_and_limits_of_the_binomial_distribution():
+    table = tn.grade_table(*portfolio(), bins=CUTS, level=0.9)
+    for one, (k, n, pd) in zip(table, [(3, 2000, 0.002), (17, 1000, 0.01), (15, 400, 0.05)], strict=True):
+        law = stats.binom(n, pd)
+        assert (one.n, one.events) == (n, k)
+        assert (one.score, one.expected) == pytest.approx((pd, n * pd))
+        assert one.pvalue == pytest.approx(law.sf(k - 1))
+        assert one.pvalue_few == pytest.approx(law.cdf(k))
+        assert one.pvalue_two_sided == pytest.approx(min(1, 2 * min(law.sf(k - 1), law.cdf(k))))
+        assert (one.amber_above * n, one.red_above * n) == pytest.approx((law.ppf(0.95), law.ppf(0.999)))
+        assert (one.limit_low * n, one.limit_high * n) == pytest.approx((law.ppf(0.05), law.ppf(0.95)))
+        exact = stats.binomtest(k, n).proportion_ci(0.9)
+        assert (one.low, one.high) == pytest.approx((exact.low, exact.high))
+        assert (one.ratio, one.ratio_low) == pytest.approx((k / n / pd, exact.low / pd))
+    assert [one.light for one in table] == ["green", "amber", "green"]
+    assert (table.total.n, table.total.events, table.total.expected) == pytest.approx((3400, 35, 34))
+
+
+@pytest.mark.parametrize("k", range(1, 12))
+def test_the_light_is_the_one_that_the_limits_say(k):
+    law = stats.binom(40, 0.05)
+    one = tn.grade_table(np.arange(40) < k, np.full(40, 0.05), bins={"only": 1})["only"]
+    assert one.light == ("red" if k > law.ppf(0.999) else "amber" if k > law.ppf(0.95) else "green")
+    assert one.few == (law.cdf(k) <= 0.05)
+
+
+def test_with_asset_correlation_the_limits_are_vasiceks_quantiles():
+    y, p = portfolio((3, 17, 60))
+    table = tn.grade_table(y, p, bins=CUTS, correlation=0.12)
+    for one, pd in zip(table, [0.002, 0.01, 0.05], strict=True):
+        for limit, level in ((one.amber_above, 0.95), (one.red_above, 0.999), (one.limit_high, 0.975)):
+            z = stats.norm.ppf(level)
+            by_hand = stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(0.12) * z) / np.sqrt(0.88))
+            assert limit == pytest.approx(by_hand)
+        low = stats.norm.cdf((stats.norm.ppf(pd) - np.sqrt(0.12) * stats.norm.ppf(0.975)) / np.sqrt(0.88))
+        assert one.limit_low == pytest.approx(low)
+    assert table["B"].red_above == pytest.approx(0.0903258313)
+    assert [one.light for one in table] == ["green", "green", "amber"]
+    # One factor moves all grades, so that the quantile of the total is the mean of theirs.
+    mean = np.average([one.red_above for one in table], weights=[2000, 1000, 400])
+    assert table.total.red_above == pytest.approx(mean)
+    assert "asset correlation 0.12" in table.rule
+
+
+def test_notes_name_the_lights_that_chance_within_a_small_grade_would_change():
+    few = np.arange(50) < 2, np.full(50, 0.01)
+    large, finite = (
+        tn.grade_table(*few, bins={"A": 1}, correlation=0.12, portfolio=kind) for kind in ("infinite", "finite")
+    )
+    assert (large["A"].light, finite["A"].light) == ("amber", "green")
+    assert large["A"].pvalue == finite["A"].pvalue > 0.1
+    assert any("A would be green" in note for note in large.notes)
+
+
+def test_p_values_are_adjusted_by_holms_method_without_empty_grades():
+    y, p = portfolio()
+    table = tn.grade_table(y, p, bins={"A": 0.005, "B": 0.02, "C": 0.1, "D": 1})
+    alone = [one.pvalue for one in table][:3]
+    assert table["B"].adjusted_pvalue == pytest.approx(3 * alone[1])
+    assert (table["D"].n, table["D"].light, table["D"].few) == (0, "", False)
+    assert np.isnan([table["D"].rate, table["D"].pvalue, table["D"].adjusted_pvalue]).all()
+
+
+def test_a_score_equal_to_a_cut_off_belongs_to_the_grade_above_and_the_last_to_its_own():
+    table = tn.grade_table([0, 1, 0, 1], [0.05, 0.1, 0.1, 0.5], bins={"low": 0.1, "high": 0.5})
+    assert [one.n for one in table] == [1, 3]
+
+
+def test_a_column_of_grades_is_sorted_by_mean_score_or_by_its_categories():
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    y, p, grades = [0, 1, 0, 1], [0.3, 0.4, 0.01, 0.2], ["C", "C", "A", "B"]
+    assert [one.grade for one in tn.grade_table(y, p, grades=grades)] == ["A", "B", "C"]
+    order = ["C", "Z", "B", "A"]
+    for column in (
+        pd.Categorical(grades, categories=order, ordered=True),
+        pd.Series(pd.Categorical(grades, categories=order, ordered=True)),
+        pl.Series(grades, dtype=pl.Enum(order)),
+    ):
+        table = tn.grade_table(y, p, grades=column)
+        assert [(one.grade, one.n) for one in table] == [("C", 2), ("Z", 0), ("B", 1), ("A", 1)]
+        assert any("Predicted PDs are inverted: B below C, A below B" in note for note in table.notes)
+    unordered = pd.Series(pd.Categorical(grades, categories=order))
+    assert [one.grade for one in tn.grade_table(y, p, grades=unordered)] == ["A", "B", "C"]
+
+
+def test_grades_by_column_and_by_cut_off_are_the_same():
+    y, p = portfolio()
+    by_name = tn.grade_table(y, p, grades=np.repeat(["A", "B", "C"], [2000, 1000, 400]))
+    by_score = tn.grade_table(y, p, bins=CUTS)
+    assert by_name.to_dict() == by_score.to_dict()
+    assert [one.grade for one in tn.grade_table(y, p)] == ["0.002", "0.01", "0.05"]
+    assert [one.grade for one in tn.grade_table(y, p, bins=[0, 0.005, 1])] == ["[0, 0.005)", "[0.005, 1]"]
+
+
+def test_rows_sums_order_and_repetition_give_the_same_table():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 20, 500)
+    y = (rng.random(500) < p).astype(int)
+    expected = tn.grade_table(y, p, bins=CUTS, correlation=0.1, portfolio="finite").to_dict()
+    shuffled = rng.permutation(500)
+    halves = tn.tally(y[:200], p[:200]) + tn.tally(y[200:], p[200:])
+    assert (
+        tn.grade_table(y[shuffled], p[shuffled], bins=CUTS, correlation=0.1, portfolio="finite").to_dict() == expected
+    )
+    assert tn.grade_table(halves, bins=CUTS, correlation=0.1, portfolio="finite").to_dict() == expected
+    times = rng.integers(0, 4, 500)
+    weighted = tn.grade_table(y, p, bins=CUTS, sample_weight=times)
+    repeated = tn.grade_table(np.repeat(y, times), np.repeat(p, times), bins=CUTS)
+    for a, b in zip((*weighted, weighted.total), (*repeated, repeated.total), strict=True):
+        assert (a.grade, a.light, a.few) == (b.grade, b.light, b.few)
+        numbers = [name for name, value in b.to_dict().items() if isinstance(value, float)]
+        assert [getattr(a, name) for name in numbers] == pytest.approx([getattr(b, name) for name in numbers], rel=1e-9)
+    assert weighted.offset.low == pytest.approx(repeated.offset.low)
+
+
+def test_bins_alone_have_no_offset_and_sketches_say_what_they_approximate():
+    y, p = portfolio()
+    edges = [0, *CUTS.values()]
+    binned = tn.grade_table(tn.binned(y, p, bins=edges), bins=CUTS)
+    assert binned.grades == tn.grade_table(y, p, bins=CUTS).grades
+    assert not binned.offset.bounded
+    assert "distinct score" in binned.offset.note
+    sketch = tn.grade_table(tn.sketch(y, p), bins=CUTS)
+    assert [one.events for one in sketch] == [3, 17, 15]
+    assert "mean score" in sketch.notes[0]
+
+
+def test_the_offset_makes_the_expected_events_equal_to_the_observed():
+    rng = np.random.default_rng(1)
+    p = rng.beta(1, 20, 2000)
+    y = rng.random(2000) < 2 * p
+    table = tn.grade_table(y, p, bins=CUTS)
+    odds = p / (1 - p) * np.exp(table.offset.value)
+    assert (odds / (1 + odds)).sum() == pytest.approx(y.sum())
+    assert table.offset.low < table.offset.value < table.offset.high
+    assert table.offset.value == pytest.approx(tn.calibration_intercept(y, p))
+
+
+def test_without_any_event_the_offset_has_one_limit():
+    with pytest.warns(tn.OneClassWarning):
+        table = tn.grade_table(np.zeros(100), np.full(100, 0.01), bins={"A": 1})
+    assert table.offset.value == -np.inf
+    assert table.offset.high < 2
+    assert table["A"].high == pytest.approx(1 - 0.025 ** (1 / 100))
+
+
+def test_inversions_are_named():
+    table = tn.grade_table(*portfolio((12, 5, 20)), bins=CUTS)
+    assert table.inversions == (("A", "B"),)
+    assert "B below A" in str(table)
+
+
+def test_fractional_weights_count_by_their_effective_number():
+    y, p = portfolio()
+    half = tn.grade_table(y, p, bins=CUTS, sample_weight=np.full(y.size, 0.5))
+    whole = tn.grade_table(y, p, bins=CUTS)
+    for a, b in zip(half, whole, strict=True):
+        assert (a.events, a.expected) == pytest.approx((b.events / 2, b.expected / 2))
+        assert (a.rate, a.low, a.high, a.pvalue) == pytest.approx((b.rate, b.low, b.high, b.pvalue))
+        assert b.amber_above <= a.amber_above < b.amber_above + 1 / b.n
+        assert a.light == b.light
+    assert any("effective number" in note for note in half.notes)
+
+
+def test_two_columns_are_one_problem():
+    y, p = portfolio()
+    two = tn.grade_table(y, np.column_stack([1 - p, p]), bins=CUTS)
+    assert [one.pvalue for one in two] == pytest.approx([one.pvalue for one in tn.grade_table(y, p, bins=CUTS)])
+
+
+def test_a_score_of_zero_with_an_event_is_red():
+    one = tn.grade_table([0, 1, 0], [0.0, 0.0, 0.0], bins={"safe": 1})["safe"]
+    assert (one.light, one.pvalue, one.ratio) == ("red", 0, np.inf)
+
+
+def test_a_missing_grade_is_an_error_or_dropped():
+    y, p, grades = [0, 1, 0], [0.1, 0.2, 0.1], ["A", None, "A"]
+    with pytest.raises(
+        tn.InputError, match="`grades` must not have missing values; 1 of 3 rows has one, the first at row 1"
+    ):
+        tn.grade_table(y, p, grades=grades)
+    with pytest.warns(tn.TruenessWarning) as given:
+        table = tn.grade_table(y, p, grades=grades, missing="drop")
+    assert table.total.n == 2
+    assert "1 of 3 rows have no grade" in str([one.message for one in given])
+
+
+Y, P = [0, 1, 1], [0.1, 0.2, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"bins": {"A": 0.1, "B": 0.1, "C": 1}},
+            "`bins` must have upper cut-offs that ascend from above 0; 'B' has 0.1 after 'A' with 0.1",
+        ),
+        ({"bins": {"A": 0.5, "B": 0.1, "C": 1}}, "'B' has 0.1 after 'A' with 0.5"),
+        ({"bins": {"A": 0, "B": 1}}, "'A' has 0 and no score is below"),
+        ({"bins": {"A": 0.1, "B": 1.2}}, r"`bins` must have upper cut-offs in \[0, 1\]; that of 'B' is 1.2"),
+        ({"bins": {"A": float("nan")}}, "that of 'A' is nan"),
+        ({"bins": {"A": "0.1"}}, "that of 'A' is '0.1'"),
+        ({"bins": {}}, "`bins` must name at least one grade; the dict is empty"),
+        ({"bins": {1: 0.1, "1": 1}}, "`bins` must have different names; '1' is there twice"),
+        ({"bins": {"A": 0.1, "B": 0.5}}, "`bins` must cover every score; .* Give the last grade the cut-off 1."),
+        ({"bins": [0, 0.5, 0.2, 1]}, "`bins` as edges must increase strictly"),
+        ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"grades": ["A", "B"]}, r"`grades` must have one entry per row \(3\); got shape \(2,\)"),
+        ({"grades": {"A": 0.1, "B": 1}}, "got a dict. Named cut-offs go to `bins=`."),
+        ({"grades": [[1], [2], [3]]}, "`grades` must have one entry per row"),
+        ({"grades": ["A", "B", "C"], "bins": 2}, "Give `grades` or `bins`, not both."),
+        ({"bins": 2, "correlation": 1}, r"`correlation` must lie in \[0, 1\); got 1."),
+        ({"bins": 2, "correlation": -0.1}, r"`correlation` must lie in \[0, 1\); got -0.1."),
+        ({"bins": 2, "portfolio": "small"}, "`portfolio` must be 'infinite' or 'finite'; got 'small'."),
+        ({"bins": 2, "lights": (0.999, 0.95)}, "`lights` must have a lower level for amber than for red"),
+        ({"bins": 2, "lights": 0.95}, "`lights` must be two levels, for amber and red; got 0.95."),
+        ({"bins": 2, "level": 95}, "`level` must lie strictly between"),
+    ],
+)
+def test_arguments_that_make_no_sense(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.grade_table(Y, P, **options)
+
+
+def test_sums_have_no_rows_for_a_column_and_classes_no_single_score():
+    with pytest.raises(tn.InputError, match="`grades` needs rows; a Tally has none"):
+        tn.grade_table(tn.tally(Y, P), grades=["A", "A", "B"])
+    three = np.full((3, 3), 1 / 3)
+    for options in ({"bins": CUTS}, {"grades": ["A", "A", "B"]}):
+        with pytest.raises(tn.InputError, match="`y_prob` must be the probability of an event, or have two columns"):
+            tn.grade_table([0, 1, 2], three, **options)
+    with pytest.raises(tn.InputError, match="`grades` or `bins` must be given; there are 60 distinct scores"):
+        tn.grade_table(np.arange(60) % 2, np.arange(60) / 60)
+
+
+def test_the_printed_table_fits_100_columns_and_states_its_rule():
+    y, p = portfolio()
+    text = str(
+        tn.grade_table(y, p, bins={"a very long name for a grade of the master scale": 0.005, "B": 0.02, "C": 1})
+    )
+    assert max(map(len, text.splitlines())) <= 100
+    flat = " ".join(text.split())
+    assert "green up to the 95 % limit" in flat
+    assert "red above the 99.9 % limit" in flat
+    assert "rows are independent" in flat
+    assert "Central tendency: observed 1.03 %, predicted 1.00 %" in flat
+    assert "makes them equal" in flat
+
+
+def test_a_table_as_frame_and_dict():
+    pytest.importorskip("pandas")
+    table = tn.grade_table(*portfolio(), bins=CUTS)
+    frame = table.to_frame()
+    assert frame["grade"].tolist() == ["A", "B", "C"]
+    assert frame["pvalue"].tolist() == [one.pvalue for one in table]
+    data = table.to_dict()
+    assert data["light"] == ["green", "amber", "green"]
+    assert data["total"]["n"] == len(portfolio()[0])
+    assert data["offset"]["measure"] == "central-tendency offset"
+    with pytest.raises(KeyError):
+        table["D"]
