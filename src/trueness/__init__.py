@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from trueness.infer import cumulative_walk as cumulative_walk
     from trueness.infer import ece_interval as ece_interval
     from trueness.infer import equivalence_test as equivalence_test
+    from trueness.infer import estimate as estimate
     from trueness.infer import grade_table as grade_table
     from trueness.infer import monotone_band as monotone_band
     from trueness.infer import noise_floor as noise_floor
@@ -156,8 +157,8 @@ _HOMES = {
         "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
-        "calibration_series calibration_test compare cumulative_walk ece_interval equivalence_test grade_table "
-        "monotone_band noise_floor prior_shift reliability_bands segments validation_size"
+        "calibration_series calibration_test compare cumulative_walk ece_interval equivalence_test estimate "
+        "grade_table monotone_band noise_floor prior_shift reliability_bands segments validation_size"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",

@@ -5,6 +5,7 @@ from trueness.infer._calibration_test import calibration_test
 from trueness.infer._compare import compare
 from trueness.infer._cumulative import cumulative_walk
 from trueness.infer._equivalence import equivalence_test
+from trueness.infer._estimate import estimate
 from trueness.infer._grades import grade_table
 from trueness.infer._interval import ece_interval
 from trueness.infer._monotone_band import monotone_band
@@ -21,6 +22,7 @@ __all__ = [
     "cumulative_walk",
     "ece_interval",
     "equivalence_test",
+    "estimate",
     "grade_table",
     "monotone_band",
     "noise_floor",

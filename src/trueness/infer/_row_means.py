@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri, stdtrit
+from scipy.special import entr, gammaincinv, logit, ndtri, stdtrit
 
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.tally import Tally
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._observed_expected import observed_expected_interval
 from trueness.infer._test_method import squared_weights
@@ -163,13 +164,36 @@ def rate_interval(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows 
     return MeanInterval(found.low / 2, found.high / 2, error)
 
 
-def uncertainty_interval(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> MeanInterval:
-    """Confidence interval for r(1 − r), the Brier score of the event rate r, from the limits of the rate."""
+def uncertainty_interval(
+    sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None, *, score: Loss = "brier"
+) -> MeanInterval:
+    """Confidence interval for the Brier or log score of the event rate r, r(1 − r), from the limits of the rate."""
     low, high, error = rate_interval(sums, level, cluster_rows)
     rate = float(sums.events.sum()) / float(sums.weight.sum())
-    ends = low * (1 - low), high * (1 - high)
-    most = 0.25 if low <= 0.5 <= high else max(ends)
-    return MeanInterval(min(ends), most, abs(1 - 2 * rate) * error)
+    if score == "brier":
+        ends, steepness, peak = (low * (1 - low), high * (1 - high)), abs(1 - 2 * rate), 0.25
+    else:
+        ends = float(entr(low) + entr(1 - low)), float(entr(high) + entr(1 - high))
+        steepness, peak = abs(float(logit(rate))) if 0 < rate < 1 else math.nan, math.log(2)
+    most = peak if low <= 0.5 <= high else max(ends)
+    return MeanInterval(min(ends), most, steepness * error)
+
+
+def class_log_loss_interval(tally: Tally, mean: float, level: float) -> MeanInterval:
+    """Confidence interval for the log loss of several classes, from class-wise sums: only the true class enters."""
+    parts = [part if part.exact else part.as_floats() for part in tally.parts]
+    score = np.concatenate([part.score for part in parts])
+    events = np.concatenate([part.events for part in parts])
+    weight = np.concatenate([part.weight for part in parts])
+    some = events > 0
+    labels = Cells(score[some], events[some].astype(np.int64), events[some], events[some])
+    if not labels.exact:
+        squares = np.concatenate([np.asarray(part.event_squares) for part in parts])[some]
+        labels = Cells(score[some], labels.count, events[some], events[some], squares, squares)
+    lesser = (score > 0) & (score <= 0.5)  # at most one class of a row is above one half
+    share = (weight * score)[lesser]
+    surprise = float((share * -np.log(score[lesser])).sum() / share.sum()) if share.size else math.inf
+    return _mean_limits(mean, _moments(labels, _log_pair, mean, None), surprise, level)
 
 
 class _Moments(NamedTuple):
@@ -197,7 +221,7 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
         event, other = pair(cluster_rows.p)
         w = np.ones(cluster_rows.n) if cluster_rows.weight is None else cluster_rows.weight
         return _row_moments(np.where(cluster_rows.top.y, event, other) - mean, w, cluster_rows.cluster)
-    cells = sums if isinstance(sums, Cells) else _cells_of_bins(sums)
+    cells = sums if isinstance(sums, Cells) else cells_of_bins(sums)
     total = float(cells.weight.sum())
     squares = total if cells.exact else float(squared_weights(cells).sum())
     second = third = 0.0
@@ -266,20 +290,16 @@ def _gamma_quantile(skewness: float, q: float) -> float:
 
 def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
     """Mean loss of the less probable label, if the scores are right."""
-    cells = sums if isinstance(sums, Cells) else _cells_of_bins(sums)
-    total = wrong = 0.0
-    for i in range(0, cells.size, _BLOCK):
-        p = cells.score[i : i + _BLOCK]
-        share = cells.weight[i : i + _BLOCK] * np.minimum(p, 1 - p)
-        largest = np.maximum(*pair(p))
-        total += float((share * np.where(share > 0, largest, 0)).sum())
-        wrong += float(share.sum())
-    if wrong > 0:
-        return total / wrong
+    cells = pool_cells(sums) if isinstance(sums, Cells) else cells_of_bins(sums)
+    p = cells.score
+    share = cells.weight * np.minimum(p, 1 - p)
+    some = share > 0
+    if some.any():
+        return float((share[some] * np.maximum(*pair(p[some]))).sum() / share.sum())
     return 1.0 if loss == "brier" else math.inf
 
 
-def _cells_of_bins(bins: Bins) -> Cells:
+def cells_of_bins(bins: Bins) -> Cells:
     """One cell per filled bin, at its mean score."""
     filled = bins.weight > 0
     weight, events = bins.weight[filled], bins.events[filled]

@@ -39,6 +39,8 @@ class LineInterval(NamedTuple):
     """Rows with a score of exactly 0 or 1, whose log-odds are infinite."""
     n_certain_wrong: float
     """Rows among those whose label contradicts the score."""
+    intercept: float
+    """The intercept beside this slope."""
 
 
 def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> LineInterval:
@@ -64,7 +66,7 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     >>> import numpy as np
     >>> score, n = np.array([0.2, 0.5, 0.8, 1.0]), np.array([20, 20, 40, 5])
     >>> found = slope_interval(Cells(score, n, n, np.array([8, 10, 26, 4])), 0.95)
-    >>> [round(x, 3) for x in found[:3]], found[3:]
+    >>> [round(x, 3) for x in found[:3]], found[3:6]
     ([0.376, -0.011, 0.782], (80, 5, 1))
     """
     inside, n_certain, n_wrong = inside_cells(cells)
@@ -83,7 +85,15 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
         limits = -math.inf, math.inf
     else:
         limits = line_covariance(inside, slope, intercept, cluster_rows).limits(slope, 1, level)
-    return LineInterval(slope, *limits, *counts)
+    return LineInterval(slope, *limits, *counts, intercept)
+
+
+def method_in_words(inside: Cells, *, penalised: bool = True) -> str:
+    """How limits of independent rows with whole weights are found; `inside` has no scores of 0 and 1."""
+    rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
+    if rarer > _MANY or inside.size > _MANY_SCORES:
+        return "Wald"
+    return "profile likelihood, penalised" if penalised and rarer < _FEW else "profile likelihood"
 
 
 def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, float], level: float) -> _Limits:

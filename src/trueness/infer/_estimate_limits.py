@@ -1,0 +1,261 @@
+"""The confidence limits of each measure, for rows, weights, clusters and sums of any kind."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.rules import BinRule, Distinct, as_rule
+from trueness._tally.tally import Tally
+from trueness.errors import InputError
+from trueness.infer._auc import auc_interval
+from trueness.infer._ece_limits import ClusteredGaps, bin_gaps
+from trueness.infer._interval import ece_interval
+from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer._observed_rows import ObservedRows, quietly
+from trueness.infer._row_means import (
+    Loss,
+    MeanInterval,
+    cells_of_bins,
+    class_log_loss_interval,
+    class_losses,
+    mean_loss_interval,
+    mean_row_interval,
+    rate_interval,
+    scaled_brier_interval,
+    uncertainty_interval,
+)
+from trueness.infer._shift_interval import shift_interval
+from trueness.infer._slope_interval import free_intercept_interval, line_covariance, method_in_words, slope_interval
+from trueness.measure._slope import contradicted_in_words, inside_cells
+
+_SEVERAL = "No interval: the value is a mean over classes, which depend on each other."
+_BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
+_BIASED = (
+    "No valid interval is known: the measure is biased upwards, and a bootstrap would miss the truth near zero. "
+    "Compare it with its noise floor."
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Confidence limits and how they were found."""
+
+    low: float = math.nan
+    high: float = math.nan
+    method: str = ""
+    standard_error: float = math.nan
+    note: str = ""
+    value: float | None = None
+    """The value, where the limits come with it."""
+
+
+Options = dict[str, Any]
+LimitsOf = Callable[[ObservedRows, float, Options], Limits]
+
+
+def no_limits(note: str) -> LimitsOf:
+    """A measure for which no valid interval is known, and why."""
+    return lambda _data, _value, _options: Limits(note=note)
+
+
+biased = no_limits(_BIASED)
+
+
+def _wald(data: ObservedRows) -> str:
+    return "sandwich of clusters, t" if data.dependent else "sandwich, t"
+
+
+def _left_out(cells: Cells) -> str:
+    inside = inside_cells(cells)
+    if not inside.certain:
+        return ""
+    return (
+        f"{inside.certain:,.6g} scores of exactly 0 or 1 are left out, since their log-odds are infinite; "
+        f"{contradicted_in_words(inside.wrong)}."
+    )
+
+
+def slope_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """Profile likelihood; the sandwich for clusters and weights that are not whole numbers."""
+    cells = data.one
+    if not isinstance(cells, Cells):
+        return Limits(note=_SEVERAL)
+    found = slope_interval(cells, data.level, data.clustered)
+    inside = inside_cells(cells).cells
+    covariance = line_covariance(inside, found.slope, found.intercept, data.clustered)
+    method = method_in_words(inside) if data.whole and not data.dependent else _wald(data)
+    error = math.sqrt(covariance.matrix[1, 1])
+    return Limits(found.slope_low, found.slope_high, method, error, _left_out(cells), found.slope)
+
+
+def free_intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """As for the slope."""
+    cells = data.one
+    if not isinstance(cells, Cells):
+        return Limits(note=_SEVERAL)
+    found = free_intercept_interval(cells, data.level, data.clustered)
+    inside = inside_cells(cells).cells
+    method = method_in_words(inside, penalised=False) if data.whole and not data.dependent else _wald(data)
+    return Limits(found.low, found.high, method, found.standard_error, _left_out(cells), found.intercept)
+
+
+def intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """Likelihood ratio with the slope fixed at 1; the sandwich for clusters and other weights."""
+    cells = data.one
+    if not isinstance(cells, Cells):
+        return Limits(note=_SEVERAL)
+    found = shift_interval(cells, data.level, data.clustered)
+    inside = inside_cells(cells).cells
+    method = method_in_words(inside, penalised=False) if data.whole and not data.dependent else _wald(data)
+    return Limits(found.low, found.high, method, found.standard_error, _left_out(cells), found.shift)
+
+
+def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """Clopper-Pearson limits of the event rate over the mean score."""
+    if data.one is None:
+        return Limits(note=_SEVERAL)
+    found = observed_expected_interval(data.one, data.level, data.clustered)
+    return Limits(found.low, found.high, "Clopper-Pearson, effective number of rows")
+
+
+def auc_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """DeLong's variance on the scale of the logit."""
+    if not isinstance(data.one, Cells):
+        return Limits(note=_SEVERAL)
+    found = auc_interval(data.one, data.level, data.clustered)
+    return Limits(found.low, found.high, "DeLong, on the logit scale", found.standard_error, value=found.value)
+
+
+def rate_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """Clopper-Pearson."""
+    if data.one is None:
+        return Limits(note=_SEVERAL)
+    return _of_mean(rate_interval(data.one, data.level, data.clustered), _exact_words(data))
+
+
+def uncertainty_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """From the limits of the event rate."""
+    if data.one is None:
+        return Limits(note=_SEVERAL)
+    found = uncertainty_interval(data.one, data.level, data.clustered, score=options.get("score", "brier"))
+    return _of_mean(found, f"{_exact_words(data)} of the event rate")
+
+
+def _exact_words(data: ObservedRows) -> str:
+    plain = data.whole and not data.dependent
+    return "Clopper-Pearson" if plain else "Clopper-Pearson, effective number of rows"
+
+
+def _of_mean(found: MeanInterval, method: str, note: str = "") -> Limits:
+    return Limits(found.low, found.high, method, found.standard_error, note)
+
+
+def loss_limits(loss: Loss) -> LimitsOf:
+    """The mean of a loss over rows: t, corrected for skewness."""
+
+    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+        method = "t of clusters, skewness-corrected" if data.dependent else "t, skewness-corrected"
+        if not math.isfinite(value):
+            return Limits(note=f"{_contradicted(data)}: the log loss is infinite and has no interval.")
+        if data.one is not None:
+            sums = data.one
+            if loss == "brier" and isinstance(sums, Cells):
+                sums = pool_cells(sums)
+            return _of_mean(mean_loss_interval(sums, loss, value, data.level, data.clustered), method)
+        sums = data.sums if data.tally is None else data.tally
+        if sums.kind == "top-label" and data.tally is not None and not data.dependent:
+            return _of_mean(mean_loss_interval(_joined(data.tally), loss, value, data.level), method)
+        if data.sample is not None:
+            losses, surprise = class_losses(data.sample, loss)
+            if loss == "brier" and losses.size and len(sums.parts) == 2:
+                losses, surprise = losses / 2, surprise / 2
+            w = data.sample.w
+            if w is not None and data.whole and data.sample_cluster is None:
+                some = np.repeat(np.arange(losses.size), w.astype(np.int64))
+                losses, w = losses[some], None
+            return _of_mean(mean_row_interval(losses, surprise, data.level, w, data.sample_cluster), method)
+        if loss == "log" and data.tally is not None and sums.kind == "classwise":
+            return _of_mean(class_log_loss_interval(data.tally, value, data.level), method)
+        return Limits(note=_BY_ROW)
+
+    return limits
+
+
+def _contradicted(data: ObservedRows) -> str:
+    if data.tally is None or data.tally.kind == "classwise":
+        return "Some labels had probability 0"
+    wrong = sum(inside_cells(part).wrong for part in data.tally.parts)
+    return f"{wrong:,.6g} labels had probability 0"
+
+
+def _joined(tally: Tally) -> Cells:
+    """The cells of parts that share no rows, one after another; scores need not ascend."""
+    parts = [part if tally.parts[0].exact else part.as_floats() for part in tally.parts if part.size]
+    if any(part.squares is not None for part in parts):
+        parts = [part.as_floats() for part in parts]
+    return Cells(**{name: np.concatenate([part.columns()[name] for part in parts]) for name in parts[0].columns()})
+
+
+def scaled_brier_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    """The delta method."""
+    if data.one is None:
+        return Limits(note=_SEVERAL)
+    sums = data.one
+    cells = cells_of_bins(sums) if isinstance(sums, Bins) else pool_cells(sums)
+    rate = float(cells.events.sum()) / float(cells.weight.sum())
+    found = scaled_brier_interval(cells, (1 - value) * rate * (1 - rate), data.level, data.clustered)
+    if math.isnan(found.low):
+        return Limits(note="There is only one class: the scaled Brier score is undefined.")
+    return _of_mean(found, "delta method, t")
+
+
+def ece_limits_in(data: ObservedRows, rule: BinRule) -> Limits:
+    """Two-sided limits for the l1 error in bins that do not look at the labels."""
+    alpha = (1 - data.level) / 2
+    if data.one is None:
+        return Limits(note=_SEVERAL)
+    gaps: Any
+    if data.clustered is not None:
+        gaps = ClusteredGaps(data.clustered, rule)
+    else:
+        gaps = quietly(bin_gaps, data.sums, None, bins=rule, cluster=None, weight_type="frequency", rows={})
+    return Limits(gaps.low(alpha, data.rng), gaps.high(alpha), "signed sums of gaps, and redrawn labels")
+
+
+def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = None) -> Limits:
+    """The score set of `ece_interval`; with zero, its hull."""
+    options: Options = {"level": data.level, "squared": squared, "seed": data.rng, "bins": bins, "k": k}
+    sums = data.sums if data.tally is None else data.tally
+    if k in (None, 1) and data.one is None:
+        return Limits(note=_SEVERAL)
+    if data.dependent or not data.whole or k not in (None, 1):
+        if data.rows is None:
+            return Limits(note="No interval from sums with weights that are not whole numbers. Pass labels and scores.")
+        y_true, y_prob, rows = data.rows
+        if not data.whole:
+            options["weight_type"] = "importance"
+        if k in (None, 1) and sums.kind == "confidence":
+            rows = {**rows, "kind": "confidence"}
+        found = quietly(ece_interval, y_true, y_prob, cluster=data.cluster, **options, **rows)
+    elif isinstance(data.one, Bins):
+        rule = None if bins is None else as_rule(bins)
+        part = data.one if rule is None else data.one.coarsen(rule)
+        options["bins"] = Distinct()
+        found = quietly(ece_interval, Tally("binary", (cells_of_bins(part),)), **options)
+    else:
+        found = quietly(ece_interval, sums, **options)
+    low, high = found.hull
+    return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note)
+
+
+def limits_or_note(limits: LimitsOf, data: ObservedRows, value: float, options: Options) -> Limits:
+    """The limits; where these rows do not allow any, a note that says why."""
+    try:
+        return limits(data, value, options)
+    except InputError as reason:
+        return Limits(note=f"No interval: {str(reason)[:1].lower()}{str(reason)[1:]}")

@@ -1,0 +1,228 @@
+"""Any measure with its uncertainty: R's numbers, laws, sums, weights, clusters, matrices, messages."""
+
+import math
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import trueness as tn
+from trueness.infer._estimate import _ALIASES, _MEASURES, estimates
+
+DATA = Path(os.environ.get("TRUENESS_DATA", ""))
+CLINICAL = DATA / "clinical_r.json"
+NAMES = [name for name in _MEASURES if name != "accuracy"]
+BOUNDED = {
+    *("ece", "ace", "gce", "squared_ece", "brier", "scaled_brier", "log_loss", "calibration_slope"),
+    *("calibration_intercept", "free_intercept", "observed_expected", "auc", "uncertainty", "prevalence"),
+}
+FLOORED = {
+    "ece",
+    "ace",
+    "mce",
+    "gce",
+    "tce",
+    "smooth_ece",
+    "ici",
+    "e50",
+    "e90",
+    "emax",
+    "miscalibration",
+    "ks",
+    "kuiper",
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def some_rows(n=300, seed=0, slope=0.7):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    return (rng.random(n) < expit(slope * logit(p))).astype(int), p
+
+
+def clinical():
+    """Labels and scores of each set, and R's answers."""
+    import csv
+    import gzip
+    import json
+
+    rows = {}
+    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
+    answers = json.loads(CLINICAL.read_text(encoding="utf-8"))
+    return {name: (*map(np.array, zip(*rows[name], strict=True)), answers[name]) for name in answers}
+
+
+@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
+def test_values_standard_errors_and_limits_are_those_of_r():
+    names = ["slope", "intercept", "free_intercept", "observed_expected", "brier", "auc"]
+    for name, (y, p, r) in clinical().items():
+        found = estimates(names, tn.tally(y, p))
+        assert found["slope"].value == pytest.approx(r["slope"], abs=1e-6), name
+        assert found["slope"].standard_error == pytest.approx(r["slope_se"], abs=1e-6), name
+        # R interpolates the profile by a spline, which moves its limits by up to 3e-5.
+        assert [found["slope"].low, found["slope"].high] == pytest.approx(r["slope_profile"], abs=5e-5), name
+        error = found["slope"].standard_error
+        wald = [found["slope"].value + z * error for z in (-1.959963984540054, 1.959963984540054)]
+        assert wald == pytest.approx(r["slope_wald"], abs=1e-6), name
+        assert found["intercept"].value == pytest.approx(r["intercept_offset"], abs=1e-6), name
+        assert found["intercept"].standard_error == pytest.approx(r["intercept_offset_se"], abs=1e-6), name
+        limits = [found["intercept"].low, found["intercept"].high]
+        assert limits == pytest.approx(r["intercept_offset_profile"], abs=5e-5), name
+        assert found["free_intercept"].value == pytest.approx(r["intercept_free"], abs=1e-6), name
+        assert found["free_intercept"].standard_error == pytest.approx(r["intercept_free_se"], abs=1e-6), name
+        assert found["observed_expected"].value == pytest.approx(r["oe"], rel=1e-9), name
+        assert found["brier"].value == pytest.approx(r["brier"], rel=1e-9), name
+        left_out = f"{r['dropped']:,} scores of exactly 0 or 1" if r["dropped"] else ""
+        assert left_out in found["slope"].note
+
+
+def test_every_measure_has_a_valid_interval_or_a_floor_and_keeps_its_value():
+    y, p = some_rows(120)
+    found = estimates([name for name in NAMES if name not in ("ici", "e50", "e90", "emax")], tn.tally(y, p), seed=0)
+    for name, one in found.items():
+        assert one.bounded == (name in BOUNDED), name
+        assert math.isnan(one.floor) == (name not in FLOORED), name
+        assert bool(one.method) == one.bounded
+        assert one.bounded or one.note
+        assert one.n == 120
+        assert one.definition.endswith(".")
+        function = getattr(tn, name, None)
+        if function is not None:
+            assert one.value == pytest.approx(function(y, p), rel=1e-12), name
+        if one.bounded:
+            assert max(one.value, 0.0 if name == "squared_ece" else -math.inf) in one, name
+        if name in FLOORED:
+            assert one.excess == one.value - one.floor
+            assert one.floor <= one.floor_high
+
+
+@pytest.mark.parametrize("name", ["slope", "free_intercept", "ece", "brier", "log_loss", "scaled_brier", "auc"])
+def test_weight_two_is_the_row_twice_and_a_tally_is_its_rows(name):
+    y, p = some_rows(150)
+    w = np.random.default_rng(1).integers(0, 4, y.size)
+    weighted = tn.estimate(name, y, p, sample_weight=w, seed=3)
+    repeated = tn.estimate(name, tn.tally(y.repeat(w), p.repeat(w)), seed=3)
+    numbers = ("value", "low", "high", "standard_error", "floor", "n")
+    assert [getattr(weighted, x) for x in numbers] == pytest.approx(
+        [getattr(repeated, x) for x in numbers], rel=1e-9, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("name", ["slope", "intercept", "free_intercept", "brier", "log_loss", "scaled_brier", "auc"])
+def test_halved_weights_and_clusters_of_one_row_have_nearly_the_same_limits(name):
+    y, p = some_rows(1_000, slope=1.0)
+    plain = tn.estimate(name, y, p)
+    width = plain.high - plain.low
+    for other in (
+        tn.estimate(name, y, p, sample_weight=np.full(y.size, 0.5)),
+        tn.estimate(name, y, p, cluster=np.arange(y.size)),
+    ):
+        assert other.value == pytest.approx(plain.value, rel=1e-9)
+        assert (other.low, other.high) == pytest.approx((plain.low, plain.high), abs=0.04 * width)
+
+
+def test_rows_repeated_in_clusters_have_the_standard_error_of_the_rows_themselves():
+    y, p = some_rows(400)
+    for name in ("slope", "brier", "log_loss", "prevalence", "scaled_brier"):
+        once = tn.estimate(name, y, p)
+        repeated = tn.estimate(name, y.repeat(5), p.repeat(5), cluster=np.arange(y.size).repeat(5))
+        assert repeated.standard_error == pytest.approx(once.standard_error, rel=0.03), name
+        assert repeated.high - repeated.low == pytest.approx(once.high - once.low, rel=0.1), name
+
+
+def test_options_by_keyword_by_partial_and_by_name_agree():
+    y, p = some_rows()
+    by_keyword = tn.estimate(tn.ece, y, p, bins=5, norm="l2", seed=0)
+    assert by_keyword == tn.estimate(partial(tn.ece, bins=5, norm="l2"), y, p, seed=0)
+    assert by_keyword == tn.estimate("ece_l2", y, p, bins=5, seed=0)
+    assert by_keyword.value == tn.ece(y, p, bins=5, norm="l2")
+    assert set(_ALIASES).isdisjoint(_MEASURES)
+
+
+def test_a_function_of_your_own_has_a_floor_and_on_demand_a_bootstrap():
+    def largest(tally):
+        """Largest residual."""
+        return float(tn.mce(tally, bins=4))
+
+    y, p = some_rows(100)
+    plain = tn.estimate(largest, y, p, seed=0)
+    assert (plain.measure, plain.definition, plain.bounded) == ("largest", "Largest residual.", False)
+    assert plain.floor > 0
+    exact = tn.estimate("brier", y, p)
+    drawn = tn.estimate(lambda t: tn.brier(t), y, p, method="bootstrap", floor=False, seed=0)
+    assert (drawn.low, drawn.high) == pytest.approx((exact.low, exact.high), abs=0.2 * (exact.high - exact.low))
+
+
+def test_bins_and_sketches_give_what_they_can_and_say_what_they_cannot():
+    y, p = some_rows(2_000)
+    rows, binned, sketch = tn.tally(y, p), tn.binned(y, p, bins=10), tn.sketch(y, p)
+    for name in ("ece", "brier", "observed_expected", "prevalence", "ece_l2"):
+        of_rows, of_bins = tn.estimate(name, rows, seed=0), tn.estimate(name, binned, seed=0)
+        width = of_rows.high - of_rows.low
+        assert (of_bins.low, of_bins.high) == pytest.approx((of_rows.low, of_rows.high), abs=0.1 * width), name
+    for name in ("slope", "brier", "log_loss", "auc"):
+        of_rows, of_sketch = tn.estimate(name, rows), tn.estimate(name, sketch)
+        width = of_rows.high - of_rows.low
+        assert (of_sketch.low, of_sketch.high) == pytest.approx((of_rows.low, of_rows.high), abs=0.05 * width), name
+    with pytest.raises(tn.InputError, match="needs every distinct score"):
+        tn.estimate("slope", binned)
+    assert "every distinct score" in estimates(["slope"], binned)["slope"].note
+
+
+def test_scores_of_0_and_1_that_a_label_contradicts_make_the_log_loss_infinite():
+    found = tn.estimate("log_loss", [0, 1, 1, 0], [0.0, 0.0, 0.7, 0.2])
+    assert found.value == math.inf
+    assert not found.bounded
+    assert found.note.startswith("1 labels had probability 0") or "1 label" in found.note
+    right = tn.estimate("log_loss", [0, 1, 1, 0], [0.0, 1.0, 0.7, 0.2])
+    assert right.bounded
+
+
+def test_matrices_by_kind():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 400)
+    y = np.array([rng.choice(3, p=row) for row in P])
+    assert tn.estimate(tn.ece, y, P, kind="confidence", seed=0).bounded
+    classwise = tn.estimate(tn.ece, y, P, seed=0)
+    assert not classwise.bounded
+    assert classwise.floor > 0
+    assert "classes" in classwise.note
+    for name in ("brier", "log_loss"):
+        one = tn.estimate(name, y, P)
+        assert one.value == pytest.approx(getattr(tn, name)(y, P), rel=1e-12)
+        assert one.value in one
+        row = tn.estimate(name, y, P, cluster=np.arange(400))
+        assert (row.low, row.high) == pytest.approx((one.low, one.high), rel=0.02)
+    sums = tn.estimate("log_loss", tn.tally(y, P))
+    rows = tn.estimate("log_loss", y, P)
+    assert (sums.low, sums.high) == pytest.approx((rows.low, rows.high), rel=0.02)
+    two = np.column_stack([1 - P[:, 0], P[:, 0]])
+    both = tn.estimate("slope", (y == 0).astype(int), two)
+    assert both.value == pytest.approx(tn.calibration_slope((y == 0).astype(int), P[:, 0]))
+    assert "two columns" in both.note
+    assert tn.estimate("accuracy", y, P).value == pytest.approx(np.mean(P.argmax(axis=1) == y))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"measure": "nonsense"}, "`measure` must be one of"),
+        ({"measure": 3}, "`measure` must be a function"),
+        ({"measure": tn.corp}, "Name its part"),
+        ({"measure": "ece", "level": 0.3}, "`level` must lie"),
+        ({"measure": "ece", "method": "bootstrap"}, "`method` must be 'auto'"),
+        ({"measure": "accuracy"}, "top class"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, match):
+    y, p = some_rows(50)
+    with pytest.raises(tn.InputError, match=match):
+        tn.estimate(y_true=y, y_prob=p, **arguments)
+    with pytest.raises(TypeError, match="curve"):
+        tn.estimate("ece", y, p, curve=1)
