@@ -227,7 +227,7 @@ Y, P = [0, 1, 1], [0.1, 0.2, 0.9]
         ({"grades": ["A", "B"]}, r"`grades` must have one entry per row \(3\); got shape \(2,\)"),
         ({"grades": {"A": 0.1, "B": 1}}, "got a dict. Named cut-offs go to `bins=`."),
         ({"grades": [[1], [2], [3]]}, "`grades` must have one entry per row"),
-        ({"grades": ["A", "B", "C"], "bins": 2}, "Give `grades` or `bins`, not both."),
+        ({"grades": ["A", "B", "C"], "bins": 2}, "`bins` must be left out if there is a column of grades."),
         ({"bins": 2, "correlation": 1}, r"`correlation` must lie in \[0, 1\); got 1."),
         ({"bins": 2, "correlation": -0.1}, r"`correlation` must lie in \[0, 1\); got -0.1."),
         ({"bins": 2, "portfolio": "small"}, "`portfolio` must be 'infinite' or 'finite'; got 'small'."),
@@ -248,7 +248,9 @@ def test_sums_have_no_rows_for_a_column_and_classes_no_single_score():
     for options in ({"bins": CUTS}, {"grades": ["A", "A", "B"]}):
         with pytest.raises(tn.InputError, match="`y_prob` must be the probability of an event, or have two columns"):
             tn.grade_table([0, 1, 2], three, **options)
-    with pytest.raises(tn.InputError, match="`grades` or `bins` must be given; there are 60 distinct scores"):
+    with pytest.raises(
+        tn.InputError, match="Grades must be given by a column or by cut-offs; there are 60 distinct scores"
+    ):
         tn.grade_table(np.arange(60) % 2, np.arange(60) / 60)
 
 

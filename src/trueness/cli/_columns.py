@@ -31,6 +31,7 @@ class Request:
     weight: str | None = None
     by: tuple[str, ...] = ()
     cluster: str | None = None
+    grades: str | None = None
     pos_label: str | None = None
     labels: tuple[str, ...] | None = None
     missing: "Missing" = "raise"
@@ -109,11 +110,12 @@ class Choice:
     guesses: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     cluster: str | None = None
+    grades: str | None = None
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Columns of groups and clusters, each once."""
-        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster]))))
+        """Columns of groups, clusters and grades, each once."""
+        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -135,12 +137,12 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         guesses.append(f"labels from column {label!r}")
     by = tuple(dict.fromkeys(request.by))
     others = (("--weight", weight), *(("--by", name) for name in by), ("--cluster", request.cluster))
-    for option, wanted in (("--label", label), *others):
+    for option, wanted in (("--label", label), *others, ("--grades", request.grades)):
         if wanted is not None:
             _check_column(names, wanted, option, source)
     taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
     models, guessed = choose_scores(names, source, request, taken)
-    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster)
+    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades)
 
 
 def choose_scores(

@@ -15,7 +15,20 @@ from trueness.cli._interrupt import interruptible
 from trueness.cli._messages import errors_as_messages
 
 # In the order in which one meets them.
-_VERBS = ("report", "measure", "test", "compare", "gate", "tally", "plot", "plan", "fit", "apply", "reproduce")
+_VERBS = (
+    "report",
+    "measure",
+    "test",
+    "grades",
+    "compare",
+    "gate",
+    "tally",
+    "plot",
+    "plan",
+    "fit",
+    "apply",
+    "reproduce",
+)
 _INTERRUPTED = 130
 
 

@@ -22,6 +22,7 @@ _QUOTED = {"pos_label"}
 _REMEDIES = {
     "swapped": "Swap `--label` and `--prob`.",
     "column-stack": "`--prob-columns` names one column per class.",
+    "name-grades": "`--grades` names a column of grades, `--bins A=0.01,B=0.1,C=1` cut-offs.",
     "matrix": "Several classes need one column of scores each: `--prob-columns` names them.",
 }
 

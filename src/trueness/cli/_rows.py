@@ -196,6 +196,7 @@ class Rows:
             "y_prob": " and ".join(model.words for model in models),
             "sample_weight": f"column {self.choice.weight!r}",
             "cluster": f"column {self.choice.cluster!r}",
+            "grades": f"column {self.choice.grades!r}",
         }
 
         def place(place: Place) -> str:

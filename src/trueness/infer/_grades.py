@@ -22,7 +22,7 @@ from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
 from trueness.infer._compare import holm
 from trueness.infer._interval import checked_level
 from trueness.infer._paired_rows import read_rows, some_rows
@@ -141,7 +141,7 @@ def grade_table(
     if grades is None:
         return _table(*_by_score(y_true, y_prob, bins, rows), model)
     if bins is not None:
-        raise InputError("", "Give `grades` or `bins`, not both")
+        raise InputError("bins", "must be left out if there is a column of grades")
     return _table(*_by_column(y_true, y_prob, grades, rows), model)
 
 
@@ -277,8 +277,9 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
 def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
     if cells.size > _MOST_DISTINCT:
         got = f"there are {cells.size:,} distinct scores, too many for one grade each"
-        remedy = "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
-        raise InputError("", "`grades` or `bins` must be given", got, remedy=remedy)
+        text = "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
+        remedy = Remedy("name-grades", text)
+        raise InputError("", "Grades must be given by a column or by cut-offs", got, remedy=remedy)
     names = [f"{score:.6g}" for score in cells.score]
     return tuple(names if len(set(names)) == len(names) else map(repr, cells.score.tolist())), Distinct()
 
@@ -434,15 +435,15 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
     if cells is None:
         note = "Bins do not keep every distinct score, which the offset needs."
         return Estimate(name, math.nan, math.nan, math.nan, level, "", total.n, definition, note=note)
-    shift, low, high = shift_interval(cells, level)
-    if math.isnan(shift) and low > -math.inf:
-        shift = math.inf
-    elif math.isnan(shift) and high < math.inf:
-        shift = -math.inf
+    found = shift_interval(cells, level)
+    shift = found.shift
+    if math.isnan(shift):  # all labels are equal, which leaves one limit finite
+        shift = math.inf if found.low > -math.inf else -math.inf if found.high < math.inf else math.nan
     certain = inside_cells(cells).certain
     note = f"{certain:,.6g} scores of exactly 0 or 1 are left out." if certain else ""
     method = "likelihood ratio" if cells.exact else "Wald, sandwich variance"
-    return Estimate(name, shift, low, high, level, method, total.n, definition, note=note)
+    error = found.standard_error if math.isfinite(shift) else math.nan
+    return Estimate(name, shift, found.low, found.high, level, method, total.n, definition, error, note=note)
 
 
 def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """Tables by rating grade, as credit validation reports have them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +14,19 @@ Light: TypeAlias = Literal["green", "amber", "red", ""]
 
 _WIDTH = 100
 _SHORTEST_NAME = 8
+_TITLES = {
+    "grade": "grade",
+    "n": "n",
+    "score": "PD %",
+    "expected": "exp.",
+    "events": "obs.",
+    "rate": "rate %",
+    "ratio": "O/E",
+    "amber_above": "amber >",
+    "red_above": "red >",
+    "pvalue": "p",
+    "light": "light",
+}
 
 
 @dataclass(frozen=True)
@@ -164,48 +177,53 @@ class GradeTable(Record):
         joint = f"Too many events in any grade: {p_value(min(known))}, adjusted by Holm's method." if known else ""
         return tuple(filter(None, [f"{centre}.", order if len(self) > 1 else "", joint, *self.notes]))
 
-    def __str__(self) -> str:
+    @property
+    def titles(self) -> dict[str, str]:
+        """The titles of a printed table by the fields of a grade."""
+        titles = _TITLES | {"low": f"{level_percent(self.level)} limits"}
+        return {name: titles[name] for name in (f.name for f in fields(Grade)) if name in titles}
+
+    def texts(self) -> list[dict[str, str]]:
+        """The cells of a printed table by the fields of a grade: one dict per grade, then the total."""
         lines = (*self.grades, self.total)
-        decimals = _decimals([one.score for one in lines])
-        limits = f"{level_percent(self.level)} limits"
-        head = ["grade", "n", "PD %", "exp.", "obs.", "rate %", limits, "O/E", "amber >", "red >", "p", "light"]
-        right = [head not in ("grade", "light") for head in head]
-        cells = [head, *(_line(one, decimals) for one in lines)]
-        spare = _WIDTH - max(map(display_width, align([["", *line[1:]] for line in cells], right).splitlines()))
-        table = align([[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in cells], right)
+        # As many as show two digits of the smallest percentage, between two and four.
+        smallest = min((100 * one.score for one in lines if one.score > 0), default=1.0)
+        decimals = min(4, max(2, 1 - math.floor(math.log10(smallest))))
+        return [_texts(one, decimals) for one in lines]
+
+    def __str__(self) -> str:
+        keys = list(self.titles)
+        right = [key not in ("grade", "light") for key in keys]
+        lines = [list(self.titles.values()), *([text[key] for key in keys] for text in self.texts())]
+        spare = _WIDTH - max(map(display_width, align([["", *line[1:]] for line in lines], right).splitlines()))
+        table = align([[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in lines], right)
         return "\n".join([table, "", *(wrap(text, _WIDTH) for text in (self.rule, *self.findings))])
 
 
-def _line(one: Grade, decimals: int) -> list[str]:
+def _texts(one: Grade, decimals: int) -> dict[str, str]:
     def percent(value: float) -> str:
-        return "" if math.isnan(value) else f"{100 * value:.{decimals}f}"
+        return f"{100 * value:.{decimals}f}"
 
     def limit(rate: float) -> str:
         events = rate * one.weight
         return f"{events:,.0f}" if abs(events - round(events)) < 1e-6 else f"{events:,.1f}"
 
+    known = {"grade": visible(one.grade), "n": f"{one.n:,}"}
     if one.n == 0:
-        return [visible(one.grade), "0", *[""] * 10]
-    return [
-        *(
-            visible(one.grade),
-            f"{one.n:,}",
-            percent(one.score),
-            f"{one.expected:,.1f}",
-            f"{one.events:,.6g}",
-            percent(one.rate),
-        ),
-        *(f"{percent(one.low)}–{percent(one.high)}", ratio(one.ratio)),
-        *(limit(one.amber_above), limit(one.red_above)),
-        *(p_value(one.pvalue, named=False), one.signal),
-    ]
+        return dict.fromkeys((*_TITLES, "low"), "") | known
+    return known | {
+        "score": percent(one.score),
+        "expected": f"{one.expected:,.1f}",
+        "events": f"{one.events:,.6g}",
+        "rate": percent(one.rate),
+        "low": f"{percent(one.low)}–{percent(one.high)}",
+        "ratio": ratio(one.ratio),
+        "amber_above": limit(one.amber_above),
+        "red_above": limit(one.red_above),
+        "pvalue": p_value(one.pvalue, named=False),
+        "light": one.signal,
+    }
 
 
 def _rate(value: float) -> str:
     return f"{number(100 * value, 2)} %"
-
-
-def _decimals(rates: Sequence[float]) -> int:
-    """Decimals of percentages such that the smallest shows two digits, between two and four."""
-    smallest = min((100 * r for r in rates if r > 0), default=1.0)
-    return min(4, max(2, 1 - math.floor(math.log10(smallest))))

@@ -1,0 +1,168 @@
+"""``trueness grades``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness._text.table import Cell, Column, Table
+from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._messages import reword_messages, warning, wording
+from trueness.cli._rows import Rows, read_rows
+from trueness.cli._sums import file_names, read_total
+from trueness.cli._writing import Output, Target
+from trueness.errors import InputError
+
+_BINS = "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges 0,0.01,0.05,1, or mass:10."
+
+
+class _Result(NamedTuple):
+    """The table of one model, and the group of rows it is about."""
+
+    group: Group
+    model: str
+    table: "tn.GradeTable"
+
+    @property
+    def name(self) -> str:
+        return self.group.name(self.model)
+
+
+@click.command("grades", no_args_is_help=True)
+@opt.data()
+@opt.seed("Seed of the demo data.")
+@opt.text("--grades", "Column with the grade of each row.")
+@opt.text("--bins", _BINS, metavar="CUT-OFFS")
+@opt.number("--correlation", "Asset correlation: how strongly events depend.", 0.0, opt.Between(0, 1, max_open=True))
+@opt.choice("--portfolio", ("infinite", "finite"), "infinite", "With a correlation: limits for how many rows.")
+@opt.number("--amber", "One-sided level above whose limit a grade is amber.", 0.95, opt.Between(0, 1))
+@opt.number("--red", "One-sided level above whose limit a grade is red.", 0.999, opt.Between(0, 1))
+@opt.level(0.95, "Confidence level of the other limits.", least=0.5)
+@opt.output()
+def command(**options: Any) -> None:
+    """Compare predicted and observed events by rating grade, with traffic lights.
+
+    For each grade and in total: predicted probability of default (PD), events expected and observed, the observed rate
+    with exact limits, the largest numbers of events that are green and not red if the PD is right, and the probability
+    of as many events or more. Without --grades and --bins each distinct score is a grade. A .tally file may take the
+    place of rows; it needs --bins.
+
+    \b
+      trueness grades loans.csv --label default --prob pd --grades rating
+      trueness grades loans.csv --label default --prob pd --bins A=0.01,B=0.05,C=1 --correlation 0.12
+      trueness grades 2025.tally --bins A=0.01,B=0.05,C=1 --format csv -o grades.csv
+
+    Exit code 0: compared, whatever the lights; 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    opt.check_input(only_demo=("rows", "seed"))
+    target = Target.pop_from(options)
+    lights = options.pop("amber"), options.pop("red")
+    if not 0 < lights[0] < lights[1] < 1:
+        raise click.UsageError("--amber must lie above 0 and below --red, and --red below 1.")
+    settings: dict[str, Any] = {
+        "bins": _cut_offs(options.pop("bins")),
+        "lights": lights,
+        **{name: options.pop(name) for name in ("level", "correlation", "portfolio")},
+    }
+    if any(name.endswith(".tally") for name in options["files"]):
+        if options["grades"] is not None:
+            raise click.UsageError("--grades needs rows; a .tally file has none. --bins makes grades of cut-offs.")
+        results, data = _of_sums(options["files"], target.path, settings)
+        target.deliver(_output(results, data))
+        return
+    request = Request.pop_from(options)
+    if request.grades is not None and "=" in request.grades and settings["bins"] is None:
+        raise InputError("--grades", "must name a column", f"got {request.grades!r}", remedy="Cut-offs go to `--bins`.")
+    if request.grades is not None and settings["bins"] is not None:
+        raise click.UsageError("Give --grades or --bins, not both.")
+    rows = read_rows(request)
+    data = rows.choice.about(rows.source) | {"grades": rows.choice.grades}
+    target.deliver(_output(list(_of_rows(rows, settings)), data))
+
+
+def _cut_offs(typed: str | None) -> Any:
+    """Read ``--bins``: names with upper cut-offs, or what other commands take.
+
+    Examples
+    --------
+    >>> _cut_offs("A=0.01, B=1")
+    {'A': 0.01, 'B': 1.0}
+    """
+    if typed is None or "=" not in typed:
+        return opt.bin_rule(typed)
+    cuts: dict[str, float] = {}
+    for part in typed.split(","):
+        name, _, number = (piece.strip() for piece in part.rpartition("="))
+        try:
+            cut = float(number)
+        except ValueError:
+            demand = "must have a name and an upper cut-off for each grade, such as A=0.01,B=0.05,C=1"
+            raise InputError("--bins", demand, f"got {part.strip()!r}") from None
+        if name in cuts or not name:
+            demand = "must have a different name for each grade"
+            raise InputError("--bins", demand, f"got {name!r} twice" if name else f"got {part.strip()!r}")
+        cuts[name] = cut
+    return cuts
+
+
+def _of_rows(rows: Rows, settings: dict[str, Any]) -> Iterator[_Result]:
+    for group, part in rows.groups():
+        grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
+        for model in rows.choice.models:
+            with part.about(model, group=group) as warned:
+                one = part.arguments(model)
+                table = tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
+            warning(*warned, about=group.name(model.name))
+            yield _Result(group, model.name, table)
+
+
+def _of_sums(
+    files: Sequence[str], output: str | None, settings: dict[str, Any]
+) -> tuple[list[_Result], dict[str, Any]]:
+    sums, total = read_total(files, output)
+    names = [name for name, _ in sums]
+    each = [Group(), *(Group(total.by, key) for key in total.groups)] if total.by else [Group()]
+    results, model = [], str(total.about.get("score", ""))
+    for group in each:
+        words = wording()
+        with reword_messages(words, ", ".join(filter(None, [file_names(names), str(group)]))) as warned:
+            part: Any = total.total if group.by is None else total.groups[group.value]
+            results.append(_Result(group, model, tn.grade_table(part, **settings)))
+        warning(*warned, about=group.name(model))
+    return results, {"source": file_names(names), "label": total.about.get("label")}
+
+
+def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
+    first = results[0].table
+    titles = first.titles
+    several = len({one.model for one in results}) > 1
+    columns = [
+        *group_columns([one.group.by for one in results if one.group.by]),
+        Column("model", "model", "name", "all" if several else "data"),
+        *(
+            Column(f.name, titles.get(f.name, f.name), _kind(f.name), "all" if f.name in titles else "data")
+            for f in fields(tn.Grade)
+        ),
+    ]
+    rows = [
+        {
+            **one.group.entry(),
+            "model": one.model,
+            **{key: Cell(value, text.get(key)) for key, value in line.to_dict().items()},
+        }
+        for one in results
+        for line, text in zip((*one.table.grades, one.table.total), one.table.texts(), strict=True)
+    ]
+    notes = [f"Data: {data['source']}, labels {data['label']!r}.", first.rule]
+    for one in results:
+        about = f"{one.name}: " if len(results) > 1 else ""
+        notes += [f"{about}{sentence}" for sentence in one.table.findings]
+    tables = [{**one.group.entry(), "model": one.model, **one.table.to_dict()} for one in results]
+    return Output(Table(columns, rows, notes), {"data": data, "tables": tables})
+
+
+def _kind(name: str) -> Any:
+    return {"grade": "name", "light": "text", "few": "text"}.get(name, "number")
