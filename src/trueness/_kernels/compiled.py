@@ -50,6 +50,8 @@ _ranks = bind("ranks", 4, c_int64, c_int64)
 _steps = bind("steps", 5, c_int64, c_int64)
 _sketch_sums = bind("sketch_sums", 4, c_int64, c_int64)
 _venn_abers = bind("venn_abers", 6, c_int64)
+_line_sums = bind("line_sums", 4, c_double, c_double, c_double)
+_placement_sums = bind("placement_sums", 3, c_double, c_double, c_double)
 
 
 # Every thread has a table of its own; larger ones (in bytes) are not multiplied.
@@ -449,3 +451,23 @@ def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
     """See :func:`trueness._kernels.reference.softmax`."""
     rows = shares(Z.shape[0], workers(Z.size))
     in_threads(lambda i: call(_softmax, (Z, top, total, P), *rows[i]), len(rows))
+
+
+def line_sums(
+    x: Floats, weight: Floats | Ints, events: Floats | Ints, slope: float, intercept: float, centre: float
+) -> Floats:
+    """See :func:`trueness._kernels.reference_logistic.line_sums`."""
+    if _line_sums is None:
+        return reference.line_sums(x, weight, events, slope, intercept, centre)
+    sums = np.zeros(5)
+    call(_line_sums, (x, weight, events, sums), slope, intercept, centre)
+    return sums
+
+
+def placement_sums(weight: Floats | Ints, events: Floats | Ints, total: float, rest: float, area: float) -> Floats:
+    """See :func:`trueness._kernels.reference_logistic.placement_sums`."""
+    if _placement_sums is None:
+        return reference.placement_sums(weight, events, total, rest, area)
+    sums = np.zeros(3)
+    call(_placement_sums, (weight, events, sums), total, rest, area)
+    return sums

@@ -81,13 +81,15 @@ def available() -> bool:
 
 
 def bind(name: str, n_arrays: int, *numbers: Any, returns: Any = ctypes.c_int) -> Any:
-    """A function of the library for :func:`call`; None without a library.
+    """A function of the library for :func:`call`; None without a library, or in one built from older sources.
 
     It takes `n_arrays` arrays first, then numbers of the ctypes types `numbers`.
     """
     if _library is None:
         return None
-    function = getattr(_library, name)
+    function = getattr(_library, name, None)
+    if function is None:
+        return None
     function.argtypes = [ctypes.c_void_p] * n_arrays + list(numbers)
     function.restype = returns
     return function

@@ -16,6 +16,7 @@ from trueness._kernels.grid import cell_of
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
 from trueness._kernels.reference_cells import cell_sums, grid_moments
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
+from trueness._kernels.reference_logistic import line_sums, placement_sums
 from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_sums
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "events",
     "grid_moments",
     "grouped_bin_sums",
+    "line_sums",
     "logit_tops",
     "mass_sums",
     "pava",
+    "placement_sums",
     "ranks",
     "sketch_sums",
     "softmax",

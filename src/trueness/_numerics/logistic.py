@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trueness._kernels import line_sums as line_sums_of
 from trueness.typing import Bools, Floats, Numbers
 
 _CONVERGED = 1e-12
@@ -121,18 +122,10 @@ def line_sums(
     >>> residual.tolist(), information.tolist()
     ([1.0, 0.0], [[1.0, 0.0], [0.0, 0.0]])
     """
-    sums = np.zeros(5)
-    for i in range(0, x.size, _BLOCK):
-        some = slice(i, i + _BLOCK)
-        z = x[some] - centre
-        eta = slope * z + intercept
-        decay = np.exp(-np.abs(eta))
-        share = 1 / (1 + decay)
-        weight = w[some].astype(np.float64, copy=False)
-        residual = e[some].astype(np.float64, copy=False) - weight * np.where(eta >= 0, share, decay * share)
-        spread = weight * (decay * share * share)
-        bent = spread * z
-        sums += residual.sum(), residual @ z, spread.sum(), bent.sum(), bent @ z
+    x, w, e = np.ascontiguousarray(x), np.ascontiguousarray(w), np.ascontiguousarray(e)
+    if w.dtype != e.dtype or w.dtype.kind not in "if" or w.dtype.itemsize != 8:
+        w, e = w.astype(np.float64), e.astype(np.float64)
+    sums = line_sums_of(x, w, e, slope, intercept, centre)
     return sums[:2], sums[[[2, 3], [3, 4]]]
 
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
 
+from trueness._numerics.placements import placement_sums
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._auc import area, placements
-from trueness.typing import Numbers
 
 
 class AucInterval(NamedTuple):
@@ -86,17 +86,19 @@ class _Spread(NamedTuple):
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
     # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
-    sums = np.zeros((2, 3))
-    for some, found in placements(cells):
-        squares: tuple[Numbers, Numbers] = found.events, found.others
-        if not cells.exact:
-            assert cells.squares is not None
-            assert cells.event_squares is not None
+    sums, freedom = np.zeros((2, 3)), math.inf
+    if cells.exact:
+        _, weight, events = cells.totals
+        distances = placement_sums(cells.weight, cells.events, auc)
+        assert distances is not None  # there is an area
+        sums[:] = [(events, events, distances[1]), (weight - events, weight - events, distances[2])]
+    else:
+        assert cells.squares is not None
+        assert cells.event_squares is not None
+        for some, found in placements(cells):
             squares = cells.event_squares[some], cells.squares[some] - cells.event_squares[some]
-        each = zip(found[:2], squares, found[2:], strict=True)
-        sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
-    freedom = math.inf
-    if not cells.exact:
+            each = zip(found[:2], squares, found[2:], strict=True)
+            sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
         freedom = max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
     (of_events, events), (of_others, others) = (
         _class_variance(total, squares, distance, auc) for total, squares, distance in sums.tolist()
