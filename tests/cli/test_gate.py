@@ -80,6 +80,21 @@ def test_observed_expected_must_lie_within_a_range(call, file, grouped):
     assert found(call(*file, "--oe-within", repr(max(outside, 0) + 1e-6)), 0)
 
 
+@pytest.mark.parametrize(("option", "criterion"), [("--max-ece", "ece"), ("--max-l2", "l2"), ("--oe-within", "oe")])
+def test_require_is_the_equivalence_test(call, file, grouped, option, criterion):
+    y, q = grouped["y"], grouped["q"]
+    for within in (0.2, 0.25):
+        test = tn.equivalence_test(y, q, within=within, criterion=criterion, seed=0)
+        for level in ("0.8", "0.97"):
+            code = int(test.pvalue > 1 - float(level))
+            (line,) = found(call(*file, option, repr(within), "--require", "--level", level), code)
+            assert float(line["pvalue"]) == pytest.approx(test.pvalue)
+    (line,) = found(call(*file, option, "0.5"), 0)
+    assert line["pvalue"] == ""
+    table = call("gate", "x.csv", "--prob", "q", option, "0.5", "--require").stdout
+    assert "p: equivalence test of each bound, certified if p ≤ 0.05." in " ".join(table.split())
+
+
 def test_all_bounds_must_be_kept(call, file, limits):
     wide, narrow = "0.9", repr(limits["--max-l2"][0] / 2)
     one, two = found(call(*file, "--max-ece", wide, "--max-l2", narrow, "--require"), 1)
@@ -90,13 +105,13 @@ def test_all_bounds_must_be_kept(call, file, limits):
 def test_each_line_says_what_was_judged_against_what(call, grouped, limits, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     low, high = limits["--max-ece"]
-    middle = (low + high) / 2
+    middle, no = (low + high) / 2, "not shown to keep it, "
     for allowed, more, words, passes in (
         (0.0001, [], f"lower 95 % limit {low:.4f} > 0.0001 → fails", False),
         (middle, [], f"lower 95 % limit {low:.4f} ≤ {middle:g} → passes", True),
-        (middle, ["--require"], f"upper 95 % limit {high:.4f} > {middle:g} → not certified", False),
-        (0.9, ["--require"], f"upper 95 % limit {high:.4f} ≤ 0.9 → certified", True),
-        (0.0001, ["--require"], f"lower 95 % limit {low:.4f} > 0.0001 → not certified", False),
+        (middle, ["--require"], f"{no}p = 1.00 (upper 95 % limit {high:.4f} > {middle:g}) → not certified", False),
+        (0.9, ["--require"], f"shown to keep it, p < 0.0001 (upper 95 % limit {high:.4f} ≤ 0.9) → certified", True),
+        (0.0001, ["--require"], f"{no}p = 1.00 (lower 95 % limit {low:.4f} > 0.0001) → not certified", False),
     ):
         result = call("gate", "x.csv", "--prob", "q", "--max-ece", repr(allowed), *more)
         assert f"ECE in 10 bins of equal width ≤ {allowed:g}: {words}." in " ".join(result.stdout.split())

@@ -152,3 +152,38 @@ def test_two_columns_are_not_said_to_be_several_classes(call, grouped, tmp_path)
     assert "binary problem" in binary
     assert "For several classes" not in binary
     assert "For several classes: the largest score" in top
+
+
+@pytest.mark.parametrize("criterion", ["l2", "oe", "band", "ece"])
+def test_equivalent_within_is_the_librarys_equivalence_test(call, grouped, tmp_path, criterion):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["--equivalent-within", "0.3", "--criterion", criterion, "--bins", "5"][: 6 if criterion == "ece" else 4]
+    (found,) = lines(call("test", "x.csv", "--prob", "p", *given, "--format", "csv"))
+    bins = {"bins": 5} if criterion == "ece" else {}
+    expected = tn.equivalence_test(grouped["y"], grouped["p"], within=0.3, criterion=criterion, seed=0, **bins)
+    assert float(found["pvalue"]) == expected.pvalue
+    assert found["method"] == f"{criterion} equivalence"
+    table = " ".join(call("test", "x.csv", "--prob", "p", *given).stdout.split())
+    assert "a small p-value is evidence for calibration within 0.3." in table
+
+
+def test_clusters_and_weights_reach_the_equivalence_test(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    asked = ["test", "x.csv", "--prob", "p", "--weight", "w", "--cluster", "who", "--equivalent-within", "0.3"]
+    (found,) = lines(call(*asked, "--format", "csv"))
+    options = {"sample_weight": grouped["w"], "cluster": grouped["who"], "within": 0.3, "seed": 0}
+    assert float(found["pvalue"]) == tn.equivalence_test(grouped["y"], grouped["p"], **options).pvalue
+    both = lines(call(*asked, "--method", "kuiper", "--format", "csv"))
+    assert [line["method"] for line in both] == ["kuiper", "l2 equivalence"]
+
+
+def test_options_that_do_not_go_with_the_equivalence_test_are_refused(call):
+    for more, message in (
+        (["--criterion", "oe"], "--criterion is that of --equivalent-within, which is missing"),
+        (["--equivalent-within", "0.1", "--bins", "5"], "--bins is not an option of the equivalence test"),
+        (["--equivalent-within", "0.1", "--kind", "classwise"], "--kind classwise does not go with it"),
+        (["--equivalent-within", "0"], "not in the range 0<x<=1"),
+    ):
+        result = call("test", "--demo", *more)
+        assert result.exit_code == 2
+        assert message in result.stderr

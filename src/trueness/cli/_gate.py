@@ -24,9 +24,9 @@ _FAILED = 1
 _LATTICE = 4096
 _SHOWN = 6
 _REQUIRE = (
-    "Fail unless every quantity is shown to keep its bound: its upper confidence limit must. Without it, the gate "
-    "fails if a quantity is shown to exceed its bound (its lower limit does), or if the rows are too few to show even "
-    "a gross excess."
+    "Fail unless every quantity is shown to keep its bound, by an equivalence test: p ≤ 1 - level, and the upper "
+    "confidence limit keeps the bound. Without it, the gate fails if a quantity is shown to exceed its bound (its "
+    "lower limit does), or if the rows are too few to show even a gross excess."
 )
 _criteria = opt.combine(
     opt.number("--max-ece", "The largest ECE allowed, in the bins of --bins.", kind=opt.Between(0, 1), metavar="X"),
@@ -304,6 +304,7 @@ def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], note
         Column("estimate", "value", "number"),
         Column("low", "lower limit", "number"),
         Column("high", "upper limit", "number"),
+        Column("pvalue", "p", "p", forms="all" if gate.require else "data"),
         Column("verdict", "verdict"),
         Column("passed", "passed", forms="data"),
     ]
@@ -346,7 +347,10 @@ def _limits_in_words(findings: Sequence[Finding], gate: Gate, *, named: bool) ->
     bins = [f"{one.words}. " for one in gate.criteria if one.quantity == "ece" and not named]
     level, together = (f"{100 * value:.4g} %" for value in (findings[0].level, gate.level))
     joint = "" if level == together else f", so that all {len(findings)} hold together with {together}"
-    return f"{''.join(bins)}Limits are one-sided, each with {level} confidence{joint}."
+    limits = f"{''.join(bins)}Limits are one-sided, each with {level} confidence{joint}."
+    if not gate.require:
+        return limits
+    return f"{limits} p: equivalence test of each bound, certified if p ≤ {1 - gate.level:.4g}."
 
 
 def _named_sentence(one: Finding, findings: Sequence[Finding]) -> str:
@@ -369,6 +373,7 @@ def _line(one: Finding) -> dict[str, Any]:
         "estimate": None if limits is None else limits.estimate,
         "low": None if limits is None else limits.low,
         "high": None if limits is None else limits.high,
+        "pvalue": one.verdict.pvalue,
         "verdict": one.verdict.code,
         "passed": one.verdict.passed,
     }

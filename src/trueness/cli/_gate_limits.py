@@ -1,9 +1,10 @@
 """What a gate can judge: each quantity with its one-sided confidence limits, and what they show."""
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import trueness as tn
 from trueness._tally.cells import Cells
@@ -16,13 +17,11 @@ from trueness._text.bins import rule_in_words
 from trueness._text.numbers import count, number, p_value
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._ece_limits import ece_limits, too_good_in_bins
+from trueness.infer._ece_limits import ece_limits
+from trueness.infer._equivalence import TOO_GOOD, EquivalenceData, cells_at_their_mean
 from trueness.infer._observed_expected import observed_expected_interval
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
-TOO_GOOD: Final = 0.001
-"""Labels that agree with the scores this well by chance this rarely are too good to be true."""
-_FINE = 256
 _HIGHEST = 0.9999
 """The highest level of a confidence set of the l2 error."""
 _FEW_ROWS = 20
@@ -86,15 +85,16 @@ class Data:
         """The l2 error; None for sums of few bins. Zero is decided by the test at the level itself, not at twice it."""
         sums = self.y_true
         if isinstance(sums, Binned):
-            sums = _cells_at_their_mean(sums)
+            sums = cells_at_their_mean(sums)
             if sums is None:
                 return None
         interval: Any = tn.ece_interval
-        two_sided = min(2 * level - 1, _HIGHEST)
-        both = interval(sums, self.y_prob, level=two_sided, **self._all)
-        if two_sided < 2 * level - 1:
+        two_sided = 2 * level - 1
+        if two_sided > _HIGHEST:
             # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
+            both = interval(sums, self.y_prob, **self._all)
             return Limits(both.estimate, ece_limits(sums, self.y_prob, level=level, **self._all).low, 1.0, both.n)
+        both = interval(sums, self.y_prob, level=two_sided, **self._all)
         low, high = both.hull
         if low > 0 and interval(sums, self.y_prob, level=level, **self._all).includes_zero:
             low = 0.0
@@ -114,34 +114,21 @@ class Data:
         whole = part.exact if isinstance(part, Cells) else part.whole
         return Limits(found.value, found.low, found.high, int(sums.weight) if whole else sums.n)
 
+    @property
+    def equivalence(self) -> EquivalenceData:
+        """The same for :func:`trueness.equivalence_test`."""
+        weights = "importance" if self.importance else "frequency"
+        return EquivalenceData(self.y_true, self.y_prob, self.options, self.cluster, weights, self.seed)
+
     @cached_property
     def significance(self) -> "tn.Significance | None":
         """The omnibus test; None if the sums are too coarse, or weights rule it out."""
-        sums = _cells_at_their_mean(self.y_true) if isinstance(self.y_true, Binned) else self.y_true
-        test: Any = tn.calibration_test
-        try:
-            return (
-                None if sums is None else test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.options)
-            )
-        except InputError:
-            return None
+        return self.equivalence.omnibus()
 
     @property
     def too_good(self) -> float | None:
         """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
-        if self.significance is None and isinstance(self.y_true, Binned):
-            return too_good_in_bins(self.y_true.parts[0])
-        return None if self.significance is None else self.significance.too_good
-
-
-def _cells_at_their_mean(binned: Binned) -> Tally | None:
-    """Fine bins as cells with the mean score of their rows; None if the bins are coarse."""
-    bins = binned.parts[0]
-    if bins.size < _FINE or not bins.whole:
-        return None
-    some = bins.count > 0
-    cells = Cells(bins.score[some], bins.count[some], bins.weight[some], bins.events[some])
-    return Tally(binned.kind, (cells,), binned.classes)
+        return self.equivalence.too_good(self.significance)
 
 
 @dataclass(frozen=True)
@@ -196,12 +183,20 @@ class Criterion:
         # To certify a range takes one test on each side, both at the full level; to leave it on either side, half each.
         return data.observed_expected(2 * level - 1 if require else level)
 
+    def pvalue(self, data: Data) -> float:
+        """The p-value of the equivalence test: of an error as large as the bound, or larger."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tn.TruenessWarning)  # the limits have given them
+            return data.equivalence.evidence(self.quantity, self.bound, 10 if self.rule is None else self.rule).pvalue
+
 
 class Verdict(NamedTuple):
     """What follows for one criterion."""
 
     code: Literal["certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"]
     reason: str
+    pvalue: float | None = None
+    """That of the equivalence test, if one was made."""
 
     @property
     def passed(self) -> bool:
@@ -213,7 +208,8 @@ def judge(
 ) -> Verdict:
     """Compare limits with the bound.
 
-    To certify, the whole interval must keep the bound, and labels must not agree with the scores too well; otherwise
+    To certify, the whole interval must keep the bound, and labels must not agree with the scores too well: this is
+    :func:`trueness.equivalence_test`, whose p-value is then at most 1 − level. Otherwise
     the quantity passes unless the whole interval lies beyond the bound, or limits of the level `alone`, that of a
     single quantity, show that a gross violation could have been missed.
     """
@@ -230,12 +226,15 @@ def judge(
         return Verdict("unknown", f"cannot be known from {count(own.n, 'row')}: {reason}")
     if not require:
         return Verdict("exceeded" if beyond else "not exceeded", _comparison(criterion, limits, level, lower=True))
+    pvalue = criterion.pvalue(data)
     if not (least <= limits.low and limits.high <= most):
-        return Verdict("not certified", _comparison(criterion, limits, level, lower=beyond))
+        why = _comparison(criterion, limits, level, lower=beyond)
+        return Verdict("not certified", f"not shown to keep it, {p_value(pvalue)} ({why})", pvalue)
     too_good = data.too_good
     if too_good is not None and too_good <= TOO_GOOD:
-        return Verdict("too good", f"too good to be true for new rows: {p_value(too_good)} (lower tail)")
-    return Verdict("certified", _comparison(criterion, limits, level, lower=False) + _impossible(data))
+        return Verdict("too good", f"too good to be true for new rows: {p_value(too_good)} (lower tail)", 1.0)
+    why = _comparison(criterion, limits, level, lower=False)
+    return Verdict("certified", f"shown to keep it, {p_value(pvalue)} ({why}){_impossible(data)}", pvalue)
 
 
 def _impossible(data: Data) -> str:

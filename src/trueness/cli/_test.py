@@ -18,6 +18,7 @@ _METHODS = (
     *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
     *("spiegelhalter", "cox", "hosmer-lemeshow"),
 )
+_CRITERIA = ("l2", "oe", "band", "ece")
 # Which methods take which option; with several methods, an option goes to those that take it.
 _TAKE = {
     "bins": {"exact", "analytic", "t-cal", "hosmer-lemeshow"},
@@ -35,6 +36,18 @@ _TOO_GOOD = 0.001
 @opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: omnibus]", "methods", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
+@opt.number(
+    "--equivalent-within",
+    "Test for calibration within this margin; a small p-value is then evidence for it.",
+    kind=opt.Between(0, 1, min_open=True),
+    metavar="X",
+)
+@opt.choice(
+    "--criterion",
+    _CRITERIA,
+    None,
+    "What --equivalent-within judges: the l2 error, O/E (within 1 ± X), the monotone band or the ECE.  [default: l2]",
+)
 @opt.choice("--kind", opt.KINDS, None, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
@@ -43,14 +56,16 @@ _TOO_GOOD = 0.001
 def command(**options: Any) -> None:
     """Test whether scores are calibrated.
 
-    A small p-value is evidence against calibration; a large one is no evidence for it. Several models, or groups of
-    --by, are tested separately, and p-values are also adjusted for their number by Holm's method. With scores for
-    several classes, the test is whether the largest score is the probability that its class is right; --kind classwise
-    tests every class, and two columns are tested as the binary problem of the second.
+    A small p-value is evidence against calibration; a large one is no evidence for it. --equivalent-within asks the
+    reverse: a small p-value is evidence that the error is below a margin. Several models, or groups of --by, are tested
+    separately, and p-values are also adjusted for their number by Holm's method. With scores for several classes, the
+    test is whether the largest score is the probability that its class is right; --kind classwise tests every class,
+    and two columns are tested as the binary problem of the second.
 
     \b
       trueness test --demo
       trueness test predictions.csv --label churned --prob model_a --by region
+      trueness test predictions.csv --label churned --prob model_a --equivalent-within 0.05
       trueness test answers.jsonl --label correct --prob confidence --cluster question --method kuiper
 
     Exit code 0: tested, whatever the result; `trueness gate` is what fails. 2: the options or the data are wrong.
@@ -63,7 +78,8 @@ def command(**options: Any) -> None:
         "fitted": options["fitted"] or None,
         "k": options["k"],
     }
-    methods = tuple(dict.fromkeys(options["methods"])) or ("omnibus",)
+    equivalence = _equivalence(options["equivalent_within"], options["criterion"], typed["bins"])
+    methods = tuple(dict.fromkeys(options["methods"])) or (() if equivalence else ("omnibus",))
     settings = {method: _settings(method, methods, typed) for method in methods}
     kind = options.pop("kind")
     for method, own in settings.items():
@@ -71,8 +87,11 @@ def command(**options: Any) -> None:
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
+    if equivalence:
+        _check_equivalence(methods, typed, kind, equivalence["criterion"])
+        equivalence["seed"] = options["seed"]
     rows = read_rows(Request.pop_from(options))
-    results = list(_results(rows, settings))
+    results = list(_results(rows, settings, equivalence))
     _adjust(results)
     top = kind in (None, "confidence") and options["k"] in (None, 1) and rows.is_matrix(rows.choice.models[0])
     if kind is None and options["k"] is None:
@@ -89,14 +108,43 @@ def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dic
     }
 
 
-def _results(rows: Rows, settings: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _equivalence(within: float | None, criterion: str | None, rule: Any) -> dict[str, Any]:
+    """The options of the equivalence test; none if it is not asked for."""
+    if within is None:
+        if criterion is not None:
+            raise click.UsageError("--criterion is that of --equivalent-within, which is missing.")
+        return {}
+    bins = {"bins": rule} if criterion == "ece" and rule is not None else {}
+    return {"within": within, "criterion": criterion or "l2", **bins}
+
+
+def _check_equivalence(methods: Sequence[str], typed: dict[str, Any], kind: str | None, criterion: str) -> None:
+    """Refuse options that neither a method nor the equivalence test takes."""
+    for name, value in typed.items():
+        taken = not _TAKE[name].isdisjoint(methods) or (name == "bins" and criterion == "ece")
+        if value is not None and not taken:
+            raise click.UsageError(f"--{name} is not an option of the equivalence test ({criterion}); leave it out.")
+    if kind not in (None, "confidence"):
+        raise click.UsageError(f"--equivalent-within judges the largest scores; --kind {kind} does not go with it.")
+
+
+def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]) -> Iterator[dict[str, Any]]:
     test: Any = tn.calibration_test
+    equivalent: Any = tn.equivalence_test
     for group, part in rows.groups():
         for model in rows.choice.models:
             for method, own in settings.items():
                 with part.about(model, group=group) as warned:
                     one = part.arguments(model)
                     result = test(one.y_true, one.y_prob, method=method, cluster=part.cluster, **own, **one.rows)
+                warning(*warned, about=group.name(model.name))
+                yield {**group.entry(), "model": model.name, **result.to_dict()}
+            if equivalence:
+                with part.about(model, group=group) as warned:
+                    one = part.arguments(model)
+                    weights = {"weight_type": "importance"} if part.weight_type == "importance" else {}
+                    more = {"cluster": part.cluster, **equivalence, **weights, **one.rows}
+                    result = equivalent(one.y_true, one.y_prob, **more)
                 warning(*warned, about=group.name(model.name))
                 yield {**group.entry(), "model": model.name, **result.to_dict()}
 
@@ -123,6 +171,7 @@ def _too_good_note(entry: dict[str, Any]) -> str:
 
 
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
+    named = any(entry["strongest"] for entry in results) or not all(entry["within"] for entry in results)
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
@@ -131,14 +180,16 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         Column("statistic", "statistic", "fraction"),
         Column("pvalue", "p", "p"),
         Column("adjusted_pvalue", "adjusted p", "p"),
-        Column("strongest", "strongest evidence", optional=True),
+        Column("strongest", "strongest evidence", forms="all" if named else "data", optional=True),
     ]
     notes = [f"Data: {rows.source}, labels {rows.choice.label!r}."]
     for method in dict.fromkeys(entry["method"] for entry in results):
         first, *others = (entry["assumptions"] for entry in results if entry["method"] == method)
         more = "" if {first}.issuperset(others) else " (The first test; JSON has the choices for the others.)"
-        notes.append(f"{method}: {first}{more}")
-    good = [entry for entry in results if (entry["too_good"] or 1) <= _TOO_GOOD]
+        margin = next(entry["within"] for entry in results if entry["method"] == method)
+        evidence = "" if margin is None else f"a small p-value is evidence for calibration within {margin:g}. "
+        notes.append(f"{method}: {evidence}{first}{more}")
+    good = [entry for entry in results if (entry["too_good"] or 1) <= _TOO_GOOD and entry["within"] is None]
     notes += [_too_good_note(entry) for entry in good]
     if top:
         notes.append("For several classes: the largest score as the probability that its class is right.")
