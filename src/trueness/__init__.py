@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from trueness.infer import calibration_test as calibration_test
     from trueness.infer import compare as compare
     from trueness.infer import cumulative_walk as cumulative_walk
+    from trueness.infer import curve_band as curve_band
     from trueness.infer import ece_interval as ece_interval
     from trueness.infer import equivalence_test as equivalence_test
     from trueness.infer import estimate as estimate
@@ -157,7 +158,7 @@ _HOMES = {
         "TiedScoresWarning TruenessError TruenessWarning"
     ),
     "infer": (
-        "calibration_series calibration_test compare cumulative_walk ece_interval equivalence_test estimate "
+        "calibration_series calibration_test compare cumulative_walk curve_band ece_interval equivalence_test estimate "
         "grade_table monotone_band noise_floor prior_shift reliability_bands segments validation_size"
     ),
     "measure._auc": "auc",

@@ -4,6 +4,7 @@ from trueness.infer._bands import reliability_bands
 from trueness.infer._calibration_test import calibration_test
 from trueness.infer._compare import compare
 from trueness.infer._cumulative import cumulative_walk
+from trueness.infer._curve_bands import curve_band
 from trueness.infer._equivalence import equivalence_test
 from trueness.infer._estimate import estimate
 from trueness.infer._grades import grade_table
@@ -20,6 +21,7 @@ __all__ = [
     "calibration_test",
     "compare",
     "cumulative_walk",
+    "curve_band",
     "ece_interval",
     "equivalence_test",
     "estimate",

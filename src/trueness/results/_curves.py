@@ -79,7 +79,7 @@ class Curve(Record):
 
 @dataclass(frozen=True)
 class CurveBand(Record):
-    """A band around the diagonal for the reliability curve of calibrated scores."""
+    """A band for a reliability curve: around the curve, or around the diagonal for that of calibrated scores."""
 
     _columns = ("x", "low", "high")
 
@@ -90,17 +90,25 @@ class CurveBand(Record):
     high: Floats
     """Upper end."""
     level: float
-    """Probability that the curve of calibrated scores lies inside: as a whole, or at each score by itself."""
+    """Level of the band: for the whole curve if it is simultaneous, otherwise for each score by itself."""
     method: str
-    """The curve: 'isotonic' or 'smooth'."""
+    """The curve: 'isotonic', 'smooth', 'spline' or 'loess'."""
     resamples: int
-    """Number of sets of labels drawn."""
+    """Number of sets of labels drawn; 0 for a confidence band."""
     band: str = "simultaneous-consistency"
-    """'simultaneous-consistency' for the whole curve, or 'consistency' for each score by itself."""
+    """'pointwise' or 'simultaneous': a confidence band around the curve, for each score by itself or for all jointly.
+    'consistency' or 'simultaneous-consistency': the range of the curve of calibrated scores. 'monotone': a
+    simultaneous confidence band for any event probability that rises with the score."""
+    y: Floats | None = None
+    """The curve, if the band is around it."""
 
     def __str__(self) -> str:
-        each = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
         level = level_percent(self.level)
+        if self.band == "monotone":
+            return f"{level} simultaneous confidence band for a rising event probability"
+        each = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
+        if not self.band.endswith("consistency"):
+            return f"{level} {each} confidence band of a {self.method} curve"
         return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 
