@@ -19,6 +19,8 @@ from trueness.infer._estimate_limits import (
     Options,
     auc_limits,
     biased,
+    curve_distances,
+    curve_limits,
     ece_limits_in,
     free_intercept_limits,
     intercept_limits,
@@ -33,7 +35,7 @@ from trueness.infer._estimate_limits import (
     uncertainty_limits,
 )
 from trueness.infer._interval import checked_level
-from trueness.infer._measure_floor import NO_FLOOR, Floor, drawn_floors, gap_floor
+from trueness.infer._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer._noise_floor import measure_name, measure_value
 from trueness.infer._observed_rows import ObservedRows, observe
 from trueness.infer._slope_interval import free_intercept_interval
@@ -55,8 +57,8 @@ class _Measure(NamedTuple):
     function: str | Callable[..., float]
     """A function of the sums, or its name in `trueness.measure`."""
     limits: LimitsOf
-    floor: Literal["", "gaps", "pooled", "drawn"] = ""
-    """How the noise floor is simulated: gaps of bins, labels of pooled scores, or labels of every score."""
+    floor: Literal["", "gaps", "pooled", "drawn", "curve"] = ""
+    """How the noise floor is simulated: gaps of bins, labels of pooled scores, of every score, or with a curve."""
 
 
 class _Gaps(NamedTuple):
@@ -177,10 +179,10 @@ _MEASURES: dict[str, _Measure] = {
         "observed/expected", "Observed events divided by the sum of the scores.", "observed_expected", ratio_limits
     ),
     "auc": _Measure("AUC", "Probability that an event has a higher score than a non-event.", "auc", auc_limits),
-    "ici": _Measure("ICI", "Mean |flexible curve − score|.", "ici", biased, "pooled"),
-    "e50": _Measure("E50", "Median of |flexible curve − score|.", "e50", biased, "pooled"),
-    "e90": _Measure("E90", "90 % quantile of |flexible curve − score|.", "e90", biased, "pooled"),
-    "emax": _Measure("Emax", "Largest |flexible curve − score|.", "emax", biased, "pooled"),
+    "ici": _Measure("ICI", "Mean |flexible curve − score|.", "ici", curve_limits(0), "curve"),
+    "e50": _Measure("E50", "Median of |flexible curve − score|.", "e50", curve_limits(1), "curve"),
+    "e90": _Measure("E90", "90 % quantile of |flexible curve − score|.", "e90", curve_limits(2), "curve"),
+    "emax": _Measure("Emax", "Largest |flexible curve − score|.", "emax", curve_limits(3), "curve"),
     "miscalibration": _Measure(
         "miscalibration",
         "Score minus that of the isotonic recalibration (CORP).",
@@ -221,6 +223,7 @@ _ALIASES: dict[str, tuple[str, Options]] = {
     "brier_discrimination": ("discrimination", {}),
     "brier_uncertainty": ("uncertainty", {}),
 }
+_CURVE = {"ici": 0, "e50": 1, "e90": 2, "emax": 3}
 # Tally.average sums the parts of these over classes.
 _SUMMED = ("miscalibration",)
 
@@ -345,7 +348,9 @@ def estimate(
             f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}",
             remedy="A bootstrap does not cover a calibration error near zero.",
         )
-    data = observe(y_true, y_prob, rows, level=checked_level(level), seed=seed, cluster=cluster, kind=question.kind)
+    data = observe(
+        y_true, y_prob, rows, level=checked_level(level), seed=seed, cluster=cluster, kind=question.kind, floors=floor
+    )
     if method == "bootstrap":
         question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
     value, limits = _answer(question, data)
@@ -384,7 +389,7 @@ def estimates(
     named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
     rows, own = _split(options)
     questions = {key: _question(one, own, lenient=True) for key, one in named.items()}
-    data = observe(y_true, y_prob, rows, level=checked_level(level), seed=seed, cluster=cluster)
+    data = observe(y_true, y_prob, rows, level=checked_level(level), seed=seed, cluster=cluster, floors=floor)
     answers: dict[str, tuple[float, Limits]] = {}
     for key, question in questions.items():
         try:
@@ -461,7 +466,10 @@ def _answer(question: _Question, data: ObservedRows) -> tuple[float, Limits]:
         y_true, y_prob, rows = data.rows
         value = measures.squared_ece(y_true, y_prob, **options, **rows)
         return value, limits_or_note(measure.limits, data, value, options)
-    if measure.limits in (slope_limits, intercept_limits, free_intercept_limits, auc_limits):
+    if (
+        measure.limits in (slope_limits, intercept_limits, free_intercept_limits, auc_limits)
+        or measure.floor == "curve"
+    ):
         limits = limits_or_note(measure.limits, data, math.nan, options)
         if limits.value is not None:
             return limits.value, limits
@@ -483,11 +491,15 @@ def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str,
         kind = question.measure.floor
         if not kind:
             continue
+        curve = curve_distances(data, question.options) if kind == "curve" else None
+        if curve is not None:
+            floors[key] = floor_of(curve.floors[:, _CURVE[question.key]], data.level)
+            continue
         gaps = _gaps_of(question.key, question.options) if kind == "gaps" else None
         if gaps is not None and gaps.blind and sums.kind != "classwise":
             floors[key] = gap_floor(data, *gaps)
         else:
-            group = kind == "pooled", question.key in _SUMMED
+            group = kind in ("pooled", "curve"), question.key in _SUMMED
             drawn.setdefault(group, {})[key] = question.function
     for (pooled, summed), functions in drawn.items():
         floors |= drawn_floors(functions, data, pooled=pooled, summed=summed)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from trueness._input.arguments import checked_word
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rules import BinRule, Distinct, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._auc import auc_interval
+from trueness.infer._curve_errors import CurveErrors, curve_errors
 from trueness.infer._ece_limits import ClusteredGaps, bin_gaps
 from trueness.infer._interval import ece_interval
 from trueness.infer._observed_expected import observed_expected_interval
@@ -29,9 +31,17 @@ from trueness.infer._row_means import (
     scaled_brier_interval,
     uncertainty_interval,
 )
-from trueness.infer._shift_interval import shift_interval
-from trueness.infer._slope_interval import free_intercept_interval, line_covariance, method_in_words, slope_interval
-from trueness.measure._slope import contradicted_in_words, inside_cells
+from trueness.infer._shift_interval import limits_in_words, shift_interval
+from trueness.infer._slope_interval import (
+    MANY,
+    FittedLine,
+    fit_line,
+    free_intercept_interval,
+    slope_interval,
+    slope_limits_in_words,
+)
+from trueness.measure._flexible_curve import checked_knots
+from trueness.measure._slope import InsideCells, contradicted_in_words, inside_cells
 
 _SEVERAL = "No interval: the value is a mean over classes, which depend on each other."
 _BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
@@ -39,6 +49,8 @@ _BIASED = (
     "No valid interval is known: the measure is biased upwards, and a bootstrap would miss the truth near zero. "
     "Compare it with its noise floor."
 )
+# Sets of labels for the floors of flexible curves.
+_CURVE_DRAWS = 199
 
 
 @dataclass(frozen=True)
@@ -66,12 +78,7 @@ def no_limits(note: str) -> LimitsOf:
 biased = no_limits(_BIASED)
 
 
-def _wald(data: ObservedRows) -> str:
-    return "sandwich of clusters, t" if data.dependent else "sandwich, t"
-
-
-def _left_out(cells: Cells) -> str:
-    inside = inside_cells(cells)
+def _left_out(inside: InsideCells) -> str:
     if not inside.certain:
         return ""
     return (
@@ -80,39 +87,50 @@ def _left_out(cells: Cells) -> str:
     )
 
 
+def _line(data: ObservedRows, cells: Cells) -> FittedLine:
+    """The line of these rows, fitted once for slope and intercepts."""
+    if "line" not in data.memory:
+        data.memory["line"] = fit_line(cells, data.clustered)
+    line: FittedLine = data.memory["line"]
+    return line
+
+
+def _likelihood_words(data: ObservedRows, independent: str) -> str:
+    if data.whole and not data.dependent:
+        return independent
+    return "sandwich of clusters, t" if data.dependent else "sandwich, t"
+
+
 def slope_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
     """Profile likelihood; the sandwich for clusters and weights that are not whole numbers."""
-    cells = data.one
-    if not isinstance(cells, Cells):
+    if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
-    found = slope_interval(cells, data.level, data.clustered)
-    inside = inside_cells(cells).cells
-    covariance = line_covariance(inside, found.slope, found.intercept, data.clustered)
-    method = method_in_words(inside) if data.whole and not data.dependent else _wald(data)
-    error = math.sqrt(covariance.matrix[1, 1])
-    return Limits(found.slope_low, found.slope_high, method, error, _left_out(cells), found.slope)
+    line = _line(data, data.one)
+    found = slope_interval(data.one, data.level, data.clustered, line)
+    error = math.sqrt(line.covariance.matrix[1, 1])
+    method = _likelihood_words(data, slope_limits_in_words(line))
+    return Limits(found.slope_low, found.slope_high, method, error, _left_out(line.inside), found.slope)
 
 
 def free_intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
     """As for the slope."""
-    cells = data.one
-    if not isinstance(cells, Cells):
+    if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
-    found = free_intercept_interval(cells, data.level, data.clustered)
-    inside = inside_cells(cells).cells
-    method = method_in_words(inside, penalised=False) if data.whole and not data.dependent else _wald(data)
-    return Limits(found.low, found.high, method, found.standard_error, _left_out(cells), found.intercept)
+    line = _line(data, data.one)
+    found = free_intercept_interval(data.one, data.level, data.clustered, line)
+    method = _likelihood_words(data, "Wald" if line.rarer > MANY else "profile likelihood")
+    note = _left_out(line.inside)
+    return Limits(found.low, found.high, method, found.standard_error, note, found.intercept)
 
 
 def intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
     """Likelihood ratio with the slope fixed at 1; the sandwich for clusters and other weights."""
-    cells = data.one
-    if not isinstance(cells, Cells):
+    if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
-    found = shift_interval(cells, data.level, data.clustered)
-    inside = inside_cells(cells).cells
-    method = method_in_words(inside, penalised=False) if data.whole and not data.dependent else _wald(data)
-    return Limits(found.low, found.high, method, found.standard_error, _left_out(cells), found.shift)
+    found = shift_interval(data.one, data.level, data.clustered)
+    inside: InsideCells = data.memory["line"].inside if "line" in data.memory else inside_cells(data.one)
+    method = _likelihood_words(data, limits_in_words(inside.cells))
+    return Limits(found.low, found.high, method, found.standard_error, _left_out(inside), found.shift)
 
 
 def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
@@ -251,6 +269,31 @@ def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = N
         found = quietly(ece_interval, sums, **options)
     low, high = found.hull
     return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note)
+
+
+def curve_limits(which: int) -> LimitsOf:
+    """ICI, E50, E90 and Emax (0 to 3): no interval, but values and floors in one go."""
+
+    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+        found = curve_distances(data, options)
+        return Limits(note=_BIASED) if found is None else Limits(note=_BIASED, value=float(found.values[which]))
+
+    return limits
+
+
+def curve_distances(data: ObservedRows, options: Options) -> CurveErrors | None:
+    """The four distances of a flexible curve, with those of redrawn labels; None for several scores per row."""
+    if not isinstance(data.one, Cells):
+        return None
+    curve, knots = options.get("curve", "spline"), options.get("knots", 5)
+    key = f"curve {curve} {knots}"
+    if key not in data.memory:
+        checked_word(curve, "curve", ("spline", "loess"))
+        checked_knots(knots)
+        draws = _CURVE_DRAWS if data.floors else 0
+        data.memory[key] = curve_errors(data.one, curve, draws, data.rng, knots)
+    found: CurveErrors = data.memory[key]
+    return found
 
 
 def limits_or_note(limits: LimitsOf, data: ObservedRows, value: float, options: Options) -> Limits:

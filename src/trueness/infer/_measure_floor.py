@@ -22,7 +22,7 @@ from trueness.typing import Floats, Ints, RowOptions
 # Sets of labels drawn for a floor, by the number of distinct scores.
 _DRAWS = {20_000: 99, 200_000: 39, math.inf: 19}
 # The gaps of bins are drawn by themselves, and are normal if the variance of the events is at least this.
-_GAP_DRAWS, _NORMAL = 999, 100.0
+_GAP_DRAWS, _NORMAL = 999, 25.0
 _MOST_CELLS = 4096
 
 
@@ -47,10 +47,11 @@ def gap_floor(data: ObservedRows, rule: BinRule, norm: str | float, power: int =
     parts = [part for part in sums.parts if part.totals.rows > 0]
     drawn = [_gap_draws(part, rule, norm, power, data.rng) for part in parts]
     draws = np.average(drawn, axis=0, weights=[part.totals.weight for part in parts])
-    return _floor_of(draws, data.level)
+    return floor_of(draws, data.level)
 
 
-def _floor_of(draws: Floats, level: float) -> Floor:
+def floor_of(draws: Floats, level: float) -> Floor:
+    """Mean and quantile of simulated values; those that are nan are left out."""
     known = draws[~np.isnan(draws)]
     return Floor(float(known.mean()), float(np.quantile(known, level))) if known.size else NO_FLOOR
 
@@ -137,7 +138,7 @@ def drawn_floors(
         labels = redraw(data.rng)
         for key, function in functions.items():
             values[key].append(float(quietly(function, labels)))
-    return {key: _floor_of(np.array(each), data.level) for key, each in values.items()}
+    return {key: floor_of(np.array(each), data.level) for key, each in values.items()}
 
 
 def _number_of_draws(tally: Tally) -> int:
@@ -168,4 +169,4 @@ def _row_floor(function: TallyFunction, data: ObservedRows) -> Floor:
         )
     except InputError:
         return NO_FLOOR
-    return _floor_of(found.draws, data.level)
+    return floor_of(found.draws, data.level)

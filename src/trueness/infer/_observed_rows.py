@@ -41,6 +41,8 @@ class ObservedRows:
     """The rows in clusters, for one score per row."""
     cluster: ArrayLike | None = None
     note: str = ""
+    floors: bool = True
+    """Whether noise floors will be asked for."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """Results that several measures share."""
 
@@ -83,11 +85,12 @@ def observe(
     seed: Seed,
     cluster: ArrayLike | None = None,
     kind: Kind = "classwise",
+    floors: bool = True,
 ) -> ObservedRows:
     """Read labels and scores, or sums in place of both; `kind` is the view of a matrix unless `rows` names another."""
     rng = generator(seed)
     if isinstance(y_true, Tally | Binned | Sketch):
-        return _of_sums(y_true, y_prob, rows, cluster, level, rng)
+        return _of_sums(y_true, y_prob, rows, cluster, level, rng, floors)
     two = rows.get("kind") is None and has_two_columns(y_prob)
     note = _TWO_COLUMNS if two else ""
     given: RowOptions = {**rows, "kind": "classwise"} if two else rows
@@ -114,7 +117,7 @@ def observe(
     if tally.one_class:
         warn_one_class(sample)
     kept = sample if tally.kind == "classwise" else None
-    return ObservedRows(tally, level, rng, (y_true, y_prob, rows), kept, codes, grouped, cluster, note)
+    return ObservedRows(tally, level, rng, (y_true, y_prob, rows), kept, codes, grouped, cluster, note, floors)
 
 
 def _of_sums(
@@ -124,6 +127,7 @@ def _of_sums(
     cluster: ArrayLike | None,
     level: float,
     rng: np.random.Generator,
+    floors: bool,
 ) -> ObservedRows:
     what = type(sums).__name__
     if cluster is not None:
@@ -136,7 +140,7 @@ def _of_sums(
     if sums.n == 0:
         raise InputError("", f"An empty {what} has no calibration error", remedy="Add rows to it first.")
     note = "From a sketch: all scores of a cell are at their mean." if isinstance(sums, Sketch) else ""
-    return ObservedRows(sums, level, rng, note=note)
+    return ObservedRows(sums, level, rng, note=note, floors=floors)
 
 
 def quietly(function: Any, *arguments: Any, **options: Any) -> Any:

@@ -76,6 +76,11 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     return ShiftInterval(shift, *_limits(*pooled, shift, level), error)
 
 
+def limits_in_words(inside: Cells) -> str:
+    """How limits of independent rows with whole weights are found; `inside` has no scores of 0 and 1."""
+    return "Wald" if _rarer(inside) > _MANY else "profile likelihood"
+
+
 def _pool(x: Floats, w: Floats, e: Floats, shift: float) -> tuple[Floats, Floats, Floats]:
     """Neighbours at the log-odds of their mean probability at `shift`, in pools of about equal information."""
     q, r = expit(x + shift), expit(-x - shift)

@@ -11,11 +11,11 @@ from scipy.special import expit, ndtri, stdtrit, xlogy
 from trueness._numerics.logistic import line_sums, recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
-from trueness.measure._slope import inside_cells, logits
+from trueness.measure._slope import InsideCells, inside_cells, logits
 from trueness.typing import Floats
 
 # With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.
-_MANY, _MANY_SCORES = 20_000, 100_000
+MANY, _MANY_SCORES = 20_000, 100_000
 # With fewer rows of the rarer class than this, the profile likelihood alone is too optimistic.
 _FEW, _MOST_POOLED = 30, 2_000
 # Doublings of the step in search of a profile limit.
@@ -39,11 +39,11 @@ class LineInterval(NamedTuple):
     """Rows with a score of exactly 0 or 1, whose log-odds are infinite."""
     n_certain_wrong: float
     """Rows among those whose label contradicts the score."""
-    intercept: float
-    """The intercept beside this slope."""
 
 
-def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> LineInterval:
+def slope_interval(
+    cells: Cells, level: float, cluster_rows: ClusteredRows | None = None, line: "FittedLine | None" = None
+) -> LineInterval:
     r"""Confidence interval for the slope in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
 
     Independent rows, weighted by whole numbers or not at all, have profile-likelihood limits (R's ``confint``), which
@@ -60,40 +60,62 @@ def slope_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
         Confidence level, two-sided.
     cluster_rows : ClusteredRows, optional
         The same rows in clusters.
+    line : FittedLine, optional
+        The line of these rows, if it has been fitted already.
 
     Examples
     --------
     >>> import numpy as np
     >>> score, n = np.array([0.2, 0.5, 0.8, 1.0]), np.array([20, 20, 40, 5])
     >>> found = slope_interval(Cells(score, n, n, np.array([8, 10, 26, 4])), 0.95)
-    >>> [round(x, 3) for x in found[:3]], found[3:6]
+    >>> [round(x, 3) for x in found[:3]], found[3:]
     ([0.376, -0.011, 0.782], (80, 5, 1))
     """
-    inside, n_certain, n_wrong = inside_cells(cells)
-    counts = inside.weight.sum().item(), n_certain, n_wrong
-    x = logits(inside.score)
-    slope, intercept = recalibration_line(x, inside.weight, inside.events)
+    line = line or fit_line(cells, cluster_rows)
+    (inside, n_certain, n_wrong), x, slope = line.inside, line.x, line.slope
+    limits = line.covariance.limits(slope, 1, level)
     if cluster_rows is None and cells.exact:
-        rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
-        limits = line_covariance(inside, slope, intercept).limits(slope, 1, level)
-        if rarer <= _MANY and inside.size <= _MANY_SCORES:
+        rarer = line.rarer
+        if rarer <= MANY and inside.size <= _MANY_SCORES:
             limits = _profile_limits(x, inside, slope, limits, level)
         if 0 < rarer < _FEW and inside.size > 1:
             low, high = _penalised_limits(x, inside, level)
             limits = min(limits[0], low), max(limits[1], high)
-    elif math.isnan(slope):
-        limits = -math.inf, math.inf
-    else:
-        limits = line_covariance(inside, slope, intercept, cluster_rows).limits(slope, 1, level)
-    return LineInterval(slope, *limits, *counts, intercept)
+    return LineInterval(slope, *limits, inside.weight.sum().item(), n_certain, n_wrong)
 
 
-def method_in_words(inside: Cells, *, penalised: bool = True) -> str:
-    """How limits of independent rows with whole weights are found; `inside` has no scores of 0 and 1."""
-    rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
-    if rarer > _MANY or inside.size > _MANY_SCORES:
+class FittedLine(NamedTuple):
+    """The logistic regression of labels on log-odds."""
+
+    inside: InsideCells
+    """The rows it was fitted to."""
+    x: Floats
+    """Their log-odds."""
+    slope: float
+    """nan if the maximum-likelihood estimate is not finite."""
+    intercept: float
+    covariance: "LineCovariance"
+
+    @property
+    def rarer(self) -> float:
+        """Rows of the rarer class."""
+        _, weight, events = self.inside.cells.totals
+        return min(events, weight - events)
+
+
+def slope_limits_in_words(line: FittedLine) -> str:
+    """How the limits of the slope of independent rows with whole weights are found."""
+    if line.rarer > MANY or line.x.size > _MANY_SCORES:
         return "Wald"
-    return "profile likelihood, penalised" if penalised and rarer < _FEW else "profile likelihood"
+    return "profile likelihood, penalised" if line.rarer < _FEW else "profile likelihood"
+
+
+def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedLine:
+    """Fit the line to the rows with scores strictly between 0 and 1."""
+    inside = inside_cells(cells)
+    x = logits(inside.cells.score)
+    slope, intercept = recalibration_line(x, inside.cells.weight, inside.cells.events)
+    return FittedLine(inside, x, slope, intercept, _covariance(x, inside.cells, slope, intercept, cluster_rows))
 
 
 def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, float], level: float) -> _Limits:
@@ -192,14 +214,13 @@ class LineCovariance(NamedTuple):
         return estimate - reach, estimate + reach
 
 
-def line_covariance(
-    cells: Cells, slope: float, intercept: float, cluster_rows: ClusteredRows | None = None
+def _covariance(
+    x: Floats, cells: Cells, slope: float, intercept: float, cluster_rows: ClusteredRows | None
 ) -> LineCovariance:
     """From the information (whole weights), the sandwich of independent rows (other weights) or that of clusters.
 
-    `cells` have no scores of 0 and 1. The matrix is nan if log-odds are too far apart for the arithmetic.
+    The matrix is nan if there is no finite slope, or if log-odds are too far apart for the arithmetic.
     """
-    x = logits(cells.score)
     information = np.full((2, 2), math.nan)
     if not math.isnan(slope):
         information = line_sums(x, cells.weight, cells.events, slope, intercept)[1]
@@ -243,7 +264,9 @@ class InterceptInterval(NamedTuple):
     standard_error: float
 
 
-def free_intercept_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> InterceptInterval:
+def free_intercept_interval(
+    cells: Cells, level: float, cluster_rows: ClusteredRows | None = None, line: FittedLine | None = None
+) -> InterceptInterval:
     r"""Confidence interval for :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, b free.
 
     Methods and arguments as for :func:`slope_interval`. With the slope fixed at 1 it is another number, the
@@ -256,27 +279,24 @@ def free_intercept_interval(cells: Cells, level: float, cluster_rows: ClusteredR
     >>> [round(x, 3) for x in free_intercept_interval(Cells(score, n, n, np.array([8, 10, 26])), 0.95)]
     [0.076, -0.398, 0.545, 0.239]
     """
-    inside = inside_cells(cells).cells
-    x = logits(inside.score)
-    slope, intercept = recalibration_line(x, inside.weight, inside.events)
-    if math.isnan(intercept):
+    line = line or fit_line(cells, cluster_rows)
+    if math.isnan(line.intercept):
         return InterceptInterval(math.nan, -math.inf, math.inf, math.nan)
-    covariance = line_covariance(inside, slope, intercept, cluster_rows)
-    limits, error = covariance.limits(intercept, 0, level), math.sqrt(covariance.matrix[0, 0])
-    rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
-    if cluster_rows is None and cells.exact and rarer <= _MANY and math.isfinite(limits[0]):
-        limits = _intercept_profile(x, inside, intercept, slope, error, level)
-    return InterceptInterval(intercept, *limits, error)
+    limits, error = line.covariance.limits(line.intercept, 0, level), math.sqrt(line.covariance.matrix[0, 0])
+    if cluster_rows is None and cells.exact and line.rarer <= MANY and math.isfinite(limits[0]):
+        limits = _intercept_profile(line, error, level)
+    return InterceptInterval(line.intercept, *limits, error)
 
 
-def _intercept_profile(x: Floats, cells: Cells, intercept: float, slope: float, error: float, level: float) -> _Limits:
+def _intercept_profile(line: FittedLine, error: float, level: float) -> _Limits:
     """Intercepts whose likelihood, at the best slope for each, is not too far below its maximum."""
+    cells, x, intercept = line.inside.cells, line.x, line.intercept
     w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
     if x.size > _MOST_POOLED:
         first = np.arange(0, x.size, -(-x.size // _MOST_POOLED))
         x, w, e = (np.add.reduceat(column, first) for column in (w * x, w, e))
         x = x / w
-    best = slope
+    best = line.slope
 
     def profile(a: float) -> float:
         nonlocal best
