@@ -157,9 +157,11 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
         for line, text in zip((*one.table.grades, one.table.total), one.table.texts(), strict=True)
     ]
     notes = [f"Data: {data['source']}, labels {data['label']!r}.", first.rule]
+    shared = [text for text in first.findings if all(text in one.table.findings for one in results)]
     for one in results:
         about = f"{one.name}: " if len(results) > 1 else ""
-        notes += [f"{about}{sentence}" for sentence in one.table.findings]
+        notes += [f"{about}{text}" for text in one.table.findings if text not in shared]
+    notes += shared
     tables = [{**one.group.entry(), "model": one.model, **one.table.to_dict()} for one in results]
     return Output(Table(columns, rows, notes), {"data": data, "tables": tables})
 

@@ -169,7 +169,7 @@ class GradeTable(Record):
         if offset.bounded:
             limits = f"({level_percent(self.level)} {span(offset.low, offset.high, lambda x: signed(x, 3))})"
             centre += f"; a shift of all log-odds by {signed(offset.value, 3)} {limits} makes them equal"
-        order = "Order: observed rates rise with the grades."
+        order = "Order: observed rates never fall from grade to grade."
         if self.inversions:
             pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
             order = f"Order: observed rates are inverted: {pairs}."
