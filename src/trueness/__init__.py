@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from trueness.infer import grade_table as grade_table
     from trueness.infer import monotone_band as monotone_band
     from trueness.infer import noise_floor as noise_floor
+    from trueness.infer import panel as panel
     from trueness.infer import prior_shift as prior_shift
     from trueness.infer import reliability_bands as reliability_bands
     from trueness.infer import segments as segments
@@ -159,7 +160,7 @@ _HOMES = {
     ),
     "infer": (
         "calibration_series calibration_test compare cumulative_walk curve_band ece_interval equivalence_test estimate "
-        "grade_table monotone_band noise_floor prior_shift reliability_bands segments validation_size"
+        "grade_table monotone_band noise_floor panel prior_shift reliability_bands segments validation_size"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",

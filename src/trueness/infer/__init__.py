@@ -11,6 +11,7 @@ from trueness.infer._grades import grade_table
 from trueness.infer._interval import ece_interval
 from trueness.infer._monotone_band import monotone_band
 from trueness.infer._noise_floor import noise_floor
+from trueness.infer._panel import panel
 from trueness.infer._prior_shift import prior_shift
 from trueness.infer._segments import segments
 from trueness.infer._series import calibration_series
@@ -28,6 +29,7 @@ __all__ = [
     "grade_table",
     "monotone_band",
     "noise_floor",
+    "panel",
     "prior_shift",
     "reliability_bands",
     "segments",

@@ -15,7 +15,7 @@ from trueness.results._record import Record, html_table
 PanelStyle: TypeAlias = Literal["tripod"]
 
 # What a calibrated model has in a large sample, where that does not depend on the scores.
-_TARGETS = {"observed_expected": "1", "intercept": "0", "slope": "1", "intercept_free": "0"}
+_TARGETS = {"observed_expected": "1", "intercept": "0", "slope": "1", "free_intercept": "0", "auc": "(discrimination)"}
 _WIDTH = 80
 _CURVES = {"spline": "restricted cubic splines of the log-odds", "loess": "local regression (loess)"}
 _TESTS = {"spiegelhalter": "Spiegelhalter's z", "cox": "Cox's test of slope 1 and intercept 0, chi-squared"}
@@ -29,7 +29,7 @@ _PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "the spread of the predictions by the slope of a logistic model of the outcome on those log-odds, reported "
         "with the intercept of the same model",
-        ("slope", "intercept_free"),
+        ("slope", "free_intercept"),
     ),
     (
         "agreement over the range of predictions by the distances between predictions and a flexible calibration curve "
@@ -37,7 +37,10 @@ _PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("ici", "e50", "e90", "emax"),
     ),
     ("agreement within groups of similar predictions by the expected calibration error (ECE)", ("ece",)),
-    ("overall accuracy by proper scores (Brier score, scaled Brier score, log loss)", ("brier",)),
+    (
+        "overall accuracy by proper scores (Brier score, scaled Brier score, log loss)",
+        ("brier", "scaled_brier", "log_loss"),
+    ),
     ("discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)", ("auc",)),
 )
 _TO_ADD = (
@@ -178,63 +181,69 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         title = "What TRIPOD+AI asks to report about calibration"
         return "\n\n".join([*(wrap(p, _WIDTH) for p in paragraphs), title, "\n".join(checklist)])
 
-    def rows_in_words(self) -> str:
+    def rows_in_words(self, joint: str = ", ") -> str:
         """How many rows, clusters and events there are."""
-        events = f"{self.events:,.6g} {'event' if self.events == 1 else 'events'} ({percent(self.prevalence)})"
+        events = f"{self.events:,.12g} {'event' if self.events == 1 else 'events'} ({percent(self.prevalence)})"
         clusters = "" if self.clusters is None else f" in {count(self.clusters, 'cluster')}"
-        return f"{count(self.n, 'row')}{clusters}, {events}"
+        return f"{count(self.n, 'row')}{clusters}{joint}{events}"
 
-    def _notes(self) -> list[str]:
-        certain = ""
-        if self.n_certain:
-            wrong = (
-                f"{self.n_certain_wrong:,.6g} of them contradict{'s its' if self.n_certain_wrong == 1 else ' their'}"
-            )
-            certain = (
-                f"{self.n_certain:,.6g} scores are exactly 0 or 1; slope, intercepts and the calibration curve leave "
-                f"them out, since their log-odds are infinite. {wrong} label."
-            )
-        own = {note: None for estimate in self.estimates if (note := estimate.note)}
-        return [text for text in (certain, *own, self.note) if text]
+    def _notes(self, *, bounded: bool = False) -> list[str]:
+        """The notes of the estimates, each once and with the measures it is about; then that of the panel."""
+        about: dict[str, list[str]] = {}
+        for estimate in self.estimates:
+            if estimate.note and (estimate.bounded or not bounded):
+                about.setdefault(estimate.note, []).append(estimate.measure)
+        own = [f"{_listed(measures)}: {note[0].lower()}{note[1:]}" for note, measures in about.items()]
+        return own + ([self.note] if self.note else [])
 
     def _methods(self) -> str:
         curve = _CURVES.get(self.curve, self.curve)
         purposes = [text.format(curve=curve) for text, keys in _PURPOSES if set(keys) & set(self.names)]
-        sentences = [f"Calibration was assessed in {self.rows_in_words()}: {'; '.join(purposes)}."]
+        sentences = [f"Calibration was assessed in {self.rows_in_words(' with ')}: {'; '.join(purposes)}."]
         by_method: dict[str, list[str]] = {}
         for estimate in self.estimates:
             if estimate.bounded:
                 by_method.setdefault(estimate.method, []).append(estimate.measure)
         limits = "; ".join(f"{_listed(measures)}: {method}" for method, measures in by_method.items())
         if limits:
-            sentences.append(f"Confidence limits are two-sided at {level_percent(self.level)} ({limits}).")
+            sentences.append(f"Confidence limits are two-sided at {self._level_in_text()} ({limits}).")
         floors = [e.measure for e in self.estimates if not e.bounded and not math.isnan(e.floor)]
         if floors:
             sentences.append(
-                f"{_listed(floors)} are positive even for a perfectly calibrated model; they are compared with their "
-                "mean for a calibrated model with the same predictions, in place of an interval."
+                f"{_listed(floors)} are positive even for a perfectly calibrated model, so that no interval is given; "
+                f"they are compared with the mean and the {self._level_in_text()} quantile that a calibrated model "
+                "with the same predictions would show."
             )
         if self.clusters is not None:
             sentences.append("Limits allow for dependence within clusters.")
-        return " ".join([*sentences, *self._notes()])
+        return " ".join([*sentences, *(f"{note[0].upper()}{note[1:]}" for note in self._notes(bounded=True))])
 
     def _results(self) -> str:
-        level = level_percent(self.level)
-        sentences = []
-        for estimate in self.estimates:
-            value = f"{estimate.measure} was {number(estimate.value, 3)}"
-            if estimate.bounded:
-                limits = span(estimate.low, estimate.high, lambda x: number(x, 3))
-                sentences.append(f"{value} ({level} CI {limits})")
-            elif not math.isnan(estimate.floor):
-                floor = f"{number(estimate.floor, 3)} (at most {number(estimate.floor_high, 3)} in {level})"
-                sentences.append(f"{value}; a calibrated model would show {floor}")
-            else:
-                sentences.append(value)
-        tests = [
+        groups = [[key for key in keys if key in self.names] for _, keys in _PURPOSES]
+        known = {key for keys in groups for key in keys}
+        groups.append([key for key in self.names if key not in known])
+        sentences = ["; ".join(self._finding(key) for key in keys) for keys in groups if keys]
+        sentences += [
             f"{_TESTS.get(t.method, t.method)} was {number(t.statistic, 2)} ({p_value(t.pvalue)})" for t in self.tests
         ]
-        return " ".join(f"{sentence}." for sentence in [*sentences, *tests])
+        return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
+
+    def _finding(self, key: str) -> str:
+        estimate, level = self[key], self._level_in_text()
+        value = f"{estimate.measure} was {_short(estimate.value)}"
+        if estimate.bounded:
+            return f"{value} ({level} CI {span(estimate.low, estimate.high, _short)})"
+        if math.isnan(estimate.floor):
+            return value
+        return f"{value} (if calibrated: {_short(estimate.floor)}, {level} below {_short(estimate.floor_high)})"
+
+    def _level_in_text(self) -> str:
+        """The level as papers write it, which no line break can tear apart."""
+        return level_percent(self.level).replace(" ", "")
+
+
+def _short(value: float) -> str:
+    return number(value, 3)
 
 
 def _reference(key: str, estimate: Estimate, level: str) -> str:

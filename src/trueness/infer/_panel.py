@@ -1,0 +1,195 @@
+"""The panel: the numbers by which clinicians and credit analysts judge a model, each with its uncertainty."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
+
+from trueness._input.arguments import Seed, checked_word, generator
+from trueness._numerics.logistic import recalibration_line
+from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness.errors import InputError, TruenessWarning
+from trueness.infer._calibration_test import calibration_test
+from trueness.infer._clustered_rows import ClusteredRows
+from trueness.infer._estimate import estimates
+from trueness.infer._interval import checked_level
+from trueness.infer._observed_rows import observe
+from trueness.measure._auc import auc
+from trueness.measure._binned import ece
+from trueness.measure._flexible_curve import METHODS, FlexibleMethod, distances, fit_curve
+from trueness.measure._proper_scores import brier, log_loss, scaled_brier
+from trueness.measure._slope import calibration_intercept, inside_cells, logits, observed_expected
+from trueness.results import Panel
+from trueness.typing import ArrayLike, RowOptions
+
+_CURVE_ERRORS = ("ici", "e50", "e90", "emax")
+NAMES = (
+    *("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc"),
+    *_CURVE_ERRORS,
+    "ece",
+)
+"""The keys of the estimates, in reading order."""
+
+
+@takes_rows
+def panel(
+    y_true: ArrayLike | Tally | Sketch,
+    y_prob: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    curve: FlexibleMethod = "spline",
+    floor: bool = True,
+    seed: Seed = None,
+    **rows: Unpack[RowOptions],
+) -> Panel:
+    r"""The numbers by which a validation is judged, each with its confidence limits or its noise floor.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in place of both. Of a
+        matrix with two columns, the second is the score of a positive; more classes are refused.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row, such as the patient; rows of one cluster may depend on each other.
+    curve : {'spline', 'loess'}, default 'spline'
+        The calibration curve of ICI, E50, E90 and Emax, as for :func:`trueness.ici`.
+    floor : bool, default True
+        Whether to draw labels for the noise floors, which takes most of the time.
+    seed : int or numpy.random.Generator, optional
+        For noise floors.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Panel
+        A mapping, with ``str``, ``to_frame()``, ``to_dict()`` and ``text(style="tripod")``. Keys:
+
+        ``observed_expected``
+            Observed divided by expected events (:func:`trueness.observed_expected`).
+        ``intercept``
+            Calibration in the large: the intercept with the slope fixed at 1 (:func:`trueness.calibration_intercept`).
+        ``slope``, ``free_intercept``
+            Calibration slope, and the intercept of the same model: not calibration in the large
+            (:func:`trueness.calibration_slope`).
+        ``brier``, ``scaled_brier``, ``log_loss``
+            Proper scores.
+        ``auc``
+            Area under the ROC curve, for orientation: discrimination, not calibration (:func:`trueness.auc`).
+        ``ici``, ``e50``, ``e90``, ``emax``
+            Mean, median, 90th percentile and maximum of the distance between scores and calibration curve
+            (:func:`trueness.ici`).
+        ``ece``
+            Expected calibration error in ten bins of equal width (:func:`trueness.ece`).
+        ``spiegelhalter``, ``cox``
+            Tests of calibration (:func:`trueness.calibration_test`), as :class:`trueness.Significance`. With clusters
+            only the first.
+
+    Notes
+    -----
+    Each estimate names its method. Scores of exactly 0 and 1 have infinite log-odds: slope, intercepts and splines
+    leave them out, and the panel counts them. Numbers agree with R's ``rms::val.prob``, except that its Emax, E90 and
+    Eavg come from ``lowess``, and that its C leaves out scores of 0 and 1 and truncates the others to multiples of
+    0.0002.
+
+    References
+    ----------
+    E. W. Steyerberg et al., Assessing the performance of prediction models: a framework for traditional and novel
+    measures, Epidemiology 21 (2010), 128-138.
+    B. Van Calster et al., A calibration hierarchy for risk models was defined: from utopia to empirical data, Journal
+    of Clinical Epidemiology 74 (2016), 167-176.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(2, 6, 1_000)
+    >>> y = rng.random(p.size) < p
+    >>> panel = tn.panel(y, p, seed=0)
+    >>> panel["slope"].low < 1 < panel["slope"].high
+    True
+    >>> panel["ici"].value < panel["ici"].floor_high
+    True
+    """
+    level, rng = checked_level(level), generator(seed)
+    checked_word(curve, "curve", METHODS)
+    tally, grouped = _binary_rows(y_true, y_prob, cluster, rows)
+    cells = tally.parts[0]
+    own: dict[str, Any] = {"level": level, "seed": rng, "floor": floor, "curve": curve}
+    with warnings.catch_warnings():
+        # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
+        warnings.simplefilter("ignore", TruenessWarning)
+        if grouped is None:
+            found = estimates(NAMES, tally, **own)
+            tests = tuple(calibration_test(tally, method=method, seed=rng) for method in ("spiegelhalter", "cox"))
+        else:
+            found = estimates(NAMES, y_true, y_prob, cluster=cluster, **own, **rows)
+            # Its random signs of clusters need weights that count rows.
+            tests = (
+                (calibration_test(y_true, y_prob, method="spiegelhalter", cluster=cluster, seed=rng, **rows),)
+                if cells.exact
+                else ()
+            )
+    certain = inside_cells(cells)
+    total, events = float(cells.totals.weight), cells.totals.events
+    return Panel(
+        NAMES,
+        tuple(found[name] for name in NAMES),
+        tests,
+        round(total) if cells.exact else cells.totals.rows,
+        events,
+        float(events) / total,
+        level,
+        curve,
+        certain.certain,
+        certain.wrong,
+        None if grouped is None else grouped.clusters,
+    )
+
+
+def _binary_rows(
+    y_true: ArrayLike | Tally | Sketch, y_prob: ArrayLike | None, cluster: ArrayLike | None, rows: RowOptions
+) -> tuple[Tally, ClusteredRows | None]:
+    """The sums of a binary problem, and its rows if they are in clusters."""
+    data = observe(y_true, y_prob, rows, level=0.95, seed=None, cluster=cluster)
+    if data.tally is None:
+        as_tally(data.sums, None, {})  # says that bins have lost the scores
+    assert data.tally is not None
+    tally = binary_of_two_classes(data.tally)
+    if tally.kind != "binary":
+        raise InputError(
+            "y_prob",
+            "must be the probability of one class, or have two columns",
+            "a matrix has a panel per class",
+            remedy="Pass one column and `y_true == that_class`.",
+        )
+    return tally, data.clustered
+
+
+def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:
+    """The values of estimates of a panel, without limits, floors and warnings."""
+    cells = tally.parts[0]
+    inside = inside_cells(cells).cells
+    measures: dict[str, Callable[[Tally], float]] = {
+        "observed_expected": observed_expected,
+        "intercept": calibration_intercept,
+        "brier": brier,
+        "scaled_brier": scaled_brier,
+        "log_loss": log_loss,
+        "auc": auc,
+        "ece": ece,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)
+        values = {name: measures[name](tally) for name in names if name in measures}
+        values["slope"], values["free_intercept"] = recalibration_line(
+            logits(inside.score), inside.weight, inside.events
+        )
+        if set(_CURVE_ERRORS) & set(names):
+            values |= dict(zip(_CURVE_ERRORS, distances(fit_curve(cells, curve)).tolist(), strict=True))
+    return {name: float(values[name]) for name in names}

@@ -1,0 +1,197 @@
+"""The panel: R's numbers, what it is made of, how it reads, rows and sums, clusters and weights."""
+
+import csv
+import gzip
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+DATA = Path(os.environ.get("TRUENESS_DATA", ""))
+CLINICAL = DATA / "clinical_r.json"
+KEYS = (
+    *("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc"),
+    *("ici", "e50", "e90", "emax", "ece"),
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def some_rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.uniform(0.02, 0.98, n), 2)
+    return (rng.random(n) < p**1.5).astype(int), p
+
+
+@pytest.fixture(scope="module")
+def found():
+    return tn.panel(*some_rows(), seed=0)
+
+
+@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
+def test_the_numbers_are_those_of_r():
+    rows = {}
+    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
+    for name, r in json.loads(CLINICAL.read_text(encoding="utf-8")).items():
+        y, p = map(np.array, zip(*rows[name], strict=True))
+        found = tn.panel(y, p, seed=0, floor=False)
+        assert (found.n, found.events, found.n_certain) == (r["n"], r["events"], r["dropped"]), name
+        for ours, theirs in (
+            ("slope", "slope"),
+            ("intercept", "intercept_offset"),
+            ("free_intercept", "intercept_free"),
+            ("observed_expected", "oe"),
+            ("brier", "brier"),
+        ):
+            assert found[ours].value == pytest.approx(r[theirs], abs=1e-6), (name, ours)
+        assert found["spiegelhalter"].statistic == pytest.approx(r["val_prob"]["S:z"], abs=1e-6), name
+        # R interpolates the profile by a spline, which moves its limits by up to 3e-5.
+        for ours, theirs in (("slope", "slope_profile"), ("intercept", "intercept_offset_profile")):
+            assert (found[ours].low, found[ours].high) == pytest.approx(r[theirs], abs=5e-5), (name, ours)
+        for ours in ("ici", "e50", "e90", "emax"):
+            if "error" not in r["rcs5"]:
+                assert found[ours].value == pytest.approx(r["rcs5"][ours], abs=1e-6), (name, ours)
+
+
+def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):
+    y, p = some_rows()
+    assert (*found.names, *(test.method for test in found.tests)) == (*KEYS, "spiegelhalter", "cox")
+    for key, measure in {"intercept": "calibration_intercept", "slope": "calibration_slope"}.items():
+        assert found[key].value == pytest.approx(getattr(tn, measure)(y, p), rel=1e-9)
+    for key in ("observed_expected", "brier", "scaled_brier", "log_loss", "auc", "ici", "e50", "e90", "emax", "ece"):
+        assert found[key].value == pytest.approx(getattr(tn, key)(y, p), rel=1e-9), key
+    for key in KEYS:
+        estimate = found[key]
+        assert estimate.bounded or not math.isnan(estimate.floor), key
+        assert not estimate.bounded or estimate.low <= estimate.value <= estimate.high, key
+        assert estimate.level == 0.95
+    assert (found.n, found.events, found.prevalence) == (300, y.sum(), y.mean())
+    assert found["spiegelhalter"] == tn.calibration_test(y, p, method="spiegelhalter", seed=0)
+
+
+def test_values_without_limits_are_the_same(found):
+    from trueness.infer._panel import panel_values
+
+    values = panel_values(tn.tally(*some_rows()), KEYS, "spline")
+    assert values == pytest.approx({key: found[key].value for key in KEYS}, rel=1e-9)
+
+
+def test_a_panel_is_a_mapping_a_frame_and_a_dict(found):
+    assert list(found) == [*KEYS, "spiegelhalter", "cox"]
+    assert dict(found)["auc"] is found["auc"]
+    assert len(found) == len(KEYS) + 2
+    with pytest.raises(KeyError, match=r"sloppe.*there are observed_expected"):
+        found["sloppe"]
+    frame = found.to_frame("pandas")
+    assert list(frame["key"]) == list(found)
+    assert frame.set_index("key").loc["slope", "low"] == found["slope"].low
+    assert frame.set_index("key").loc["spiegelhalter", "pvalue"] == found["spiegelhalter"].pvalue
+    plain = found.to_dict()
+    assert plain["estimates"]["slope"]["value"] == found["slope"].value
+    json.dumps(plain)
+
+
+def test_the_table_fits_80_columns_and_names_both_intercepts(found):
+    text = str(found)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Calibration panel: 300 rows" in text
+    assert "calibration in the large" in text
+    assert "intercept (free slope)" in text
+    assert "Spiegelhalter" in text
+
+
+def test_the_text_for_a_paper_has_methods_results_and_what_is_to_be_added(found):
+    text = found.text(style="tripod")
+    assert max(map(len, text.splitlines())) <= 80
+    flat = " ".join(text.split())
+    assert "Methods. Calibration was assessed in 300 rows" in flat
+    assert "95% CI" in flat
+    assert "ICI was" in flat
+    assert "if calibrated:" in flat
+    assert "TRIPOD+AI" in text
+    assert "`tn.validation_size`" in text
+    with pytest.raises(tn.InputError, match="`style` must be 'tripod'; got 'apa'"):
+        found.text("apa")
+
+
+def test_sums_and_rows_and_whole_weights_agree(found):
+    y, p = some_rows()
+    assert repr(tn.panel(tn.tally(y, p), seed=0)) == repr(found)
+    w = np.random.default_rng(1).integers(0, 3, y.size)
+    weighted = tn.panel(y, p, sample_weight=w, floor=False, seed=0)
+    repeated = tn.panel(y.repeat(w), p.repeat(w), floor=False, seed=0)
+    for key in KEYS:
+        assert weighted[key].value == pytest.approx(repeated[key].value, rel=1e-9), key
+        assert weighted[key].low == pytest.approx(repeated[key].low, rel=1e-6, nan_ok=True), key
+    assert (weighted.n, weighted.events) == (repeated.n, repeated.events)
+
+
+def test_fractional_weights_and_sketches_have_a_panel():
+    y, p = some_rows()
+    half = tn.panel(y, p, sample_weight=np.full(y.size, 0.5), seed=0)
+    assert half["slope"].value == pytest.approx(tn.calibration_slope(y, p))
+    assert half["slope"].bounded
+    sketch = tn.panel(tn.sketch(y, p), seed=0)
+    assert sketch["slope"].value == pytest.approx(tn.calibration_slope(y, p), abs=1e-3)
+
+
+def test_clusters_widen_the_limits():
+    y, p = some_rows()
+    plain = tn.panel(y, p, floor=False)
+    clustered = tn.panel(np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(y.size), 4), floor=False, seed=0)
+    assert clustered.clusters == y.size
+    for key in ("observed_expected", "slope", "brier", "auc"):
+        assert clustered[key].high - clustered[key].low > 0.8 * (plain[key].high - plain[key].low), key
+    assert "in 300 clusters" in str(clustered)
+    assert list(clustered)[-1] == "spiegelhalter"
+    half = tn.panel(y, p, sample_weight=np.tile([0.5, 1.5], 150), cluster=np.arange(300) // 3, floor=False, seed=0)
+    assert half["slope"].bounded
+    assert half.clusters == 100
+
+
+def test_scores_of_0_and_1_are_counted_in_table_and_text():
+    y, p = some_rows()
+    found = tn.panel([*y, 0, 1, 1], [*p, 0.0, 1.0, 0.0], floor=False)
+    assert (found.n_certain, found.n_certain_wrong) == (3, 1)
+    sentence = "3 scores of exactly 0 or 1 are left out"
+    assert sentence in " ".join(str(found).split())
+    assert sentence in " ".join(found.text().split())
+
+
+def test_two_columns_are_one_problem_and_more_classes_are_refused():
+    y, p = some_rows(60)
+    both = tn.panel(y, np.column_stack([1 - p, p]), floor=False)
+    assert both["slope"].value == pytest.approx(tn.calibration_slope(y, p))
+    with pytest.raises(tn.InputError, match="probability of one class"):
+        tn.panel([0, 1, 2], np.eye(3))
+    with pytest.raises(tn.InputError, match="bins have lost them"):
+        tn.panel(tn.binned(y, p))
+
+
+def test_one_class_leaves_nan_and_the_rest():
+    found = tn.panel([0, 0, 0], [0.1, 0.2, 0.3], seed=0)
+    assert math.isnan(found["auc"].value)
+    assert math.isnan(found["slope"].value)
+    assert found["observed_expected"].value == 0
+    assert found["observed_expected"].high > 1
+    str(found), found.text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 1.5}, "`level`"),
+        ({"curve": "cubic"}, "`curve` must be 'spline' or 'loess'"),
+        ({"seed": -1}, "`seed`"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.panel([0, 1], [0.3, 0.6], **options)
