@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate import mean_validity as mean_validity
     from trueness.recalibrate import prior_correction as prior_correction
     from trueness.recalibrate import sample_size as sample_size
+    from trueness.recalibrate import validate as validate
     from trueness.recalibrate import validity_band as validity_band
     from trueness.recalibrate import validity_curve as validity_curve
     from trueness.recalibrate import validity_runs as validity_runs
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
     from trueness.results import Segments as Segments
     from trueness.results import Significance as Significance
     from trueness.results import TestedBins as TestedBins
+    from trueness.results import Validation as Validation
     from trueness.results import ValidationSize as ValidationSize
     from trueness.results import ValidityBand as ValidityBand
     from trueness.results import ValidityCurve as ValidityCurve
@@ -179,12 +181,12 @@ _HOMES = {
         "BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration HistogramBinning "
         "IsotonicCalibration MatrixScaling OneVsRest PlattScaling PriorCorrection ScalingBinning TemperatureScaling "
         "TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity prior_correction sample_size "
-        "validity_band validity_curve validity_runs"
+        "validate validity_band validity_curve validity_runs"
     ),
     "results": (
-        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift "
-        "Reliability Segments Significance TestedBins ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
+        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError Grade "
+        "GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability "
+        "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results simulate sources",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate._scaling_binning import ScalingBinning
     from trueness.recalibrate._temperature import TemperatureScaling
     from trueness.recalibrate._top_label import TopLabel
+    from trueness.recalibrate._validate import validate
     from trueness.recalibrate._validity import mean_validity, validity_band, validity_curve, validity_runs
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
@@ -52,6 +53,7 @@ __all__ = [
     "mean_validity",
     "prior_correction",
     "sample_size",
+    "validate",
     "validity_band",
     "validity_curve",
     "validity_runs",
@@ -76,6 +78,7 @@ __getattr__, __dir__ = lazily(
         "_saving": ("calibrator_from_dict", "load_calibrator"),
         "_temperature": ("TemperatureScaling",),
         "_top_label": ("TopLabel",),
+        "_validate": ("validate",),
         "_validity": ("mean_validity", "validity_band", "validity_curve", "validity_runs"),
         "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },

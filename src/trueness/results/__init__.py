@@ -12,6 +12,7 @@ from trueness.results._panel import Panel
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
+from trueness.results._validation import Validation
 from trueness.results._validation_size import ValidationSize
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Series",
     "Significance",
     "TestedBins",
+    "Validation",
     "ValidationSize",
     "ValidityBand",
     "ValidityCurve",

@@ -1,0 +1,391 @@
+"""The panel of an estimator, corrected for the optimism of evaluating it on its training rows."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import check_cv as as_splitter
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from trueness._input.arguments import Seed, checked_whole, checked_word, generator
+from trueness._input.columns import column, refuse_missing
+from trueness._input.labels import labels_missing
+from trueness._input.weights import check_weights, row_weights
+from trueness._progress import Progress, Report, reporter
+from trueness._tally.rows_or_sums import tally
+from trueness.errors import InputError, TruenessWarning, warn
+from trueness.infer._panel import panel, panel_values
+from trueness.measure._flexible_curve import FlexibleMethod
+from trueness.recalibrate._base_classifier import base_scores, check_classifier, check_cv, rows_and_classes
+from trueness.results import Estimate, Panel, Validation
+from trueness.typing import ArrayLike, Bools, Floats, Ints
+
+_RESAMPLES = 200
+_MOST_DRAWS = 100  # resamples of one class that are drawn again
+_CROSSFIT = (
+    "Corrected: pooled predictions of models that were fitted without the row. Limits treat these predictions as "
+    "fixed: they do not include how the models would vary with other training rows."
+)
+_BOOTSTRAP = (
+    "Corrected: apparent minus optimism (Harrell), the mean over resamples of the value on the resample minus the "
+    "value on all rows. Limits are those of the apparent value, moved by the optimism, which is taken as known."
+)
+_MUCH_OPTIMISM = 0.5
+_MEMORISED = (
+    f" The optimism of the slope exceeds {_MUCH_OPTIMISM:g}: the models seem to memorise rows, and the correction is "
+    "not reliable. Use `method='crossfit'`."
+)
+# Limits that are moved stay in the range of the measure.
+_RANGES = {
+    **dict.fromkeys(("brier", "auc", "ici", "e50", "e90", "emax", "ece"), (0.0, 1.0)),
+    **dict.fromkeys(("observed_expected", "log_loss"), (0.0, np.inf)),
+    "scaled_brier": (-np.inf, 1.0),
+}
+
+
+def validate(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    cv: Any = 5,
+    method: Literal["crossfit", "bootstrap"] = "crossfit",
+    level: float = 0.95,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    curve: FlexibleMethod = "spline",
+    floor: bool = True,
+    resamples: int | None = None,
+    seed: Seed = None,
+    n_jobs: int | None = None,
+    progress: Progress = True,
+) -> Validation:
+    r"""Panel of a classifier as it would be on new rows, from the rows it is trained on.
+
+    A classifier looks better on its training rows than on new ones. Either every row is predicted by a model that was
+    fitted without it, or the difference, called optimism, is estimated by the bootstrap and subtracted.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `predict_proba` and two classes. Clones are fitted; the estimator itself is not changed, and need not be
+        fitted. Pass the whole procedure, tuning and selection of features included, as a pipeline: what is done before
+        is not corrected for.
+    X, y
+        The training rows and their classes.
+    cv : int, splitter or iterable of (train, test), default 5
+        For 'crossfit'. An int means stratified folds, in row order unless there is a `seed`, that keep `groups`
+        together. No row may be in two test parts; rows in none, such as the first ones of a ``TimeSeriesSplit``, are
+        left out.
+    method : {'crossfit', 'bootstrap'}
+        'crossfit' pools predictions for rows outside the training part. 'bootstrap' is Harrell's correction; it uses
+        all rows to fit, but is itself too optimistic for models that memorise rows, such as trees: use 'crossfit'
+        there.
+    level : float, default 0.95
+        Confidence level of all limits.
+    groups : array-like of shape (n,), optional
+        Rows of one group, such as a patient, stay in one fold, are resampled together, and are the clusters of the
+        limits.
+    sample_weight : array-like of shape (n,), optional
+        Weights for the panels and, if it takes them, for fitting the estimator.
+    pos_label : optional
+        The class that is the event. Default: the second in ascending order.
+    curve : {'spline', 'loess'}
+        The calibration curve of ICI, E50, E90 and Emax.
+    floor : bool, default True
+        For 'crossfit': whether to draw labels for the noise floors of the corrected panel.
+    resamples : int, optional
+        For 'bootstrap': number of resamples. Default 200.
+    seed : int or numpy.random.Generator, optional
+        For folds, resamples and noise floors. The estimator has a `random_state` of its own.
+    n_jobs : int, optional
+        Number of models fitted in parallel, as in scikit-learn.
+    progress : bool or function, default True
+        Whether to show a bar on a terminal, or a function of (done, total).
+
+    Returns
+    -------
+    Validation
+        The panels `apparent` and `corrected`, and the `optimism` of each measure.
+
+    Notes
+    -----
+    'bootstrap': a model :math:`f_b` is fitted on rows drawn with replacement; a measure :math:`M` has the optimism
+
+    .. math:: O = \frac1B \sum_b \left(M(f_b, \text{resample}_b) - M(f_b, \text{all rows})\right) ,
+
+    and the corrected value is :math:`M(f, \text{all rows}) - O`. Resamples on which a measure is not finite (the slope
+    of separated classes) are left out of its mean.
+
+    References
+    ----------
+    F. E. Harrell, K. L. Lee and D. B. Mark, Multivariable prognostic models: issues in developing models, evaluating
+    assumptions and adequacy, and measuring and reducing errors, Statistics in Medicine 15 (1996), 361-387.
+    H. Noma, T. Shinozaki, K. Iba, S. Teramukai and T. A. Furukawa, Confidence intervals of prediction accuracy measures
+    for multivariable prediction models based on the bootstrap-based optimism correction methods, Statistics in
+    Medicine 40 (2021), 5691-5701.
+
+    Examples
+    --------
+    A deep tree has memorised its rows. Its apparent Brier score is near 0; on new rows it is not.
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> import trueness as tn
+    >>> X, y = make_classification(600, flip_y=0.3, random_state=0)
+    >>> tree = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
+    >>> result = tn.validate(tree, X, y, cv=5)
+    >>> result.apparent["brier"].value < 0.1 < 0.2 < result.corrected["brier"].value
+    True
+    """
+    method = checked_word(method, "method", ("crossfit", "bootstrap"))  # type: ignore[assignment]
+    rng = generator(seed)
+    rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
+    report = reporter(progress)
+    options = {"level": level, "curve": curve, "floor": floor, "seed": rng}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)  # a model that fits its own rows too well is expected here
+        apparent = rows.panel(_fitted_scores(estimator, rows, None), None, {**options, "floor": False})
+    if method == "crossfit":
+        if resamples is not None:
+            raise InputError("resamples", "is used by `method='bootstrap'` only", remedy="Leave it out.")
+        return _crossfit(estimator, rows, _folds(cv, rows, seed is not None, rng), apparent, options, report, n_jobs)
+    if cv != 5:
+        raise InputError("cv", "is used by `method='crossfit'` only", remedy="Leave it out.")
+    number = _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
+    return _bootstrap(estimator, rows, number, rng, apparent, curve, report, n_jobs)
+
+
+class _Rows(NamedTuple):
+    """The checked training rows."""
+
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    event: int
+    """The column of the event."""
+    group: Ints | None
+    w: Floats | None
+    fit_w: Floats | None
+    """Weights for the estimator, if it takes them."""
+
+    @property
+    def events(self) -> Bools:
+        """Whether each row is an event."""
+        return np.asarray(self.y == self.classes[self.event])
+
+    def panel(self, p: Floats, kept: Bools | None, options: dict[str, Any]) -> Panel:
+        """The panel of some rows."""
+        kept = np.ones(self.y.size, np.bool_) if kept is None else kept
+        w, group = (None if values is None else values[kept] for values in (self.w, self.group))
+        return panel(self.events[kept], p[kept], sample_weight=w, cluster=group, **options)
+
+
+def _training_rows(
+    estimator: Any, X: Any, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None, pos_label: Any
+) -> _Rows:
+    if estimator is None or isinstance(estimator, FrozenEstimator):
+        raise InputError(
+            "estimator",
+            "must be a classifier that can be fitted",
+            f"got {'None' if estimator is None else 'a FrozenEstimator'}",
+            remedy="`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new rows.",
+        )
+    check_classifier(estimator)
+    X, y, classes = rows_and_classes(X, y)
+    if classes.size != 2:
+        raise InputError(
+            "y",
+            "must have two classes",
+            f"got {classes.size}",
+            remedy="Validate one class against the rest: `validate(estimator, X, y == one_class)`.",
+        )
+    event = 1
+    if pos_label is not None:
+        known = classes.tolist()
+        if pos_label not in known:
+            raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
+        event = known.index(pos_label)
+    w = None
+    if sample_weight is not None:
+        w = row_weights(sample_weight, y.size).values
+        check_weights(w)
+    takes = has_fit_parameter(estimator, "sample_weight")
+    if w is not None and not takes:
+        name = type(estimator).__name__
+        warn(f"`sample_weight` is used by the panels only: {name} does not take it.", TruenessWarning)
+    return _Rows(X, y, classes, event, _group_codes(groups, y.size), w, w if takes else None)
+
+
+def _group_codes(groups: ArrayLike | None, n: int) -> Ints | None:
+    if groups is None:
+        return None
+    found = column(groups, "groups")
+    if found.values.shape != (n,):
+        raise InputError("groups", f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
+    missing = labels_missing(found)
+    if missing is not None:
+        refuse_missing("groups", missing)
+    return np.asarray(np.unique(found.values, return_inverse=True)[1], np.int64)
+
+
+def _fitted_scores(estimator: Any, rows: _Rows, train: Ints | None, test: Ints | None = None) -> Floats:
+    """Scores of the event in the rows `test` from a clone fitted on the rows `train`; None means all rows."""
+    X, y, w = rows.X, rows.y, rows.fit_w
+    if train is not None:
+        X, y, w = _safe_indexing(X, train), y[train], None if w is None else w[train]
+    fitted = clone(estimator).fit(X, y, **({} if w is None else {"sample_weight": w}))
+    if not hasattr(fitted, "predict_proba"):
+        got = f"{type(estimator).__name__} has none"
+        raise InputError("estimator", "must have `predict_proba`", got, remedy="Wrap it in `tn.CalibratedClassifier`.")
+    matrix = base_scores(
+        fitted, rows.X if test is None else _safe_indexing(rows.X, test), rows.classes, "probabilities", matrix=True
+    )
+    return np.asarray(matrix[:, rows.event])
+
+
+def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> list[tuple[Ints, Ints]]:
+    check_cv(cv)
+    state = int(rng.integers(2**31)) if shuffle else None
+    if cv is None or isinstance(cv, int | np.integer):
+        kind = StratifiedKFold if rows.group is None else StratifiedGroupKFold
+        cv = kind(5 if cv is None else int(cv), shuffle=shuffle, random_state=state)
+    wanted = hasattr(cv, "split") and get_routing_for_object(cv).consumes("split", ["groups"])
+    if wanted and rows.group is None:
+        raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
+    arguments = {"groups": rows.group} if wanted else {}  # others warn that they ignore groups
+    try:
+        splits = as_splitter(cv, rows.y, classifier=True).split(rows.X, rows.y, **arguments)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    except (TypeError, ValueError) as reason:
+        got = f"it cannot: {str(reason).rstrip('.')}"
+        raise InputError("cv", f"must split the {rows.y.size:,} rows into folds", got) from reason
+    if not folds:
+        raise InputError("cv", "must have at least one fold", "it has none")
+    folds = [tuple(np.flatnonzero(part) if part.dtype == np.bool_ else part for part in fold) for fold in folds]  # type: ignore[misc]
+    every = np.concatenate([test for _, test in folds])
+    if np.unique(every).size != every.size:
+        raise InputError(
+            "cv",
+            "must put no row into two test parts",
+            f"{every.size - np.unique(every).size:,} rows are repeated",
+            remedy="Repeated or random splits can be validated one at a time.",
+        )
+    for number, (train, test) in enumerate(folds):
+        if np.intersect1d(train, test).size:
+            raise InputError("cv", "must keep test rows out of the training part", f"fold {number} does not")
+        if rows.group is not None and np.intersect1d(rows.group[train], rows.group[test]).size:
+            remedy = "An int, or `GroupKFold`, keeps them together."
+            raise InputError("cv", "must keep the rows of a group together", f"fold {number} does not", remedy=remedy)
+    return folds
+
+
+def _crossfit(
+    estimator: Any,
+    rows: _Rows,
+    folds: list[tuple[Ints, Ints]],
+    apparent: Panel,
+    options: dict[str, Any],
+    report: Report,
+    n_jobs: int | None,
+) -> Validation:
+    p = np.full(rows.y.size, np.nan)
+    tasks = (delayed(_fitted_scores)(estimator, rows, train, test) for train, test in folds)
+    report(0, len(folds))
+    for done, scores in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
+        p[folds[done - 1][1]] = scores
+        report(done, len(folds))
+    kept = np.zeros(p.size, np.bool_)
+    kept[np.concatenate([test for _, test in folds])] = True
+    corrected = rows.panel(p, kept, options)
+    optimism = {
+        key: before.value - after.value
+        for key, before, after in zip(corrected.names, apparent.estimates, corrected.estimates, strict=True)
+    }
+    left = int((~kept).sum())
+    outside = f" {left:,} of {kept.size:,} rows are in no test part and left out." if left else ""
+    return Validation(apparent, corrected, optimism, "crossfit", len(folds), _CROSSFIT + outside)
+
+
+def _bootstrap(
+    estimator: Any,
+    rows: _Rows,
+    number: int,
+    rng: np.random.Generator,
+    apparent: Panel,
+    curve: FlexibleMethod,
+    report: Report,
+    n_jobs: int | None,
+) -> Validation:
+    draws: list[Ints] = []
+
+    def tasks() -> Iterator[Any]:
+        for _ in range(number):
+            draws.append(_resample(rows, rng))
+            yield delayed(_fitted_scores)(estimator, rows, draws[-1])
+
+    differences = np.empty((number, len(apparent.names)))
+    report(0, number)
+    for done, p in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks()), start=1):
+        times = np.bincount(draws[done - 1], minlength=rows.y.size)
+        draws[done - 1] = np.empty(0, np.int64)
+        w = np.ones(rows.y.size) if rows.w is None else rows.w
+        values = [
+            panel_values(tally(rows.events, p, sample_weight=weight), apparent.names, curve)
+            for weight in (times * w, rows.w)
+        ]
+        differences[done - 1] = [values[0][key] - values[1][key] for key in apparent.names]
+        report(done, number)
+    finite = np.isfinite(differences)
+    sums = np.where(finite, differences, 0.0).sum(axis=0)
+    means = np.divide(sums, finite.sum(axis=0), out=np.full(sums.size, np.nan), where=finite.any(axis=0))
+    optimism = dict(zip(apparent.names, means.tolist(), strict=True))
+    moved = tuple(_moved(key, e, optimism[key]) for key, e in zip(apparent.names, apparent.estimates, strict=True))
+    note = "Test statistics are not corrected and left out."
+    corrected = replace(apparent, estimates=moved, tests=(), note=note)
+    memorised = not abs(optimism["slope"]) <= _MUCH_OPTIMISM
+    return Validation(apparent, corrected, optimism, "bootstrap", number, _BOOTSTRAP + memorised * _MEMORISED)
+
+
+def _resample(rows: _Rows, rng: np.random.Generator) -> Ints:
+    """Rows, or whole groups of rows, drawn with replacement until both classes are there."""
+    events, n = rows.events, rows.y.size
+    if rows.group is not None:
+        order = np.argsort(rows.group, kind="stable")
+        members = np.split(order, np.flatnonzero(np.diff(rows.group[order])) + 1)
+    for _ in range(_MOST_DRAWS):
+        if rows.group is None:
+            drawn = rng.integers(n, size=n)
+        else:
+            drawn = np.concatenate([members[i] for i in rng.integers(len(members), size=len(members))])
+        if 0 < events[drawn].sum() < drawn.size:
+            return np.asarray(drawn, np.int64)
+    demand = "must have enough rows of each class to be resampled"
+    raise InputError("y", demand, f"{_MOST_DRAWS} resamples had one class only", remedy="Use `method='crossfit'`.")
+
+
+def _moved(key: str, estimate: Estimate, optimism: float) -> Estimate:
+    """The estimate minus the optimism; there is no noise floor, since no scores belong to it."""
+    least, most = _RANGES.get(key, (-np.inf, np.inf))
+    low, high = (float(np.clip(limit - optimism, least, most)) for limit in (estimate.low, estimate.high))
+    nan = float("nan")
+    return replace(
+        estimate,
+        value=estimate.value - optimism,
+        low=low,
+        high=high,
+        method=f"{estimate.method}, moved by the optimism" if estimate.bounded else "",
+        floor=nan,
+        floor_high=nan,
+        excess=nan,
+    )

@@ -1,0 +1,162 @@
+"""Validation of an estimator on its training rows: hand-made loops, honest folds, messages."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
+from sklearn.tree import DecisionTreeClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+TREE = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
+MODEL = LogisticRegression()
+
+
+def validate(*arguments, **options):
+    return tn.validate(*arguments, floor=False, **options)
+
+
+def data(n=300, seed=0):
+    return make_classification(n, n_features=6, flip_y=0.3, random_state=seed)
+
+
+def test_cross_fitted_predictions_are_those_of_a_loop_and_the_tree_looks_far_better_on_its_own_rows():
+    X, y = data()
+    p = np.empty(y.size)
+    for train, test in StratifiedKFold(4).split(X, y):
+        p[test] = clone(TREE).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+    found = validate(TREE, X, y, cv=4, seed=None)
+    assert found.corrected["brier"].value == tn.brier(y, p)
+    assert found.corrected["auc"].value == tn.auc(y, p)
+    own = clone(TREE).fit(X, y).predict_proba(X)[:, 1]
+    assert found.apparent["ece"].value == tn.ece(y, own)
+    assert found.apparent["ece"].value < 1e-9  # leaves predict their own rates
+    assert found.corrected["ece"].value > 0.1
+    assert found.corrected["slope"].value < 0.5 < 0.9 < found.apparent["slope"].value
+    assert found.optimism["brier"] == found.apparent["brier"].value - found.corrected["brier"].value < -0.05
+    assert (found.method, found.refits, found.n) == ("crossfit", 4, 300)
+    assert "predictions as fixed" in found.note
+    assert not hasattr(TREE, "tree_")
+
+
+def test_the_bootstrap_subtracts_the_mean_optimism_of_resamples():
+    X, y = data(120)
+    found = validate(MODEL, X, y, method="bootstrap", resamples=5, seed=3)
+    rng = np.random.default_rng(3)
+    own = clone(MODEL).fit(X, y).predict_proba(X)[:, 1]
+    tn.panel(y, own, seed=rng, floor=False)  # the limits of the ECE draw
+    optimism = []
+    for _ in range(5):
+        i = rng.integers(y.size, size=y.size)
+        p = clone(MODEL).fit(X[i], y[i]).predict_proba(X)[:, 1]
+        optimism.append([m(y[i], p[i]) - m(y, p) for m in (tn.calibration_slope, tn.brier, tn.auc)])
+    for key, of, measure in zip(
+        ("slope", "brier", "auc"), np.mean(optimism, axis=0), (tn.calibration_slope, tn.brier, tn.auc), strict=True
+    ):
+        assert found.optimism[key] == pytest.approx(of, rel=1e-6), key
+        assert found.corrected[key].value == pytest.approx(measure(y, own) - of, rel=1e-6), key
+    assert found.corrected["slope"].low < found.corrected["slope"].value < found.corrected["slope"].high
+    assert (found.method, found.refits) == ("bootstrap", 5)
+    assert "memorise" not in found.note
+    deep = tn.validate(DecisionTreeClassifier(random_state=0), X, y, method="bootstrap", resamples=3, seed=0)
+    assert "memorise rows" in deep.note
+
+
+def test_groups_stay_together_in_folds_and_resamples_and_are_the_clusters_of_the_limits():
+    X, y = data(200)
+    groups = np.arange(200) // 4
+    found = validate(MODEL, X, y, cv=5, groups=groups, seed=1)
+    assert found.corrected.clusters == 50
+    boot = validate(MODEL, X, y, method="bootstrap", resamples=2, groups=groups, seed=1)
+    assert boot.corrected.clusters == 50
+    with pytest.raises(tn.InputError, match="rows of a group together; fold 0 does not"):
+        validate(MODEL, X, y, cv=KFold(5, shuffle=True, random_state=0), groups=groups)
+
+
+def test_folds_may_be_a_list_or_leave_out_the_first_rows_but_not_repeat_any():
+    X, y = data(120)
+    splits = list(StratifiedKFold(3).split(X, y))
+    as_list, as_int = validate(MODEL, X, y, cv=splits), validate(MODEL, X, y, cv=3)
+    assert as_list.corrected["brier"].value == as_int.corrected["brier"].value
+    series = validate(MODEL, X, y, cv=TimeSeriesSplit(3))
+    assert (series.corrected.n, series.apparent.n) == (90, 120)
+    assert "30 of 120 rows are in no test part" in series.note
+    with pytest.raises(tn.InputError, match="no row into two test parts"):
+        validate(MODEL, X, y, cv=ShuffleSplit(3, test_size=0.6, random_state=0))
+    with pytest.raises(tn.InputError, match="test rows out of the training part"):
+        validate(MODEL, X, y, cv=[(np.arange(120), np.arange(60)), (np.arange(60), np.arange(60, 120))])
+
+
+def test_weights_reach_model_and_panels_and_classes_may_have_names():
+    X, y = data(120)
+    w = np.random.default_rng(0).integers(1, 4, 120)
+    splits = list(StratifiedKFold(3).split(X, y))
+    p = np.empty(120)
+    for train, test in splits:
+        p[test] = clone(MODEL).fit(X[train], y[train], w[train]).predict_proba(X[test])[:, 1]
+    found = validate(MODEL, X, y, cv=3, sample_weight=w)
+    assert found.corrected["brier"].value == tn.brier(y, p, sample_weight=w)
+    names = np.where(y == 1, "bad", "good")
+    turned = validate(MODEL, X, names, cv=3, sample_weight=w, pos_label="bad")
+    assert turned.corrected["slope"].value == pytest.approx(found.corrected["slope"].value, rel=1e-3)
+    assert turned.corrected.events == found.corrected.events
+
+
+def test_a_result_reads_as_a_table_and_as_a_frame():
+    X, y = data(120)
+    found = validate(MODEL, X, y, cv=3)
+    text = str(found)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Validation by 3 folds: 120 rows" in text
+    frame = found.to_frame("pandas")
+    assert list(frame["key"]) == list(found.corrected.names)
+    assert found.to_dict()["optimism"]["slope"] == found.optimism["slope"]
+
+
+def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
+    return pytest.param(estimator, X, y, options, message, id=message[:40])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X", "y", "options", "message"),
+    [
+        wrong("must have `predict_proba`; RidgeClassifier has none", estimator=RidgeClassifier()),
+        wrong("can be fitted; got a FrozenEstimator", estimator=FrozenEstimator(MODEL)),
+        wrong("can be fitted; got None", estimator=None),
+        wrong("must be a classifier", estimator=LogisticRegression),
+        wrong("`y` must have two classes; got 3", y=np.arange(30) % 3),
+        wrong("`y` must have two classes; got 1", y=np.zeros(30, int)),
+        wrong("one entry per row", y=np.arange(20) % 2),
+        wrong("`y`", y=np.where(np.arange(30) % 2, 1.0, np.nan)),
+        wrong("`groups` must have one entry per row (30)", groups=np.arange(3)),
+        wrong("`sample_weight` must have one entry per row (30)", sample_weight=[1.0]),
+        wrong("`pos_label` must be 0 or 1; got 2", pos_label=2),
+        wrong("`method` must be 'crossfit' or 'bootstrap'", method="loo"),
+        wrong("`resamples` is used by `method='bootstrap'` only", resamples=10),
+        wrong("`cv` is used by `method='crossfit'` only", method="bootstrap", cv=3),
+        wrong("`cv` must be a whole number ≥ 2", cv=1),
+        wrong("`cv` must split the 30 rows", cv=20),
+        wrong("`level` must lie strictly between 0 and 1", level=2),
+    ],
+)
+def test_bad_input_is_named(estimator, X, y, options, message):
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 2)) if X is None else X
+    y = np.arange(30) % 2 if y is None else y
+    with pytest.raises(tn.InputError) as error:
+        tn.validate(estimator, X, y, **options)
+    assert message in str(error.value)
+
+
+def test_progress_is_reported_after_each_fit():
+    X, y = data(60)
+    steps = []
+    validate(MODEL, X, y, cv=3, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
