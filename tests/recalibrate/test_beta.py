@@ -89,7 +89,7 @@ def test_the_maps_of_two_classes_are_beta_maps(kind):
 
 
 def test_limits_at_zero_and_one():
-    fitted = BetaCalibration().fit(*drawn())
+    fitted = BetaCalibration(limits=True).fit(*drawn())
     assert fitted.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
     fitted.a_ = 0.0
     assert fitted.predict([0.0, 1.0]).tolist() == [expit(fitted.c_), 1.0]

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from trueness.errors import InputError, MovedScoresWarning, SeparableWarning
+from trueness.errors import InputError, SeparableWarning
 from trueness.recalibrate import DirichletCalibration, MatrixScaling, VectorScaling
 
 KINDS = [VectorScaling, MatrixScaling, DirichletCalibration]
@@ -40,7 +40,7 @@ def test_the_dirichlet_objective_is_the_published_one():
         return loss + odir * np.sum(off**2) / (k * (k - 1)) + mu * np.mean(b**2) + l2 / 2 * ridge
 
     plain = minimize(objective, np.random.default_rng(0).standard_normal(k * (k + 1)), method="BFGS", tol=1e-9)
-    fitted = DirichletCalibration(odir=odir, odir_intercept=mu, l2=l2).fit(np.exp(Z), y)
+    fitted = DirichletCalibration(odir=odir, odir_intercept=mu, l2=l2, eps=1e-12).fit(np.exp(Z), y)
     found = np.column_stack([fitted.matrix_, fitted.intercept_])
     assert objective(found.ravel()) <= plain.fun + 1e-12
     np.testing.assert_allclose(found.ravel(), plain.x, atol=1e-4)
@@ -70,7 +70,7 @@ def test_shifts_that_nobody_sees_stay_at_zero(kind):
 
 def test_a_class_of_probability_zero_gets_the_limit_under_vector_scaling():
     Z, y = drawn()
-    fitted = VectorScaling().fit(np.exp(Z), y)
+    fitted = VectorScaling(limits=True).fit(np.exp(Z), y)
     assert (fitted.scale_ > 0).all()
     found = fitted.predict([[0.0, 0.4, 0.6], [1e-300, 0.4, 0.6], [0.0, 0.0, 1.0]])
     assert found[0, 0] == 0
@@ -86,9 +86,9 @@ def test_a_class_of_probability_zero_gets_the_limit_under_vector_scaling():
 def test_zeros_are_replaced_in_predict_too_where_the_limit_is_not_one(kind):
     Z, y = drawn()
     fitted = kind().fit(np.exp(Z), y)
-    with pytest.warns(MovedScoresWarning, match="2 scores are exactly 0 and were moved inwards by 1e-12"):
-        found = fitted.predict([[0.0, 0.0, 1.0]])
-    np.testing.assert_allclose(found, fitted.predict([[1e-12, 1e-12, 1.0]]), rtol=1e-9)
+    eps = fitted.eps_
+    found = fitted.predict([[0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(found, fitted.predict([[eps, eps, 1.0 - 2 * eps]]), atol=eps)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -26,10 +26,10 @@ def test_by_hand():
     np.testing.assert_allclose(fitted.predict([0.75, 0.9]), [2 / 3, 1 / (1 + 9 ** (-1 / fitted.temperature_))])
 
 
-def test_zero_and_one_stay_what_they_are():
-    fitted = TemperatureScaling().fit([0.75] * 3, [1, 1, 0])
+def test_zero_and_one_stay_what_they_are_if_limits_are_wanted():
+    fitted = TemperatureScaling(limits=True).fit([0.75] * 3, [1, 1, 0])
     assert fitted.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
-    matrix = TemperatureScaling().fit([[0.25, 0.75]] * 3, [1, 1, 0])
+    matrix = TemperatureScaling(limits=True).fit([[0.25, 0.75]] * 3, [1, 1, 0])
     assert matrix.predict([[0.0, 1.0], [1.0, 0.0]]).tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
@@ -62,7 +62,7 @@ def test_the_largest_class_and_its_ties_stay(seed, scale):
 
 def test_a_label_of_probability_zero_is_moved():
     P = np.array([[0.5, 0.5, 0.0]] + [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]] * 200)
-    with pytest.warns(MovedScoresWarning, match="1 score is exactly 0 and was moved inwards by 1e-12"):
+    with pytest.warns(MovedScoresWarning, match="1 score is exactly 0 and was moved to 0.000829"):
         fitted = TemperatureScaling().fit(P, [2] + [2, 0] * 200)
     assert np.isfinite(fitted.temperature_)
 

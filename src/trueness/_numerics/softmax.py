@@ -42,7 +42,7 @@ class _Derivatives(NamedTuple):
     curvature: float
 
 
-def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None) -> InverseTemperature:
+def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge: float = 0.0) -> InverseTemperature:
     r"""The β > 0 for which softmax(β z) has the smallest log loss.
 
     Parameters
@@ -53,6 +53,8 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None) -> In
         Column of the class of each row.
     w : array of float64, shape (n,), optional
         Weights above 0.
+    ridge : float, default 0
+        Half this times (β − 1)² is added to the loss; with it, separable labels have an optimum.
 
     Returns
     -------
@@ -86,13 +88,13 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None) -> In
     Z, unit = _in_range(Z)
     verdict: Verdict = "optimum"
     pull = 0.0
-    if _all_on_top(Z, y):
+    if not ridge and _all_on_top(Z, y):
         verdict, pull = "separable", _pull_of_smoothing(Z, y, weights)
     start = 1.0
-    if verdict == "optimum" and Z.size >= _WORTH_SAMPLING:
+    if verdict == "optimum" and not ridge and Z.size >= _WORTH_SAMPLING:
         some = inverse_temperature(Z[::_STRIDE], y[::_STRIDE], None if w is None else weights[::_STRIDE])
         start = some.value if some.verdict == "optimum" else start
-    best = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull), start)
+    best = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull, ridge, unit), start)
     if best.verdict == "constant":
         return best
     return InverseTemperature(best.value * unit, best.verdict if best.verdict != "optimum" else verdict)
@@ -160,10 +162,13 @@ def _pull_of_smoothing(Z: NDArray[Any], y: Ints, w: Floats) -> float:
     return float(np.sum(weight * n_classes / (of_class + n_classes) * gap))
 
 
-def _derivatives(Z: NDArray[Any], y: Ints, w: Floats, beta: float, pull: float) -> _Derivatives:
+def _derivatives(
+    Z: NDArray[Any], y: Ints, w: Floats, beta: float, pull: float, ridge: float, unit: float
+) -> _Derivatives:
     status, (_, slope, curvature) = softmax_sums(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = float(w.sum()) if w.size else float(y.size)
+    slope, curvature = slope + ridge * unit * (beta * unit - 1), curvature + ridge * unit * unit
     return _Derivatives(float(slope + pull) / total, float(curvature) / total)
 
 

@@ -112,11 +112,10 @@ def _calibrator_names(sample: Sample) -> dict[str, str]:
 
 def _moved_sentence(sample: Sample) -> str:
     """What was done to scores without a logit, and which maps depend on it."""
-    vector, eps = sample.p.ndim == 1, recalibrate.PlattScaling().eps
+    vector = sample.p.ndim == 1
     return (
         f"{'Platt scaling needs' if vector else 'These maps need'} logits, which scores of exactly "
-        f"{'0 or 1' if vector else '0'} do not have: in fitting, they were moved inwards by {eps:g}, and another "
-        f"distance gives another map.{' The other maps do not depend on it.' if vector else ''}"
+        f"{'0 or 1' if vector else '0'} do not have: these were moved inwards."
     )
 
 

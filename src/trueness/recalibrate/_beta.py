@@ -9,11 +9,12 @@ from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import bounded_logistic
+from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, number
-from trueness.recalibrate._logit_map import check_eps, warn_moved
+from trueness.recalibrate._logit_map import EPS_STATE, check_eps, check_flag, check_penalty, rows_eps, warn_moved
 from trueness.recalibrate._platt import smoothed_events
 from trueness.typing import Bools, Floats, Ints
 
@@ -46,8 +47,14 @@ class BetaCalibration(Calibrator):
     ----------
     parameters : {'abm', 'am', 'ab'}, default 'abm'
         Which are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through (1/2, 1/2).
-    eps : float, default 1e-12
-        In `fit`, scores of exactly 0 or 1 are moved inwards by this much, with a warning.
+    eps : float, optional
+        Scores are moved into [eps, 1 − eps], in `fit` with a warning if some are exactly 0 or 1. Default:
+        1 / (2 (n + 1)) for n rows; less if there are scores nearer to 0 or 1, but at least its square.
+    limits : bool, default False
+        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 and 1 become their limits.
+    ridge : float, default 0
+        Half this, times the squared distance of the free parameters from those of the identity, is added to the log
+        loss summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
     Attributes
     ----------
@@ -62,8 +69,8 @@ class BetaCalibration(Calibrator):
 
     with parameters of maximum likelihood under that constraint, which makes the map increasing. (The published
     procedure drops a parameter that is estimated as negative and refits; the likelihood here is never lower.)
-    With m the score that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log m`. Score 0 becomes 0 if a > 0, else
-    :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
+    With m the score that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log m`. With
+    `limits`, score 0 becomes 0 if a > 0, else :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
 
     If a threshold separates the labels, or all are equal, there is no finite optimum: Platt's targets replace the
     labels, with a :class:`~trueness.errors.SeparableWarning` (see :class:`PlattScaling`). If the scores have fewer
@@ -82,28 +89,47 @@ class BetaCalibration(Calibrator):
     >>> y = np.repeat([0, 1, 0, 1, 0, 1], [9, 1, 5, 5, 1, 9])
     >>> fitted = BetaCalibration().fit(p, y)
     >>> fitted.predict([0.0, 0.2, 0.5, 0.8, 1.0]).round(4)
-    array([0. , 0.1, 0.5, 0.9, 1. ])
+    array([0.0015, 0.1   , 0.5   , 0.9   , 0.9985])
     """
 
     _state: ClassVar = {
+        **EPS_STATE,
         "a": Field("factor of log p", number(least=0)),
         "b": Field("factor of −log(1 − p)", number(least=0)),
         "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
-    def __init__(self, *, parameters: Parameters = "abm", eps: float = 1e-12) -> None:
+    def __init__(
+        self,
+        *,
+        parameters: Parameters = "abm",
+        eps: float | None = None,
+        limits: bool = False,
+        ridge: float = 0.0,
+    ) -> None:
         self.parameters = parameters
         self.eps = eps
+        self.limits = limits
+        self.ridge = ridge
 
     def _check_parameters(self) -> None:
         check_eps(self.eps)
+        check_flag("limits", self.limits)
+        check_penalty("ridge", self.ridge)
         checked_word(self.parameters, "parameters", tuple(_DESIGNS))
 
     def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights
         design = _DESIGNS[self.parameters]
-        logs = _finite_logs(p, self.eps)
+        self.eps_ = rows_eps(self.eps, rows)
+        warn_moved(p, self.eps_)
+        logs = np.column_stack([*self._logs(p), np.ones(p.size)])
         events = w * rows.y
+        if self.ridge:
+            ridge = self.ridge * np.eye(design.start.size)
+            (theta,) = ridge_logistic(logs @ design.make.T, w[None], events[None], design.start, ridge, design.bounded)
+            self.a_, self.b_, self.c_ = map(float, theta @ design.make)
+            return
         n_distinct = np.unique(p).size
         if self._separable(p, rows.y):
             events = smoothed_events(rows.y, w)
@@ -133,17 +159,16 @@ class BetaCalibration(Calibrator):
     def _map(self, p: NDArray[Any]) -> Floats:
         score = p.astype(np.float64)
         with np.errstate(divide="ignore"):
-            logs = np.log(score), -np.log1p(-score)
+            logs = (np.log(score), -np.log1p(-score)) if self.limits else self._logs(score)
         # 0 · ∞ is nan, but a factor of 0 drops the term for every score.
         terms = [factor * log for factor, log in zip((self.a_, self.b_), logs, strict=True) if factor]
         return np.asarray(expit(sum(terms, np.full(score.shape, self.c_))))
 
-
-def _finite_logs(p: Floats, eps: float) -> Floats:
-    """Columns log p, −log(1 − p) and 1, all finite."""
-    ends = (p == 0) | (p == 1)
-    warn_moved(ends, eps)
-    inside = np.where(ends, eps, p)
-    u, v = np.log(inside), -np.log1p(-inside)
-    # 1 − eps may round to 1, so the logarithms at 1 are those at 0 with their roles exchanged.
-    return np.column_stack([np.where(p == 1, -v, u), np.where(p == 1, -u, v), np.ones(p.size)])
+    def _logs(self, p: Floats) -> tuple[Floats, Floats]:
+        """Columns log p and −log(1 − p) of scores moved into [eps, 1 − eps]."""
+        inside = np.clip(p, self.eps_, 1 - self.eps_)
+        # 1 − eps may round to 1: near 1, the logarithms are those of eps.
+        near = 1 - p < self.eps_
+        low, high = math.log(self.eps_), math.log1p(-self.eps_)
+        with np.errstate(divide="ignore"):
+            return np.where(near, high, np.log(inside)), np.where(near, -low, -np.log1p(-inside))

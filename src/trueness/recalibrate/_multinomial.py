@@ -13,7 +13,7 @@ from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._fitted_state import Field, array, whole
-from trueness.recalibrate._logit_map import LogitMap, check_penalty
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
 from trueness.typing import Floats
 
 # With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
@@ -40,7 +40,7 @@ class _Multinomial(LogitMap):
         checked_whole(self.max_iter, "max_iter")
 
     def _fit(self, rows: CalibrationSet) -> None:
-        X = self._features(self._finite_logits(rows.p))
+        X = self._features(self._fit_logits(rows))
         linear, identity, ridge = self._problem(X)
         start = identity * inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _EXTREME else identity
         found = multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
@@ -95,10 +95,13 @@ class VectorScaling(_Multinomial):
     l2 : float, default 1e-6
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss.
-    eps : float, default 1e-12
-        In `fit`, probabilities of exactly 0 are replaced by this, with a warning.
+    eps : float, optional
+        Probabilities below this are moved to it, in `fit` with a warning if some are exactly 0. Default:
+        1 / (K (n + 1)) for n rows and K classes; less if there are smaller probabilities, but at least its square.
     max_iter : int, default 100
         Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.
+    limits : bool, default False
+        Whether `predict` leaves small probabilities where they are, so that 0 becomes its limit.
 
     Attributes
     ----------
@@ -112,8 +115,8 @@ class VectorScaling(_Multinomial):
     A row of logits :math:`z` becomes the softmax of :math:`s_k z_k + b_k`, with :math:`z = \log p` for probabilities.
     The ridge penalty makes the optimum unique (a constant added to all shifts changes nothing) and finite. If the map
     separates the labels, or a class has no rows, the penalty alone determines its size, and a
-    :class:`~trueness.errors.SeparableWarning` is given. A class of probability 0 is mapped to the limit for small
-    probabilities: 0 if its factor is positive.
+    :class:`~trueness.errors.SeparableWarning` is given. With `limits`, a class of probability 0 is mapped to the limit
+    for small probabilities: 0 if its factor is positive.
 
     References
     ----------
@@ -126,17 +129,27 @@ class VectorScaling(_Multinomial):
     >>> P = np.repeat([[0.2, 0.8], [0.5, 0.5], [0.8, 0.2]], 10, axis=0)
     >>> y = np.repeat([1, 0, 1, 0, 1, 0], [9, 1, 5, 5, 1, 9])
     >>> VectorScaling().fit(P, y).predict([[0.2, 0.8], [0.0, 1.0]]).round(3)
-    array([[0.1, 0.9],
-           [0. , 1. ]])
+    array([[0.1  , 0.9  ],
+           [0.001, 0.999]])
     """
 
     _state: ClassVar = {
+        **EPS_STATE,
         "scale": Field("factor of each class's logit", array(_n_classes)),
         "intercept": Field("number added to each class's logit", array(_n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
-    def __init__(self, *, from_logits: bool = False, l2: float = 1e-6, eps: float = 1e-12, max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        *,
+        from_logits: bool = False,
+        l2: float = 1e-6,
+        eps: float | None = None,
+        max_iter: int = 100,
+        limits: bool = False,
+    ) -> None:
+        self.limits = limits
         self.from_logits = from_logits
         self.l2 = l2
         self.eps = eps
@@ -173,8 +186,8 @@ class MatrixScaling(_Multinomial):
         classes and few rows; the default was chosen by cross-validation (``benchmarks/cases/regularisation.py``).
     odir : float, default 0
         As for :class:`DirichletCalibration`, for both matrix and shifts.
-    eps : float, default 1e-12
-        Probabilities of exactly 0 are replaced by this in `fit` and in `predict`, with a warning.
+    eps
+        As for :class:`VectorScaling`.
 
     Attributes
     ----------
@@ -203,6 +216,7 @@ class MatrixScaling(_Multinomial):
     """
 
     _state: ClassVar = {
+        **EPS_STATE,
         "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[_n_classes] * 2)),
         "intercept": Field("number added to each class's log-odds", array(_n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
@@ -216,7 +230,7 @@ class MatrixScaling(_Multinomial):
         from_logits: bool = False,
         l2: float = 0.01,
         odir: float = 0.0,
-        eps: float = 1e-12,
+        eps: float | None = None,
         max_iter: int = 100,
     ) -> None:
         self.from_logits = from_logits
@@ -243,7 +257,7 @@ class MatrixScaling(_Multinomial):
         self.matrix_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        X = self._features(self._finite_logits(p))
+        X = self._features(self._logits(p))
         return softmax(X @ self.matrix_.T + self.intercept_)
 
 
@@ -305,7 +319,7 @@ class DirichletCalibration(MatrixScaling):
         odir: float = 100.0,
         odir_intercept: float | None = None,
         l2: float = 1e-6,
-        eps: float = 1e-12,
+        eps: float | None = None,
         max_iter: int = 100,
     ) -> None:
         self.odir_intercept = odir_intercept

@@ -9,10 +9,11 @@ from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
+from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._fitted_state import Field, number
-from trueness.recalibrate._logit_map import LogitMap
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
 from trueness.typing import Floats, Ints
 
 Targets: TypeAlias = Literal["labels", "platt"]
@@ -32,8 +33,14 @@ class PlattScaling(LogitMap):
         used unchanged. Otherwise they are P(positive), whose logit is taken.
     targets : {'labels', 'platt'}, default 'labels'
         What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
-    eps : float, default 1e-12
-        In `fit`, probabilities of exactly 0 or 1 are moved inwards by this much, with a warning.
+    eps : float, optional
+        Scores are moved into [eps, 1 − eps], in `fit` with a warning if some are exactly 0 or 1. Default:
+        1 / (2 (n + 1)) for n rows; less if there are scores nearer to 0 or 1, but at least its square.
+    limits : bool, default False
+        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 and 1 become their limits.
+    ridge : float, default 0
+        Half this, times the squared distance of intercept and slope from 0 and 1, is added to the log loss summed over
+        rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
     Attributes
     ----------
@@ -44,8 +51,8 @@ class PlattScaling(LogitMap):
     Notes
     -----
     A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(a + b x)})`; intercept :math:`a` and slope :math:`b`
-    maximise the likelihood. Scores 0 and 1 become the limits: 0 and 1 for a positive slope, 1 and 0 for a negative
-    one, :math:`1 / (1 + e^{-a})` for slope 0.
+    maximise the likelihood. With `limits`, scores 0 and 1 become 0 and 1 for a positive slope, 1 and 0 for a negative
+    one, and :math:`1 / (1 + e^{-a})` for slope 0.
 
     Platt's targets are :math:`(N_1 + 1) / (N_1 + 2)` for events and :math:`1 / (N_0 + 2)` for non-events, with
     :math:`N_1` and :math:`N_0` their numbers (weights). The optimum is found by Newton's method with step halving.
@@ -70,29 +77,46 @@ class PlattScaling(LogitMap):
     >>> round(fitted.slope_, 4), round(abs(fitted.intercept_), 4)
     (0.6309, 0.0)
     >>> fitted.predict([0.0, 0.25, 0.5]).round(4)
-    array([0.    , 0.3333, 0.5   ])
+    array([0.116 , 0.3333, 0.5   ])
     """
 
     _state: ClassVar = {
+        **EPS_STATE,
         "slope": Field("factor of the logit of a score", number()),
         "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
-    def __init__(self, *, from_logits: bool = False, targets: Targets = "labels", eps: float = 1e-12) -> None:
+    def __init__(
+        self,
+        *,
+        from_logits: bool = False,
+        targets: Targets = "labels",
+        eps: float | None = None,
+        limits: bool = False,
+        ridge: float = 0.0,
+    ) -> None:
         self.from_logits = from_logits
         self.targets = targets
         self.eps = eps
+        self.limits = limits
+        self.ridge = ridge
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         checked_word(self.targets, "targets", ("labels", "platt"))
+        check_penalty("ridge", self.ridge)
 
     def _fit(self, rows: CalibrationSet) -> None:
-        x, w = self._finite_logits(rows.p).astype(np.float64), rows.weights
+        x, w = self._fit_logits(rows).astype(np.float64), rows.weights
         unit = _unit(x)
         x = x * unit
         smooth = smoothed_events(rows.y, w)
         events = w * rows.y if self.targets == "labels" else smooth
+        if self.ridge:
+            X, ridge = np.column_stack([np.ones_like(x), x]), self.ridge * np.diag([1, unit * unit])
+            ((intercept, slope),) = ridge_logistic(X, w[None], events[None], np.array([0, 1 / unit]), ridge)
+            self.slope_, self.intercept_ = float(slope) * unit, float(intercept)
+            return
         slope, intercept = recalibration_line(x, w, events)
         if math.isnan(slope):
             slope, intercept = recalibration_line(x, w, smooth)

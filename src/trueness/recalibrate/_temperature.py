@@ -11,7 +11,7 @@ from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._fitted_state import Field, number
-from trueness.recalibrate._logit_map import LogitMap
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
 from trueness.typing import Floats
 
 
@@ -25,8 +25,15 @@ class TemperatureScaling(LogitMap):
     ----------
     from_logits : bool, default False
         Whether the scores are logits. A vector is P(positive) or its logit; a matrix has one column per class.
-    eps : float, default 1e-12
-        In `fit`, probabilities of exactly 0 (in a vector also 1) are moved inwards by this much, with a warning.
+    eps : float, optional
+        Probabilities below this (in a vector also above 1 minus it) are moved to it, in `fit` with a warning if some
+        are exactly 0 or 1. Default: 1 / (K (n + 1)) for n rows and K classes; less if there are
+        scores nearer to 0 or 1, but at least its square.
+    limits : bool, default False
+        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 stays 0 and 1 stays 1.
+    ridge : float, default 0
+        Half this, times the squared distance of 1/T from 1, is added to the log loss summed over rows: it shrinks the
+        map towards the identity where rows are few. 1 is a good choice.
 
     Attributes
     ----------
@@ -39,8 +46,8 @@ class TemperatureScaling(LogitMap):
 
     .. math:: \frac{e^{z_k / T}}{\sum_j e^{z_j / T}} , \qquad z = \log p \text{ for probabilities},
 
-    and P(positive) :math:`p` becomes :math:`1 / (1 + e^{-x / T})`, :math:`x = \log(p / (1 - p))`. Probabilities 0 and 1
-    are unchanged. The log loss is convex in 1/T; Newton's method minimises it to a relative 1e-8.
+    and P(positive) :math:`p` becomes :math:`1 / (1 + e^{-x / T})`, :math:`x = \log(p / (1 - p))`.
+    The log loss is convex in 1/T; Newton's method minimises it to a relative 1e-8.
 
     In three cases there is no minimum, and a :class:`~trueness.errors.SeparableWarning` is given:
 
@@ -63,21 +70,29 @@ class TemperatureScaling(LogitMap):
     >>> round(fitted.temperature_, 4)
     1.585
     >>> fitted.predict([0.75, 0.5, 1.0]).round(4)
-    array([0.6667, 0.5   , 1.    ])
+    array([0.6667, 0.5   , 0.865 ])
     """
 
     _shape: ClassVar[Shape] = "any"
-    _state: ClassVar = {"temperature": Field("number that all logits are divided by", number(above=0))}
+    _state: ClassVar = {**EPS_STATE, "temperature": Field("number that all logits are divided by", number(above=0))}
 
-    def __init__(self, *, from_logits: bool = False, eps: float = 1e-12) -> None:
+    def __init__(
+        self, *, from_logits: bool = False, eps: float | None = None, limits: bool = False, ridge: float = 0.0
+    ) -> None:
         self.from_logits = from_logits
         self.eps = eps
+        self.limits = limits
+        self.ridge = ridge
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_penalty("ridge", self.ridge)
 
     def _fit(self, rows: CalibrationSet) -> None:
-        logits = self._finite_logits(rows.p)
+        logits = self._fit_logits(rows)
         if logits.ndim == 1:
             logits = np.column_stack([np.zeros_like(logits), logits])
-        found = inverse_temperature(logits, rows.y, rows.w)
+        found = inverse_temperature(logits, rows.y, rows.w, self.ridge)
         self.temperature_ = min(1 / found.value, sys.float_info.max)  # logits may be that large
         message = {
             "separable": "Every label has the largest score of its row: no temperature is small enough. "
