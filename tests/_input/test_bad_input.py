@@ -53,6 +53,7 @@ MEASURES = {
     "ici": tn.ici,
     "squared_ece": tn.squared_ece,
     "bin_table": tn.bin_table,
+    "grade_table": partial(tn.grade_table, bins=2),
     "corp": tn.corp,
     "calibration_slope": tn.calibration_slope,
     "observed_expected": tn.observed_expected,
