@@ -371,3 +371,14 @@ def test_a_row_of_weight_two_counts_as_two(method):
     y, p = [0, 1, 1, 0, 1], [0.2, 0.4, 0.6, 0.3, 0.9]
     assert calibration_test(y, p, method=method, sample_weight=[1, 2, 3, 1, 1]).n == 8
     assert calibration_test(y, p, method="spiegelhalter", sample_weight=[0.5] * 5).n == 5
+
+
+def test_many_scores_take_a_faster_way_to_the_same_cox_statistic(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.beta(1, 9, 3_000), [0.0, 1.0]])
+    y = (rng.random(p.size) < p).astype(int)
+    slow = tn.calibration_test(y, p, method="cox")
+    monkeypatch.setattr("trueness.infer._spiegelhalter_cox._BLOCK", 100)
+    fast = tn.calibration_test(y, p, method="cox")
+    assert (fast.statistic, fast.pvalue) == pytest.approx((slow.statistic, slow.pvalue), rel=1e-9)
+    assert tn.calibration_test([*y, 1], [*p, 0.0], method="cox").statistic == np.inf
