@@ -5,8 +5,9 @@ import pytest
 
 import trueness as tn
 from trueness._tally.cells import Cells
+from trueness.infer import _curve_errors as home
 from trueness.infer._curve_errors import curve_errors, drawn_events
-from trueness.measure._flexible_curve import distances, fit_curve
+from trueness.measure._flexible_curve import distance_summary, distances, fit_curve
 
 
 @pytest.mark.parametrize("curve", ["spline", "loess"])
@@ -39,3 +40,24 @@ def test_no_rows_inside_give_no_floors():
     assert np.isnan(found.values).all()
     assert found.floors.shape == (3, 4)
     assert np.isnan(found.floors).all()
+
+
+def test_the_normal_limit_of_many_rows_has_the_floors_of_full_fits(monkeypatch):
+    """Both are means of 199 draws of the same law, so they differ by a few standard errors at most."""
+    rng = np.random.default_rng(3)
+    p = np.sort(rng.beta(0.4, 0.6, 400))
+    cells = Cells(p, *[np.full(400, 400)] * 2, rng.binomial(400, p))
+    normal = curve_errors(cells, "spline", 199, np.random.default_rng(1)).floors
+    monkeypatch.setattr(home, "_SKEWED", 0.0)
+    full = curve_errors(cells, "spline", 199, np.random.default_rng(1)).floors
+    assert not np.array_equal(normal, full)
+    error = np.hypot(normal.std(axis=0), full.std(axis=0)) / np.sqrt(199)
+    assert (np.abs(normal.mean(axis=0) - full.mean(axis=0)) < 4 * error).all()
+
+
+def test_summaries_are_those_of_each_row():
+    rng = np.random.default_rng(0)
+    distance = rng.random((5, 30))
+    for weight in (rng.integers(1, 9, 30), rng.random(30)):
+        each = [distance_summary(row, weight) for row in distance]
+        np.testing.assert_allclose(home._summaries(distance, weight), each, rtol=1e-13)

@@ -7,12 +7,14 @@ import numpy as np
 from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import Cells, pool_cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.typing import Floats, Ints
 
 # As many strata of the scores as bear five expected events and non-events each, but no more than this.
 _MOST_STRATA, _EXPECTED = 10, 5
+# More distinct scores than this are pooled.
+_MANY_SCORES = 2**15
 
 
 class RatioInterval(NamedTuple):
@@ -77,6 +79,8 @@ class EffectiveEvents(NamedTuple):
     @classmethod
     def of(cls, sums: Cells | Bins, cluster_rows: ClusteredRows | None = None) -> "EffectiveEvents":
         """From the sums of the rows, and the rows in clusters if there are any."""
+        if isinstance(sums, Cells) and sums.size > _MANY_SCORES and cluster_rows is None:
+            sums = pool_cells(sums)  # ten strata need no more
         strata = _Strata(sums)
         events, rate = float(strata.events.sum()), min(float(strata.events.sum()) / strata.total, 1.0)
         if strata.expected == 0:
