@@ -59,6 +59,12 @@ def test_options_reach_the_library(call, loans):
     assert found == json_ready(table) | {"model": "pd"}
 
 
+def test_a_note_names_the_option_in_the_words_of_the_command_line(call, tmp_path):
+    (tmp_path / "few.csv").write_text("y,p\n" + "1,0.01\n" * 2 + "0,0.01\n" * 48)
+    text = " ".join(call("grades", "few.csv", "--correlation", "0.12").stdout.split())
+    assert "0.01 would be green (`--portfolio finite`)." in text
+
+
 def test_a_file_of_sums_takes_the_place_of_rows(call, loans):
     for more in ((), ("--by", "region")):
         arguments = ("--label", "default", "--prob", "pd", "--bins", "distinct", *more, "-o", "x.tally")

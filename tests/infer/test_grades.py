@@ -132,6 +132,15 @@ def test_rows_sums_order_and_repetition_give_the_same_table():
     assert weighted.offset.low == pytest.approx(repeated.offset.low)
 
 
+def test_sums_of_merged_grades_are_those_of_their_parts():
+    y, p = portfolio()
+    fine, coarse = tn.grade_table(y, p, bins=CUTS), tn.grade_table(y, p, bins={"AB": 0.02, "C": 1})
+    for name in ("n", "weight", "events", "expected"):
+        assert getattr(coarse["AB"], name) == pytest.approx(getattr(fine["A"], name) + getattr(fine["B"], name))
+    assert coarse["C"].to_dict() | {"adjusted_pvalue": 0} == fine["C"].to_dict() | {"adjusted_pvalue": 0}
+    assert (coarse.total.rate, coarse.offset.value) == pytest.approx((fine.total.rate, fine.offset.value))
+
+
 def test_bins_alone_have_no_offset_and_sketches_say_what_they_approximate():
     y, p = portfolio()
     edges = [0, *CUTS.values()]

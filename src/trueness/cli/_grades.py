@@ -1,6 +1,6 @@
 """``trueness grades``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -148,11 +148,7 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
         ),
     ]
     rows = [
-        {
-            **one.group.entry(),
-            "model": one.model,
-            **{key: Cell(value, text.get(key)) for key, value in line.to_dict().items()},
-        }
+        {**one.group.entry(), "model": one.model, **_cells(line, text)}
         for one in results
         for line, text in zip((*one.table.grades, one.table.total), one.table.texts(), strict=True)
     ]
@@ -161,9 +157,14 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
     for one in results:
         about = f"{one.name}: " if len(results) > 1 else ""
         notes += [f"{about}{text}" for text in one.table.findings if text not in shared]
-    notes += shared
+    notes = [wording().spell(text) for text in (*notes, *shared)]
     tables = [{**one.group.entry(), "model": one.model, **one.table.to_dict()} for one in results]
     return Output(Table(columns, rows, notes), {"data": data, "tables": tables})
+
+
+def _cells(grade: "tn.Grade", texts: Mapping[str, str]) -> dict[str, Cell]:
+    cells = {key: Cell(value, texts.get(key)) for key, value in grade.to_dict().items()}
+    return cells | {"light": cells["light"]._replace(mark="flag" if grade.light in ("amber", "red") else "")}
 
 
 def _kind(name: str) -> Any:

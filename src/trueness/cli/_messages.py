@@ -15,7 +15,7 @@ from trueness.errors import InputError, Place, TruenessError, TruenessWarning, W
 
 _OPTIONS = {
     *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "bins", "level", "kind"),
-    *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split"),
+    *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
 }
 _QUOTED = {"pos_label"}
 """Options whose value keeps its quotes: they show that the label is text."""

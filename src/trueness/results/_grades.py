@@ -152,8 +152,8 @@ class GradeTable(Record):
         law = "the binomial distribution with the mean PD of the grade; rows are independent"
         if self.correlation > 0:
             law = f"Vasicek's one-factor model with asset correlation {self.correlation:g}"
-            large = "an infinitely large grade" if self.portfolio == "infinite" else "the number of rows of the grade"
-            law += f", for {large}"
+            infinite = "an infinitely large grade; p-values and few include the chance within the grade"
+            law += f", for {infinite if self.portfolio == 'infinite' else 'the number of rows of the grade'}"
         amber, red = level_percent(self.amber), level_percent(self.red)
         return (
             f"Lights, each grade by itself: green up to the {amber} limit of the number of events if the PD is right, "
