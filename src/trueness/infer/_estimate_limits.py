@@ -40,7 +40,7 @@ from trueness.infer._slope_interval import (
     slope_interval,
     slope_limits_in_words,
 )
-from trueness.measure._flexible_curve import checked_knots
+from trueness.measure._flexible_curve import checked_knots, few_cells
 from trueness.measure._slope import InsideCells, contradicted_in_words, inside_cells
 
 _SEVERAL = "No interval: the value is a mean over classes, which depend on each other."
@@ -182,8 +182,8 @@ def loss_limits(loss: Loss) -> LimitsOf:
             return Limits(note=f"{_contradicted(data)}: the log loss is infinite and has no interval.")
         if data.one is not None:
             sums = data.one
-            if loss == "brier" and isinstance(sums, Cells):
-                sums = pool_cells(sums)
+            if isinstance(sums, Cells):  # a logarithm needs the outermost scores by themselves
+                sums = pool_cells(sums) if loss == "brier" else few_cells(sums)
             return _of_mean(mean_loss_interval(sums, loss, value, data.level, data.clustered), method)
         sums = data.sums if data.tally is None else data.tally
         if sums.kind == "top-label" and data.tally is not None and not data.dependent:
