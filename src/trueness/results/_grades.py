@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span
 from trueness._text.strings import align, display_width, shorten, visible, wrap
 from trueness.results._estimate import Estimate
-from trueness.results._record import FrameLibrary, Record, frame_of
+from trueness.results._record import Record, html_table
 
 Light: TypeAlias = Literal["green", "amber", "red", ""]
 
@@ -90,10 +90,12 @@ class Grade(Record):
 
 @dataclass(frozen=True)
 class GradeTable(Record):
-    """One record per grade, from low to high risk, and one for all rows.
+    """Events by grade, from low to high risk, and in total.
 
-    Iterate over it, or take a grade by its name: ``table["BB"].ratio``.
+    Iterate over it, or take a grade by its name: ``table["BB"].ratio``. Frames have the grades without the total.
     """
+
+    _columns = ("grades",)
 
     grades: tuple[Grade, ...]
     """The grades in their order."""
@@ -127,18 +129,6 @@ class GradeTable(Record):
             if grade.grade == name:
                 return grade
         raise KeyError(name)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """One list per field of a grade, without the total."""
-        return {f.name: [getattr(one, f.name) for one in self.grades] for f in fields(Grade)}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per grade, without the total."""
-        return [one.to_dict() for one in self.grades]
-
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """The grades as a pandas, Polars or PyArrow frame, without the total."""
-        return frame_of(self.columns(), library, "GradeTable")
 
     def to_dict(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""
@@ -191,10 +181,16 @@ class GradeTable(Record):
         decimals = min(4, max(2, 1 - math.floor(math.log10(smallest))))
         return [_texts(one, decimals) for one in lines]
 
+    def _lines(self) -> list[list[str]]:
+        """The titles, then the cells of each line."""
+        return [list(self.titles.values()), *([text[key] for key in self.titles] for text in self.texts())]
+
+    def _repr_html_(self) -> str:
+        head, *lines = self._lines()
+        return html_table(self._caption(), head, lines, (self.rule, *self.findings))
+
     def __str__(self) -> str:
-        keys = list(self.titles)
-        right = [key not in ("grade", "light") for key in keys]
-        lines = [list(self.titles.values()), *([text[key] for key in keys] for text in self.texts())]
+        lines, right = self._lines(), [key not in ("grade", "light") for key in self.titles]
         spare = _WIDTH - max(map(display_width, align([["", *line[1:]] for line in lines], right).splitlines()))
         table = align([[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in lines], right)
         return "\n".join([table, "", *(wrap(text, _WIDTH) for text in (self.rule, *self.findings))])
