@@ -14,6 +14,8 @@ MOST_WHOLE = 2**35
 _RUN = 512
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**15
+# Cells that are enough for what does not depend on single scores.
+_POOLS = 4096
 
 
 class Totals(NamedTuple):
@@ -31,7 +33,7 @@ class Cells:
     Rows without weights have weight 1, however many they are, and then `squares` is None: Σw² = Σw.
     """
 
-    __slots__ = ("count", "event_squares", "events", "score", "squares", "weight")
+    __slots__ = ("_pools", "_totals", "count", "event_squares", "events", "score", "squares", "weight")
 
     def __init__(
         self,
@@ -54,6 +56,9 @@ class Cells:
         """Σw²."""
         self.event_squares = event_squares
         """Σw²y."""
+        # Sums that many measures of the same cells ask for.
+        self._totals: Totals | None = None
+        self._pools: Cells | None = None
 
     @classmethod
     def empty(cls) -> "Cells":
@@ -69,7 +74,9 @@ class Cells:
     @property
     def totals(self) -> Totals:
         """Rows, Σw and Σwy over all cells."""
-        return Totals(int(self.count.sum()), self.weight.sum().item(), self.events.sum().item())
+        if self._totals is None:
+            self._totals = Totals(int(self.count.sum()), self.weight.sum().item(), self.events.sum().item())
+        return self._totals
 
     @property
     def size(self) -> int:
@@ -147,7 +154,7 @@ def score_sums(cells: Cells, starts: Ints) -> Floats:
     return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))
 
 
-def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None) -> Cells:
+def pool_cells(cells: Cells, most: int = _POOLS, starts: Ints | None = None) -> Cells:
     """Merge neighbouring cells into at most `most` of about equal weight, each at the mean of its scores.
 
     Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are returned unchanged.
@@ -171,11 +178,15 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None) -> Ce
     """
     if cells.size <= most:
         return cells
-    firsts = [
-        np.zeros(1, np.int64),
-        _equal_mass_starts(cells, most),
-        np.zeros(0, np.int64) if starts is None else starts,
-    ]
+    if most == _POOLS and starts is None:
+        if cells._pools is None:
+            cells._pools = _pool(cells, most, np.zeros(0, np.int64))
+        return cells._pools
+    return _pool(cells, most, np.zeros(0, np.int64) if starts is None else starts)
+
+
+def _pool(cells: Cells, most: int, starts: Ints) -> Cells:
+    firsts = [np.zeros(1, np.int64), _equal_mass_starts(cells, most), starts]
     start = np.unique(np.concatenate(firsts))
     return pool_runs(cells, start[start < cells.size].astype(np.int64))
 
