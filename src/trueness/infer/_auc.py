@@ -11,6 +11,9 @@ from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._auc import area, placements
 
+# Of a pseudo-cluster per class, this share: Student's t allows for few clusters already.
+_PSEUDO = 0.25
+
 
 class AucInterval(NamedTuple):
     """The area under the ROC curve with confidence limits; all nan if one class is absent."""
@@ -43,12 +46,13 @@ def auc_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
 
     and for clusters the variance of the cluster sums of :math:`(V_i - A)/m` and :math:`(W_j - A)/n` (Obuchowski).
     Limits are those of :math:`\mathrm{logit}\,A`, with :math:`A (1 - A) (1/m^2 + 1/n^2)` added to the variance: a
-    pseudo-row per class, without which a few well-ranked events would look certain. They are never wider than the
-    Clopper-Pearson limits of :math:`\min(m, n)` independent pairs, which are all there is at :math:`A = 1`.
+    pseudo-row per class, without which a few well-ranked events would look certain (for clusters a quarter of that,
+    with effective numbers of clusters and Student's t). They are never wider than the Clopper-Pearson limits of
+    :math:`\min(m, n)` independent pairs, which are all there is at :math:`A = 1`.
 
     In simulations at 95 % with 100 rows (5 to 50 events, normal and exponential scores, areas from 0.5 to 0.995) the
-    interval covered in 92 to 99.7 %. It fails for heavy tails when :math:`1 - A` is less than one event's share: 77 %
-    for exponential scores, :math:`A = 0.995` and 100 events.
+    interval covered in 92 to 99.7 %, and with 20 clusters of five rows in 95 to 98 %. It fails for heavy tails when
+    :math:`1 - A` is less than one event's share: 77 % for exponential scores, :math:`A = 0.995` and 100 events.
 
     References
     ----------
@@ -82,6 +86,8 @@ class _Spread(NamedTuple):
     """The same of non-events."""
     freedom: float
     """Degrees of freedom of Student's t; infinite for rows that count alike."""
+    pseudo: float = 1.0
+    """Pseudo-rows per class that the variance is increased by."""
 
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
@@ -124,7 +130,7 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     sums = np.bincount(rows.cluster, influence)
     of_events, of_others = (effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y)))
     variance = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
-    return _Spread(variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1)
+    return _Spread(variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1, _PSEUDO)
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
@@ -138,7 +144,7 @@ def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
     binomial = auc * (1 - auc)
     if binomial == 0:
         return low, high
-    variance = spread.variance + binomial * (spread.events**-2 + spread.others**-2)
+    variance = spread.variance + spread.pseudo * binomial * (spread.events**-2 + spread.others**-2)
     quantile = stdtrit(spread.freedom, 1 - tail) if math.isfinite(spread.freedom) else ndtri(1 - tail)
     reach = float(quantile) * math.sqrt(variance) / binomial
     centre = float(logit(auc))
