@@ -14,8 +14,6 @@ MOST_WHOLE = 2**35
 _RUN = 512
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**15
-# Cells that are enough for what does not depend on single scores.
-_POOLS = 4096
 
 
 class Totals(NamedTuple):
@@ -58,7 +56,7 @@ class Cells:
         """Σw²y."""
         # Sums that many measures of the same cells ask for.
         self._totals: Totals | None = None
-        self._pools: Cells | None = None
+        self._pools: dict[tuple[int, int], Cells] = {}
 
     @classmethod
     def empty(cls) -> "Cells":
@@ -154,7 +152,7 @@ def score_sums(cells: Cells, starts: Ints) -> Floats:
     return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))
 
 
-def pool_cells(cells: Cells, most: int = _POOLS, starts: Ints | None = None) -> Cells:
+def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, ends: int = 0) -> Cells:
     """Merge neighbouring cells into at most `most` of about equal weight, each at the mean of its scores.
 
     Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are returned unchanged.
@@ -168,6 +166,8 @@ def pool_cells(cells: Cells, most: int = _POOLS, starts: Ints | None = None) -> 
         How many cells there may be.
     starts : array of int, optional
         First cells of bins that no merged cell may cross; each can add one cell to `most`.
+    ends : int, default 0
+        How many of the outermost cells, at either end, stay cells of their own, beside the `most`.
 
     Examples
     --------
@@ -178,17 +178,20 @@ def pool_cells(cells: Cells, most: int = _POOLS, starts: Ints | None = None) -> 
     """
     if cells.size <= most:
         return cells
-    if most == _POOLS and starts is None:
-        if cells._pools is None:
-            cells._pools = _pool(cells, most, np.zeros(0, np.int64))
-        return cells._pools
-    return _pool(cells, most, np.zeros(0, np.int64) if starts is None else starts)
-
-
-def _pool(cells: Cells, most: int, starts: Ints) -> Cells:
-    firsts = [np.zeros(1, np.int64), _equal_mass_starts(cells, most), starts]
+    if starts is None and (most, ends) in cells._pools:
+        return cells._pools[most, ends]
+    outermost = np.r_[:ends, cells.size - ends : cells.size] if ends else np.zeros(0, np.int64)
+    firsts = [
+        np.zeros(1, np.int64),
+        _equal_mass_starts(cells, most),
+        outermost,
+        outermost if starts is None else starts,
+    ]
     start = np.unique(np.concatenate(firsts))
-    return pool_runs(cells, start[start < cells.size].astype(np.int64))
+    found = pool_runs(cells, start[(start >= 0) & (start < cells.size)].astype(np.int64))
+    if starts is None:
+        cells._pools[most, ends] = found
+    return found
 
 
 def pool_runs(cells: Cells, start: Ints) -> Cells:

@@ -12,6 +12,7 @@ from trueness._tally.cells import Cells, pool_cells
 from trueness.measure._flexible_curve import (
     FlexibleMethod,
     distances,
+    few_cells,
     fit_curve,
     knot_candidates,
     usable_cells,
@@ -49,7 +50,7 @@ def curve_errors(
     used = usable_cells(cells, curve)
     if not used.size or not draws:
         return CurveErrors(values, np.full((draws, 4), np.nan))
-    few = pool_cells(used, _MOST, np.r_[:_ENDS, used.size - _ENDS : used.size])
+    few = pool_cells(few_cells(used), _MOST, ends=_ENDS)
     if curve == "spline" and (normal := _normal_curves(few, knot_candidates(used, knots), draws, rng)) is not None:
         return CurveErrors(values, _summaries(np.abs(normal - few.score), few.weight))
     events = drawn_events(few, draws, rng)

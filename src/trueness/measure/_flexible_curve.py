@@ -252,8 +252,7 @@ def few_cells(cells: Cells) -> Cells:
     """The cells, pooled if they are many."""
     if cells.size <= _MANY:
         return cells
-    ends = np.r_[:_ENDS, cells.size - _ENDS : cells.size]
-    return pool_cells(cells, _POOLS - 2 * _ENDS, ends)
+    return pool_cells(cells, _POOLS - 2 * _ENDS, ends=_ENDS)
 
 
 def curve_places(cells: Cells) -> Floats:

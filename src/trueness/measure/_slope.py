@@ -127,7 +127,8 @@ def inside_cells(cells: Cells) -> InsideCells:
     zeros, ones = slice(0, first), slice(last, None)
     certain = cells.weight[zeros].sum() + cells.weight[ones].sum()
     wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
-    kept = Cells(**{name: column[first:last] for name, column in cells.columns().items()})
+    inside = {name: column[first:last] for name, column in cells.columns().items()}
+    kept = cells if last - first == cells.size else Cells(**inside)  # the same cells, with what they remember
     return InsideCells(kept, certain.item(), wrong.item())
 
 
