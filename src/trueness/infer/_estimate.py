@@ -106,8 +106,8 @@ def _squared_limits(data: ObservedRows, value: float, options: Options) -> Limit
 
 
 def _corp(part: str) -> Callable[..., float]:
-    def value(sums: Any, **options: Any) -> float:
-        return float(getattr(measures.corp(sums, **options), part))
+    def value(sums: Any, *, score: Literal["brier", "log"] = "brier") -> float:
+        return float(getattr(measures.corp(sums, score=score), part))
 
     return value
 
@@ -415,8 +415,8 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
     if isinstance(measure, partial):
         if measure.args:
             raise InputError("measure", "must have its options by keyword", f"got {measure_name(measure)}")
-        own = {} if lenient else options
-        return _question(measure.func, {**measure.keywords, **own})
+        inner = _question(measure.func, {**measure.keywords, **({} if lenient else options)})
+        return inner if inner.key else inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
     if isinstance(measure, str):
         key, more = _ALIASES.get(measure, (measure, {}))
         if key not in _MEASURES:
@@ -434,20 +434,16 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
     found = _MEASURES[key]
     function = found.function if not isinstance(found.function, str) else getattr(measures, found.function)
     known = inspect.signature(function).parameters
-    unknown = [
-        name for name in options if name not in known and key not in ("miscalibration", "discrimination", "uncertainty")
-    ]
+    unknown = options.keys() - known.keys()
     if unknown and not lenient:
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r} for {key}")
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r} for {key}")
     options = {name: value for name, value in options.items() if name not in unknown}
-    if key.endswith(("miscalibration", "discrimination", "uncertainty")) and lenient:
-        options = {name: value for name, value in options.items() if name == "score"}
     if key == "ece" and checked_norm(options.get("norm", "l1")) == 2:
         found = found._replace(name="ECE, l2", definition="Root mean square over bins of event rate − mean score.")
     return _Question(key, found, options)
 
 
-def _own_question(measure: Callable[..., float], options: Options) -> _Question:
+def _own_question(measure: Any, options: Options) -> _Question:
     if measure is measures.corp:
         remedy = "Name its part: 'miscalibration', 'discrimination' or 'uncertainty'."
         raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)
@@ -486,7 +482,6 @@ def _sums_of(question: _Question, data: ObservedRows) -> Any:
 def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str, Floor]:
     floors: dict[str, Floor] = {}
     drawn: dict[tuple[bool, bool], dict[str, Callable[[Any], float]]] = {}
-    sums = data.sums if data.tally is None else data.tally
     for key, question in questions.items():
         kind = question.measure.floor
         if not kind:
@@ -496,7 +491,7 @@ def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str,
             floors[key] = floor_of(curve.floors[:, _CURVE[question.key]], data.level)
             continue
         gaps = _gaps_of(question.key, question.options) if kind == "gaps" else None
-        if gaps is not None and gaps.blind and sums.kind != "classwise":
+        if gaps is not None and gaps.blind and data.sums.kind != "classwise":
             floors[key] = gap_floor(data, *gaps)
         else:
             group = kind in ("pooled", "curve"), question.key in _SUMMED

@@ -185,19 +185,19 @@ def loss_limits(loss: Loss) -> LimitsOf:
             if isinstance(sums, Cells):  # a logarithm needs the outermost scores by themselves
                 sums = pool_cells(sums) if loss == "brier" else few_cells(sums)
             return _of_mean(mean_loss_interval(sums, loss, value, data.level, data.clustered), method)
-        sums = data.sums if data.tally is None else data.tally
-        if sums.kind == "top-label" and data.tally is not None and not data.dependent:
+        kind = data.sums.kind
+        if kind == "top-label" and data.tally is not None and not data.dependent:
             return _of_mean(mean_loss_interval(_joined(data.tally), loss, value, data.level), method)
         if data.sample is not None:
             losses, surprise = class_losses(data.sample, loss)
-            if loss == "brier" and losses.size and len(sums.parts) == 2:
+            if loss == "brier" and len(data.parts) == 2:
                 losses, surprise = losses / 2, surprise / 2
             w = data.sample.w
             if w is not None and data.whole and data.sample_cluster is None:
                 some = np.repeat(np.arange(losses.size), w.astype(np.int64))
                 losses, w = losses[some], None
             return _of_mean(mean_row_interval(losses, surprise, data.level, w, data.sample_cluster), method)
-        if loss == "log" and data.tally is not None and sums.kind == "classwise":
+        if loss == "log" and data.tally is not None and kind == "classwise":
             return _of_mean(class_log_loss_interval(data.tally, value, data.level), method)
         return Limits(note=_BY_ROW)
 
@@ -248,7 +248,6 @@ def ece_limits_in(data: ObservedRows, rule: BinRule) -> Limits:
 def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = None) -> Limits:
     """The score set of `ece_interval`; with zero, its hull."""
     options: Options = {"level": data.level, "squared": squared, "seed": data.rng, "bins": bins, "k": k}
-    sums = data.sums if data.tally is None else data.tally
     if k in (None, 1) and data.one is None:
         return Limits(note=_SEVERAL)
     if data.dependent or not data.whole or k not in (None, 1):
@@ -257,7 +256,7 @@ def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = N
         y_true, y_prob, rows = data.rows
         if not data.whole:
             options["weight_type"] = "importance"
-        if k in (None, 1) and sums.kind == "confidence":
+        if k in (None, 1) and data.sums.kind == "confidence":
             rows = {**rows, "kind": "confidence"}
         found = quietly(ece_interval, y_true, y_prob, cluster=data.cluster, **options, **rows)
     elif isinstance(data.one, Bins):
@@ -266,7 +265,7 @@ def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = N
         options["bins"] = Distinct()
         found = quietly(ece_interval, Tally("binary", (cells_of_bins(part),)), **options)
     else:
-        found = quietly(ece_interval, sums, **options)
+        found = quietly(ece_interval, data.tally, **options)
     low, high = found.hull
     return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note)
 

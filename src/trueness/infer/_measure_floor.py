@@ -43,8 +43,7 @@ def gap_floor(data: ObservedRows, rule: BinRule, norm: str | float, power: int =
     The events of a bin are normal if their variance is large, else drawn from its scores. `power` is that of the loss.
     Not for class-wise sums, where the classes of a row depend on each other.
     """
-    sums = data.sums if data.tally is None else data.tally
-    parts = [part for part in sums.parts if part.totals.rows > 0]
+    parts = [part for part in data.parts if part.totals.rows > 0]
     drawn = [_gap_draws(part, rule, norm, power, data.rng) for part in parts]
     draws = np.average(drawn, axis=0, weights=[part.totals.weight for part in parts])
     return floor_of(draws, data.level)
@@ -58,7 +57,7 @@ def floor_of(draws: Floats, level: float) -> Floor:
 
 def _gap_draws(part: Cells | Bins, rule: BinRule, norm: str | float, power: int, rng: np.random.Generator) -> Floats:
     """The norm of the gaps for many sets of labels drawn from the scores of one part."""
-    shrink = 1.0
+    shrink: Floats | float = 1.0
     if isinstance(part, Bins):
         bins = part.coarsen(rule)
         cells, rule = cells_of_bins(bins), Distinct()

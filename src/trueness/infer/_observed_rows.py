@@ -53,17 +53,23 @@ class ObservedRows:
             return None
         return self.sums.as_tally() if isinstance(self.sums, Sketch) else self.sums
 
-    @cached_property
+    @property
+    def parts(self) -> tuple[Cells, ...] | tuple[Bins, ...]:
+        """The sums of one score of each row, or of each class."""
+        if self.tally is not None:
+            return self.tally.parts
+        assert isinstance(self.sums, Binned)
+        return self.sums.parts
+
+    @property
     def one(self) -> Cells | Bins | None:
         """The sums of the only score of each row; None if there are several."""
-        sums = self.sums if self.tally is None else self.tally
-        return sums.parts[0] if len(sums.parts) == 1 else None
+        return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def whole(self) -> bool:
         """Whether all weights are whole numbers."""
-        sums = self.sums if self.tally is None else self.tally
-        return all(part.whole if isinstance(part, Bins) else part.exact for part in sums.parts)
+        return all(part.whole if isinstance(part, Bins) else part.exact for part in self.parts)
 
     @property
     def n(self) -> int:
