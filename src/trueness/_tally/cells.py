@@ -1,5 +1,6 @@
 """`Cells`: one cell per distinct score, ascending, with the sums of its rows."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,12 +144,15 @@ def segment_sums(values: Numbers, starts: Ints) -> Numbers:
 
 def score_sums(cells: Cells, starts: Ints) -> Floats:
     """Σwp of consecutive segments of cells, as :func:`segment_sums` adds them."""
-    if cells.size <= _RUN:
-        return np.asarray(np.add.reduceat(cells.weight * cells.score, starts))
-    runs = np.union1d(np.arange(0, cells.size, _RUN), starts)
-    sums = [
-        np.add.reduceat(cells.weight[few] * cells.score[few], at) for few, _, at in whole_runs(runs, cells.size, _BLOCK)
-    ]
+    return product_sums(lambda some: cells.weight[some] * cells.score[some], cells.size, starts)
+
+
+def product_sums(product: Callable[[slice], Floats], size: int, starts: Ints) -> Floats:
+    """Sums of consecutive segments of a product of columns, which is never made for all cells at once."""
+    if size <= _RUN:
+        return np.asarray(np.add.reduceat(product(slice(0, size)), starts))
+    runs = np.union1d(np.arange(0, size, _RUN), starts)
+    sums = [np.add.reduceat(product(few), at) for few, _, at in whole_runs(runs, size, _BLOCK)]
     return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))
 
 

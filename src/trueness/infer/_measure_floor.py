@@ -8,7 +8,7 @@ import numpy as np
 
 from trueness._numerics.power_mean import exponent
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
+from trueness._tally.cells import Cells, pool_cells, pool_runs, product_sums, segment_sums
 from trueness._tally.rules import BinRule, Distinct
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
@@ -70,7 +70,13 @@ def _gap_draws(part: Cells | Bins, rule: BinRule, norm: str | float, power: int,
     first = rule.group(cells).start
     first = np.asarray(first[:-1][np.diff(first) > 0], np.int64)
     weight = segment_sums(cells.weight, first).astype(np.float64)
-    variance = segment_sums(squared_weights(cells) * cells.score * (1 - cells.score) * shrink, first)
+    squares = cells.weight if cells.exact or cells.squares is None else cells.squares
+
+    def of_labels(some: slice) -> Floats:
+        p = cells.score[some]
+        return np.asarray(squares[some] * (p * (1 - p)))
+
+    variance = product_sums(of_labels, cells.size, first) * shrink
     normal = variance >= _NORMAL
     gaps = rng.standard_normal((_GAP_DRAWS, first.size)) * (np.sqrt(variance) / weight)
     if not normal.all():
