@@ -90,6 +90,8 @@ def test_folds_may_be_a_list_or_leave_out_the_first_rows_but_not_repeat_any():
     assert "30 of 120 rows are in no test part" in series.note
     with pytest.raises(tn.InputError, match="no row into two test parts"):
         validate(MODEL, X, y, cv=ShuffleSplit(3, test_size=0.6, random_state=0))
+    with pytest.raises(tn.InputError, match="row numbers from 0 to 119; got 110 to 129"):
+        validate(MODEL, X, y, cv=[(np.arange(110), np.arange(110, 130))])
     with pytest.raises(tn.InputError, match="test rows out of the training part"):
         validate(MODEL, X, y, cv=[(np.arange(120), np.arange(60)), (np.arange(60), np.arange(60, 120))])
 
@@ -130,7 +132,7 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
         wrong("must have `predict_proba`; RidgeClassifier has none", estimator=RidgeClassifier()),
         wrong("can be fitted; got a FrozenEstimator", estimator=FrozenEstimator(MODEL)),
         wrong("can be fitted; got None", estimator=None),
-        wrong("must be a classifier", estimator=LogisticRegression),
+        wrong("must be a classifier such as `LogisticRegression()`; got the class", estimator=LogisticRegression),
         wrong("`y` must have two classes; got 3", y=np.arange(30) % 3),
         wrong("`y` must have two classes; got 1", y=np.zeros(30, int)),
         wrong("one entry per row", y=np.arange(20) % 2),

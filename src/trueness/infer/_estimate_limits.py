@@ -208,7 +208,7 @@ def _contradicted(data: ObservedRows) -> str:
     if data.tally is None or data.tally.kind == "classwise":
         return "Some labels had probability 0"
     wrong = sum(inside_cells(part).wrong for part in data.tally.parts)
-    return f"{wrong:,.6g} labels had probability 0"
+    return f"{wrong:,.6g} label{'' if wrong == 1 else 's'} had probability 0"
 
 
 def _joined(tally: Tally) -> Cells:

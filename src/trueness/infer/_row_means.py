@@ -79,7 +79,8 @@ def mean_loss_interval(
     """
     pair = _PAIRS[loss]
     moments = _moments(sums, pair, mean, cluster_rows)
-    return _mean_limits(mean, moments, _surprise(sums, pair, loss), level)
+    found = _mean_limits(mean, moments, _surprise(sums, pair, loss), level)
+    return found._replace(high=min(found.high, 1.0)) if loss == "brier" else found
 
 
 def mean_row_interval(

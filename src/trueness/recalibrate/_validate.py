@@ -201,7 +201,10 @@ def _training_rows(
             f"got {'None' if estimator is None else 'a FrozenEstimator'}",
             remedy="`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new rows.",
         )
-    check_classifier(estimator)
+    try:
+        check_classifier(estimator)
+    except InputError as error:
+        raise error.but(demand="must be a classifier such as `LogisticRegression()`") from None
     X, y, classes = rows_and_classes(X, y)
     if classes.size != 2:
         raise InputError(
@@ -273,7 +276,17 @@ def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> lis
     if not folds:
         raise InputError("cv", "must have at least one fold", "it has none")
     folds = [tuple(np.flatnonzero(part) if part.dtype == np.bool_ else part for part in fold) for fold in folds]  # type: ignore[misc]
-    every = np.concatenate([test for _, test in folds])
+    _check_folds(folds, rows)
+    return folds
+
+
+def _check_folds(folds: list[tuple[Ints, Ints]], rows: _Rows) -> None:
+    every, n = np.concatenate([test for _, test in folds]), rows.y.size
+    for part in (every, *(train for train, _ in folds)):
+        if part.size and not (part.dtype.kind in "iu" and part.min() >= 0 and part.max() < n):
+            raise InputError(
+                "cv", f"must have row numbers from 0 to {n - 1:,}", f"got {part.min()!s} to {part.max()!s}"
+            )
     if np.unique(every).size != every.size:
         raise InputError(
             "cv",
@@ -287,7 +300,6 @@ def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> lis
         if rows.group is not None and np.intersect1d(rows.group[train], rows.group[test]).size:
             remedy = "An int, or `GroupKFold`, keeps them together."
             raise InputError("cv", "must keep the rows of a group together", f"fold {number} does not", remedy=remedy)
-    return folds
 
 
 def _crossfit(

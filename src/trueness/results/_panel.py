@@ -183,7 +183,9 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def rows_in_words(self, joint: str = ", ") -> str:
         """How many rows, clusters and events there are."""
-        events = f"{self.events:,.12g} {'event' if self.events == 1 else 'events'} ({percent(self.prevalence)})"
+        whole = float(self.events).is_integer()
+        events = count(int(self.events), "event") if whole else f"events of weight {self.events:,.5g}"
+        events = f"{events} ({percent(self.prevalence)})"
         clusters = "" if self.clusters is None else f" in {count(self.clusters, 'cluster')}"
         return f"{count(self.n, 'row')}{clusters}{joint}{events}"
 
@@ -230,7 +232,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def _finding(self, key: str) -> str:
         estimate, level = self[key], self._level_in_text()
-        value = f"{estimate.measure} was {_short(estimate.value)}"
+        estimated = f"was {_short(estimate.value)}" if not math.isnan(estimate.value) else "had no finite estimate"
+        value = f"{estimate.measure} {estimated}"
         if estimate.bounded:
             return f"{value} ({level} CI {span(estimate.low, estimate.high, _short)})"
         if math.isnan(estimate.floor):
