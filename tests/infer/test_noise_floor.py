@@ -277,3 +277,13 @@ def test_the_p_value_keeps_its_level(kind):
 def test_an_observed_value_beside_labels_is_refused():
     with pytest.raises(tn.InputError, match="`observed` must be left out when `y_true` is given"):
         noise_floor(tn.ece, [0.2, 0.4], y_true=[0, 1], observed=0.1)
+
+
+@pytest.mark.parametrize("bins", [10, 7, tn.EqualMass(5), [0, 0.3, 0.31, 1]])
+def test_the_shortcut_of_the_ece_has_the_same_bits(bins):
+    rng = np.random.default_rng(0)
+    p = np.append(rng.random(200), [0.0, 0.3, 0.3, 1.0])
+    tally = tn.tally(rng.random(p.size) < p, p, sample_weight=rng.integers(1, 4, p.size))
+    quick = tn.noise_floor(partial(tn.ece, bins=bins), tally, resamples=49, seed=1)
+    slow = tn.noise_floor(lambda one: tn.ece(one, bins=bins), tally, resamples=49, seed=1)
+    assert quick.draws.tolist() == slow.draws.tolist()

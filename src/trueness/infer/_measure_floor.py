@@ -14,7 +14,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._noise_floor import noise_floor
 from trueness.infer._observed_rows import ObservedRows, quietly
-from trueness.infer._redrawn_labels import redraw_of_tally
+from trueness.infer._redrawn_labels import draw_hits, redraw_of_tally
 from trueness.infer._row_means import cells_of_bins
 from trueness.infer._test_method import squared_weights
 from trueness.typing import Floats, Ints, RowOptions
@@ -101,8 +101,9 @@ def _few_event_gaps(cells: Cells, first: Ints, chosen: Any, rng: np.random.Gener
     sums = np.empty((_GAP_DRAWS, start.size))
     begin = np.searchsorted(number, np.arange(start.size))
     for few in np.array_split(np.arange(_GAP_DRAWS), max(1, _GAP_DRAWS * some.size // 2**20)):
-        noise = (rng.binomial(n, some.score, (few.size, some.size)) - n * some.score) * scale
-        sums[few] = np.add.reduceat(noise, begin, axis=1)
+        (events,) = draw_hits(some.score[:, np.newaxis], n, few.size, rng)
+        noise = (events - (n * some.score)[:, np.newaxis]) * scale[:, np.newaxis]
+        sums[few] = np.add.reduceat(noise, begin, axis=0).T
     return sums
 
 

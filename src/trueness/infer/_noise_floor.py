@@ -9,11 +9,14 @@ import numpy as np
 
 from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
 from trueness._progress import Progress, reporter
+from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rules import BlockIsotonic, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
 from trueness.infer._redrawn_labels import Redraw, WeightType, redraw_of_rows, redraw_of_tally
 from trueness.infer._resampling import parallel_draws
+from trueness.measure._binned import ece
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -186,12 +189,35 @@ def _draws(
     with warnings.catch_warnings():
         # Equal simulated labels are no concern of the user; warnings about the scores are given once.
         warnings.simplefilter("ignore", OneClassWarning)
+        first = redraw(np.random.default_rng(0))
         if not measured:
-            measure(redraw(np.random.default_rng(0)))
+            measure(first)
         warnings.simplefilter("ignore", TruenessWarning)
+        quick = _with_sums_kept(measure, first)
         return np.array(
-            parallel_draws(lambda stream: measure_value(measure, redraw(stream)), resamples, rng, workers, report)
+            parallel_draws(lambda stream: measure_value(quick, redraw(stream)), resamples, rng, workers, report)
         )
+
+
+def _with_sums_kept(measure: TallyMeasure, tally: Tally) -> TallyMeasure:
+    """The same measure; the ECE in bins that do not look at labels keeps all that these do not change.
+
+    Values are equal to the last bit, in a tenth of the time for few scores.
+    """
+    if not (isinstance(measure, partial) and measure.func is ece and [*measure.args, *measure.keywords] == ["bins"]):
+        return measure
+    rule, (cells, *others) = as_rule(measure.keywords["bins"]), tally.parts
+    if others or not cells.exact or isinstance(rule, Isotonic | BlockIsotonic):
+        return measure
+    groups = rule.group(cells)
+    bins = Bins.from_cells(cells, groups)
+    expected, total, start = bins.sum_score, bins.totals.weight, groups.start
+
+    def value(drawn: Tally) -> float:
+        reached = np.concatenate([[0], np.cumsum(drawn.parts[0].events)])
+        return float(np.add.reduce(np.abs(reached[start[1:]] - reached[start[:-1]] - expected))) / total
+
+    return value
 
 
 def _defined(draws: Floats) -> Floats:
