@@ -116,9 +116,12 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
 
 
 def test_every_line_of_the_summary_has_a_word_about_clusters(clustered):
-    table = clustered.to_markdown().partition("| Measure ")[2].partition("\n\n")[0].splitlines()
-    cells = {line.split("|")[1].strip(): line.split("|")[5].strip() for line in table[2:]}
+    cells = {}
+    for part in clustered.to_markdown().partition("## Model b")[0].split("| Measure ")[1:]:
+        table = part.partition("\n\n")[0].splitlines()
+        cells |= {line.split("|")[1].strip(): line.split("|")[6].strip() for line in table[2:]}
     assert all(cells.values())
+    assert {"ECE", "Slope", "Calibration in the large", "Log loss"} <= cells.keys()
     assert cells["l2 calibration error"] == cells["Test of calibration"] == "yes"
     assert cells["TCE"].startswith("no,")
     assert cells["ECE"] == "not the noise floor"

@@ -10,7 +10,11 @@ import trueness as tn
 
 def test_markdown_has_the_sections_in_order(binary):
     heads = re.findall(r"^#+ .*$", binary.to_markdown(), re.MULTILINE)
-    assert heads[:3] == ["# Calibration report", "## Summary", "## Where it is wrong"]
+    assert heads[:3] == [
+        "# Calibration report",
+        "## Summary",
+        "## The numbers a clinical or credit validation asks for",
+    ]
     assert heads[-1] == "## How it was computed"
 
 

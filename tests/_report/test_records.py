@@ -17,8 +17,6 @@ LEAVES = (
         "ece_interval",
         "noise_floor",
         "tce_floor",
-        "miscalibration_floor",
-        "ece_classwise_floor",
         "prior_shift",
         "test",
         "comparison",
@@ -27,7 +25,7 @@ LEAVES = (
     *("interval", "before", "limits", "files", "series", "numbers"),
 )
 BAND = {"low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", "outside"} | {
-    "kind", "level", "interval", "band", "level_each"
+    "kind", "level", "interval", "band", "level_each", "ratio", "ratio_low", "ratio_high"
 }  # fmt: skip
 
 

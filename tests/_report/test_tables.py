@@ -1,5 +1,6 @@
 """The tables of a report."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -41,13 +42,14 @@ def test_files_show_the_range_of_the_exact_value_where_it_is_wider_than_the_digi
 
 def summary_rows(report):
     (model,) = report._contents.models
-    return {str(row["measure"]): row for row in map(dict, model_tables(model, report._contents)["summary"].rows)}
+    tables = model_tables(model, report._contents)
+    return {str(row["measure"]): row for name in ("summary", "panel") for row in map(dict, tables[name].rows)}
 
 
 def test_rows_of_a_matrix_name_their_view(multiclass):
     rows = summary_rows(multiclass)
     assert {"ECE (confidence)", "ECE (class-wise)", "TCE (confidence)", "Brier score (all classes)"} <= rows.keys()
-    assert rows["ECE (class-wise)"]["reference"].startswith("if calibrated: ")
+    assert ", up to " in rows["ECE (class-wise)"]["calibrated"].text
     assert not {"ECE", "TCE", "ACE", "MCE", "Brier score", "Slope", "Class-wise ECE"} & rows.keys()
     tables = model_tables(multiclass._contents.models[0], multiclass._contents)
     titles = {column.title for column in tables["remedies"].columns}
@@ -55,9 +57,10 @@ def test_rows_of_a_matrix_name_their_view(multiclass):
 
 
 def test_the_tce_never_appears_without_its_floor(binary):
-    assert "if calibrated: " in summary_rows(binary)["TCE"]["reference"]
+    assert ", up to " in summary_rows(binary)["TCE"]["calibrated"].text
     (model,) = binary._contents.models
-    without = replace(model, summary=replace(model.summary, tce_floor=None))
+    others = {key: one for key, one in model.summary.estimates.items() if key != "tce"}
+    without = replace(model, summary=replace(model.summary, estimates=others))
     table = model_tables(without, binary._contents)["summary"]
     assert "TCE" not in {str(row["measure"]) for row in map(dict, table.rows)}
 
@@ -68,11 +71,11 @@ def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
     report = tn.report(d.y_true, d.y_prob)
     rows = summary_rows(report)
     summary = report._contents.models[0].summary
-    assert 0.005 < summary.miscalibration < summary.miscalibration_floor.high
-    assert rows["– miscalibration (MCB)"]["reference"].startswith("if calibrated: 0.01")
+    assert 0.005 < summary.miscalibration < summary.estimates["miscalibration"].floor_high
+    assert rows["– miscalibration (MCB)"]["calibrated"].text.startswith("0.01")
     gain = rows["– gain on held-out rows"]
     assert gain["value"].text.startswith("−0.00")
-    assert gain["reference"].startswith("95 % confidence interval −0.01")
+    assert gain["interval"].text.startswith("−0.01")
     assert gain["meaning"] == "cross-fitted isotonic regression"
     isotonic = report._contents.models[0].remedies.after[1]
     assert held_out_gain(report._contents.models[0].remedies) is isotonic
@@ -82,7 +85,21 @@ def test_limits_and_certain_scores_stand_beside_slope_and_ratio():
     d = tn.simulate.demo(400)
     report = tn.report([*d.y_true, 0, 1, 0], [*d.y_prob, 0.0, 1.0, 1.0])
     rows = summary_rows(report)
-    assert rows["Slope"]["reference"].startswith("1; 95 % confidence interval 0.")
-    assert rows["Observed/expected"]["reference"].startswith("1; 95 % confidence interval ")
+    for name in ("Slope", "Observed/expected"):
+        assert rows[name]["calibrated"].text == "1"
+        assert re.fullmatch(r"\d\.\d{3} to \d\.\d{3}", rows[name]["interval"].text)
     certain = rows["Scores of exactly 0 or 1"]
-    assert (certain["value"].text, certain["reference"]) == ("3", "1 of them contradicts its label")
+    assert certain["value"].text == "3"
+    assert certain["meaning"].endswith("1 of them contradicts its label")
+
+
+def test_every_measure_has_an_interval_or_its_value_if_calibrated(binary):
+    rows = summary_rows(binary)
+    plain = {"Rows", "Mean score", "Test of calibration", "Scores of exactly 0 or 1"}
+    assert rows["Log loss"]["value"].text == "∞"
+    for name in rows.keys() - plain - {"Log loss"}:
+        assert (rows[name]["interval"] or Cell(None)).text not in (None, "–") or rows[name]["calibrated"], name
+    (model,) = binary._contents.models
+    for table in ("summary", "panel"):
+        titles = [column.title for column in model_tables(model, binary._contents)[table].columns]
+        assert titles == ["Measure", "Value", "95 % interval", "If calibrated", "Meaning"]

@@ -226,15 +226,15 @@ def _cost(facts: Facts) -> Answer:
 
 def _cost_of_sums(s: Summary, code: str) -> Answer:
     """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
-    question, floor = "What does it cost?", s.miscalibration_floor
-    if floor is None or not math.isfinite(s.miscalibration):
+    question, found = "What does it cost?", s.estimates.get("miscalibration")
+    if found is None or not math.isfinite(found.excess):
         return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
     if s.brier == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", {"brier": 0.0})
-    numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": floor.mean, "brier": s.brier}
+    numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": found.floor, "brier": s.brier}
     if s.brier == 0:
         return Answer(question, "Nothing", "The Brier score is 0 on these rows.", numbers)
-    gain, chance = _decimals(s.miscalibration, floor.mean)
+    gain, chance = _decimals(s.miscalibration, found.floor)
     own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these very rows"
     detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
     phrase = f"At most about {percent(s.miscalibration / s.brier)} of the Brier score"

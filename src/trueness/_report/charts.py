@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from trueness._report.records import Axes, Blocks, Explorer, Picture
+from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
 from trueness._text.bins import bin_name
 from trueness._text.numbers import count, level_percent, number, percent, percents, signed, span
 
@@ -234,6 +234,27 @@ def _covered(left: float, top: float, wide: float, high: float, marks: list[_Pla
     crossed = sum(any(math.hypot(x - at_x, y - at_y) < 7 for at_x, at_y in others) for x, y in way)
     away = math.hypot(left + wide / 2 - own[0], top + high / 2 - own[1])
     return inside + 3.0 * diagonal + 2.0 * crossed + away / 100
+
+
+def curve_chart(found: FlexibleCurve, view: Explorer) -> str:
+    """A calibration curve without bins: its bands at each score and at all scores, and a histogram of the scores."""
+    plane = _Plane(view.near)
+    x = [plane.x(score) for score in found.score]
+
+    def band(low: Sequence[float], high: Sequence[float], kind: str) -> str:
+        outline = [(a, plane.y(b)) for a, b in zip(x, low, strict=True)]
+        outline += [(a, plane.y(b)) for a, b in reversed(list(zip(x, high, strict=True)))]
+        return _tag("polygon", points=_path(outline), class_=kind)
+
+    line = [(a, plane.y(rate)) for a, rate in zip(x, found.rate, strict=True)]
+    inside = [
+        band(found.all_low, found.all_high, "confidence"),
+        band(found.low, found.high, "confidence"),
+        *_frame(plane, view.x_name, view.y_name),
+        _tag("polyline", points=_path(line), class_="curve flexible"),
+        *_histogram(view.near.histogram),
+    ]
+    return _svg(inside, _HIGH, "smooth", "img", "Smooth calibration curve with its confidence bands")
 
 
 def blocks_chart(found: Blocks, view: Explorer) -> str:

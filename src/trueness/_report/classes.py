@@ -27,7 +27,7 @@ def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
 
 def class_rows(classwise: Tally, sample: Sample, options: Options, *, segmented: bool) -> tuple[ClassRow, ...]:
     """One row per class, the largest ECE first; segments and classes share half of the error rate."""
-    rule, level, seed, cluster = options
+    rule, level, seed, cluster, _ = options
     tallies = [Tally("binary", (part,)) for part in classwise.parts]
     alpha = Alpha.of_level(level, parts=1 + segmented).part
     draws = draws_for_tests(tallies, alpha)

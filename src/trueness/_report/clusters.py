@@ -1,25 +1,19 @@
 """Dependent rows: how many clusters there are, and which numbers of a report account for them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from trueness._report.records import Clusters
-from trueness._text.table import Cell, Column, Table
+from trueness._text.table import Column, Table
 from trueness.infer._clustered_rows import effective_number
 from trueness.typing import Ints
 
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"
-_SUMMARY = {
-    "ECE": "not the noise floor",
-    "l2 calibration error": "yes",
-    "Test of calibration": "yes",
-    "TCE": "no, nor its floor",
-    "– miscalibration": "not the noise floor",
-    "– gain on held-out rows": "yes",
-    "Slope": "yes",
-    "Observed/expected": "yes",
-}
+_MEASURES = {"test": "yes", "tce": "no, nor its floor"}
 _TABLES = {
     "summary": "Clusters: whether they are taken into account. Averages over all rows do not need to.",
+    "panel": "",
     "models": "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not. The other "
     "columns are averages over rows.",
     "bins": f"Intervals and flags are computed {INDEPENDENT}, so more bins may be flagged than should be.",
@@ -46,15 +40,22 @@ def with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
     """The table with a note on which of its numbers account for clusters."""
     if clusters is None:
         return table
-    if table.name == "summary":
-        rows = [row | {"clusters": _summary_entry(row)} for row in map(dict, table.rows)]
+    if table.name in ("summary", "panel"):
+        rows = [row | {"clusters": _measure_entry(row)} for row in map(dict, table.rows)]
         table = replace(table, columns=[*table.columns, Column("clusters", "Clusters")], rows=rows)
     note = _TABLES.get(table.name, "")
     return replace(table, notes=[*table.notes, note]) if note else table
 
 
-def _summary_entry(row: dict[str, Cell]) -> str:
-    return "–" if row["value"].text == "–" else _SUMMARY.get(str(row["measure"]).partition(" (")[0], "no need")
+def _measure_entry(row: Mapping[str, Any]) -> str:
+    """Whether the interval, or the value if calibrated, takes clusters into account."""
+    if row["value"].text == "–":
+        return "–"
+    if row["key"] in _MEASURES:
+        return _MEASURES[row["key"]]
+    if row["floor"]:
+        return "not the noise floor"
+    return "no need" if row["interval"] is None or row["interval"].text == "–" else "yes"
 
 
 def clusters_in_words(clusters: Clusters) -> str:

@@ -12,13 +12,14 @@ from trueness._input.segment_columns import SegmentColumn
 from trueness._report.answers import Facts, answer_questions
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
+from trueness._report.estimates import ALPHA
 from trueness._report.evidence import Evidence, Subject, Sums
 from trueness._report.inference import Alpha, Notes, Options, collect_warnings, comparison
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
 from trueness._report.segments import segments
-from trueness._report.summary import ALPHA, summarize
+from trueness._report.summary import summarize
 from trueness._report.verdict import overall_verdict, verdict
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
@@ -50,8 +51,8 @@ def compute_contents(
 ) -> Contents:
     """Compute everything, model by model; `progress` receives the steps done and their total."""
     done, total = itertools.count(1), _STEPS * len(subject.models) + 1
-    rule, level, seed, _ = options = options._replace(cluster=subject.cluster)
-    settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule))
+    rule, level, seed, *_ = options = options._replace(cluster=subject.cluster)
+    settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals)
     models = tuple(
         _model(name, subject, by, options, provenance, lambda: progress(next(done), total)) for name in subject.models
     )
@@ -85,7 +86,7 @@ def _model(
     provenance: Provenance,
     step: Callable[[], None],
 ) -> Model:
-    notes, (rule, level, _, cluster) = Notes(), options
+    notes, (rule, level, _, cluster, _) = Notes(), options
     data = subject.evidence(name)
     tally, sample = data.tally, data.sample
     step()
@@ -124,6 +125,8 @@ def _model(
         interval_high=shown.interval_high,
         worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
         blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].exact else None,
+        panel=None,
+        curve=None,
         segments=groups,
         remedies=fixes,
         classes=classes,

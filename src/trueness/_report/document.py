@@ -163,10 +163,17 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
         "remedies": () if fixes is None else (guarantee_sentence(fixes), *fixes.notes),
     }
     for name, table in tables.items():
-        yield Heading(depth, _HEADINGS[name])
+        yield Heading(depth, panel_heading(contents) if name == "panel" else _HEADINGS[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())
+
+
+def panel_heading(contents: Contents) -> str:
+    """The heading of the second table, named for its readers."""
+    if contents.task == "binary" and contents.source != "bins":
+        return "The numbers a clinical or credit validation asks for"
+    return "Averages, slope and proper scores"
 
 
 def plural(contents: Contents) -> str:
@@ -269,11 +276,8 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
-    floors = {"noise floor": found.noise_floor, "noise floor of the TCE": found.tce_floor}
-    floors["noise floor of the miscalibration"] = found.miscalibration_floor
-    for name, floor in floors.items():
-        if floor is not None:
-            yield name, f"labels resampled {floor.resamples:,} times{independent}"
+    if found.noise_floor is not None:
+        yield "noise floor", f"labels resampled {found.noise_floor.resamples:,} times{independent}"
     if found.test is not None:
         yield "test", f"{found.test.method}: {found.test.assumptions}"
     if found.ece_interval is not None:

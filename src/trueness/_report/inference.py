@@ -26,6 +26,8 @@ class Options(NamedTuple):
     level: float
     seed: int
     cluster: Ints | None = None
+    intervals: bool = True
+    """Whether every measure has its limits or noise floor, or only those that the verdict needs."""
 
 
 class Alpha(NamedTuple):

@@ -17,6 +17,7 @@ from trueness._report.clusters import INDEPENDENT
 from trueness._report.document import (
     circumstances,
     guarantee_sentence,
+    panel_heading,
     plural,
     prior_shift_sentence,
     remedies_sentence,
@@ -97,7 +98,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
     first, fixes = model.explorers[0], model.remedies
     tables, explained = model_tables(model, contents), set[str]()
-    floor = model.summary.tce_floor
+    tce = model.summary.estimates.get("tce")
     return {
         "id": f"m{i}",
         "model": model,
@@ -111,9 +112,12 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "chart": Markup(reliability_chart(model.picture, first)),
         "ece": number(model.picture.ece),
         "tce": percentage(model.summary.tce),
-        "tce_floor": "" if floor is None else f"; of a calibrated model, about {percentage(floor.mean)}",
+        "tce_floor": ""
+        if tce is None or math.isnan(tce.floor)
+        else f"; of a calibrated model, about {percentage(tce.floor)}",
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
+        "panel_heading": panel_heading(contents),
         "shift": prior_shift_sentence(model.summary),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
@@ -123,7 +127,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 def _links(name: str, tables: Mapping[str, Any], contents: Contents) -> list[tuple[str, str]]:
     """The sections below the first screen: their id and what they hold."""
     parts = [
-        (f"{name}-summary", "All measures with intervals", True),
+        (f"{name}-summary", "Calibration errors", True),
+        (f"{name}-panel", "Validation panel", True),
         (f"{name}-where", "Ranges", True),
         (f"{name}-segments", "Segments", "segments" in tables),
         (f"{name}-classes", "Classes", "classes" in tables),

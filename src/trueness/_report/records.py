@@ -12,10 +12,17 @@ import numpy as np
 
 from trueness._text.strings import json_ready
 from trueness.infer._detection_power import DetectionPower
-from trueness.results import Bands, Comparison, Interval, NoiseFloor, PriorShift, Series, Significance
+from trueness.results import Bands, Comparison, Estimate, Interval, NoiseFloor, Panel, PriorShift, Series, Significance
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
+
+MEASURED = (
+    *("rate", "ece", "ece_classwise", "tce", "ace", "mce", "smooth_ece", "observed_expected", "intercept", "slope"),
+    *("intercept_free", "brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss", "auc"),
+    *("ici", "e50", "e90", "emax"),
+)
+"""Measures of the summary that have limits, a noise floor or both."""
 
 Code: TypeAlias = Literal[
     "miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "too-good", "undetermined"
@@ -54,6 +61,7 @@ class Settings:
     level: float
     seed: int
     offered: tuple[int, ...]
+    intervals: bool = True
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,6 @@ class Summary:
     mce: float
     smooth_ece: float
     tce: float
-    tce_floor: NoiseFloor | None
     brier: float
     miscalibration: float
     discrimination: float
@@ -145,9 +152,8 @@ class Summary:
     """The mean ECE over classes; None for a vector of scores."""
     limits: Mapping[str, tuple[float, float]]
     absent: tuple[str, ...]
-    ece_classwise_floor: NoiseFloor | None = None
-    miscalibration_floor: NoiseFloor | None = None
-    """The noise floor of `miscalibration`, which is above 0 for every calibrated model."""
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    """Limits or noise floors of the measures, by field."""
     power: DetectionPower | None = None
     """Power to detect a miscalibration that matters, unless the test found one."""
     slope_low: float = math.nan
@@ -180,6 +186,20 @@ class Blocks:
     refuted: tuple[float, ...]
     alpha: float
     rule: str
+
+
+@dataclass(frozen=True)
+class FlexibleCurve:
+    """The calibration curve by splines of the log-odds, with its confidence bands, at scores in ascending order."""
+
+    score: tuple[float, ...]
+    rate: tuple[float, ...]
+    low: tuple[float, ...]
+    """The band that holds at each score by itself."""
+    high: tuple[float, ...]
+    all_low: tuple[float, ...]
+    """The band that holds at all scores jointly."""
+    all_high: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -367,6 +387,9 @@ class Model:
     interval_high: tuple[float, ...]
     worst: tuple[int, ...]
     blocks: Blocks | None
+    panel: Panel | None
+    """The numbers of a validation; None for a matrix and for sums of bins."""
+    curve: FlexibleCurve | None
     segments: Segments | None
     remedies: Remedies | None
     classes: tuple[ClassRow, ...] | None
@@ -405,9 +428,23 @@ def as_json(contents: Contents) -> dict[str, Any]:
     for name in ("commands", "arguments"):  # the answers have them, with the name of the map
         del data["provenance"][name]
     for model, own in zip(data["models"], contents.models, strict=True):
+        model["summary"] = _with_limits(model["summary"])
         for end in ("low", "high"):
             limit = getattr(own, f"interval_{end}")
             over = json_ready(own.bins.over_score(np.array(limit)))
             model["bins"] |= {f"interval_{end}": model.pop(f"interval_{end}"), f"ratio_{end}": over}
         del model["picture"], model["explorers"]  # only the page needs them
     return data
+
+
+def _with_limits(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary with ``_low``, ``_high``, ``_floor`` and ``_floor_high`` after the keys, in place of estimates."""
+    estimates = summary.pop("estimates")
+    only = {key: (estimates.get(key) or {}).get("value") for key in MEASURED if key not in summary}
+    flat = dict[str, Any]()
+    for key, value in (summary | only).items():
+        flat[key] = value
+        if key in MEASURED:
+            found = estimates.get(key) or {}
+            flat |= {f"{key}_{name}": found.get(name) for name in ("low", "high", "floor", "floor_high")}
+    return flat

@@ -112,6 +112,7 @@ def report(
     cluster: ArrayLike | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
+    intervals: bool = True,
     seed: Seed = 0,
     title: str | None = None,
     source: str | None = None,
@@ -145,6 +146,9 @@ def report(
         labels are refused. The page offers others.
     level : float, default 0.95
         Level of all intervals, bands and decisions; more than 1/2.
+    intervals : bool, default True
+        Whether every measure has its confidence limits or noise floor, and there is a panel with its calibration curve;
+        False is faster and leaves what the verdict rests on.
     seed : int or numpy.random.Generator, default 0
         Seed of all random draws; a generator supplies one.
     title : str, optional
@@ -194,7 +198,16 @@ def report(
                 remedy="Sums stand in place of labels and scores.",
             )
         origin = Provenance(_text("source", source), None, None, _day(date))
-        return report_sums(y_true, bins=bins, level=level, seed=seed, title=title, progress=progress, origin=origin)
+        return report_sums(
+            y_true,
+            bins=bins,
+            level=level,
+            intervals=intervals,
+            seed=seed,
+            title=title,
+            progress=progress,
+            origin=origin,
+        )
     label = getattr(y_true, "name", None)
     origin = Provenance(_text("source", source), label if isinstance(label, str) else None, None, _day(date))
     return report_rows(
@@ -206,6 +219,7 @@ def report(
         cluster=cluster,
         bins=bins,
         level=level,
+        intervals=intervals,
         seed=seed,
         title=title,
         progress=progress,
@@ -223,13 +237,15 @@ def report_rows(
     cluster: ArrayLike | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
+    intervals: bool = True,
     seed: Seed = 0,
     title: str | None = None,
     progress: Progress = True,
     origin: Provenance,
 ) -> Report:
     """The report of rows; `origin` says where they were read."""
-    options = Options(_rule(10 if bins is None else bins), checked_level(level), _seed(seed))
+    rule = _rule(10 if bins is None else bins)
+    options = Options(rule, checked_level(level), _seed(seed), intervals=_intervals(intervals))
     callback, heading = reporter(progress), _text("title", title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
@@ -273,6 +289,7 @@ def report_sums(
     *,
     bins: BinsLike | None = None,
     level: float = 0.95,
+    intervals: bool = True,
     seed: Seed = 0,
     title: str | None = None,
     progress: Progress = True,
@@ -285,7 +302,7 @@ def report_sums(
     origin = origin or Provenance(None, None, None, today())
     rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
     subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
-    options = Options(rule, checked_level(level), _seed(seed))
+    options = Options(rule, checked_level(level), _seed(seed), intervals=_intervals(intervals))
     contents = compute_contents(subject, (), options, _text("title", title), reporter(progress), origin)
     return Report(replace(contents, files=None if files is None else tuple(files), series=series))
 
@@ -301,6 +318,12 @@ def _rule(bins: BinsLike) -> BinRule:
     if rule.n_requested > MOST_BINS:
         raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}")
     return rule
+
+
+def _intervals(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InputError("intervals", "must be True or False", f"got {value!r}")
+    return bool(value)
 
 
 def _text(argument: str, value: Any) -> str | None:

@@ -20,7 +20,7 @@ _FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("c
 
 def segments(evidence: Evidence, by: tuple[SegmentColumn, ...], options: Options, group_name: str = "") -> Segments:
     """Measure and test every segment of one model, the costliest first."""
-    rule, level, seed, cluster = options
+    rule, level, seed, cluster, _ = options
     rows = of_groups([group_name], evidence.groups) if evidence.view is None else of_sample(evidence.view, by, cluster)
     alpha = Alpha.of_level(level, parts=1 + (evidence.classwise is not None)).part
     found = describe_segments(rows, level, alpha, None, generator(seed))

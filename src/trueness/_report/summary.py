@@ -1,14 +1,15 @@
 """The summary of one model: its measures, with noise floor, confidence set and test."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from trueness._input.arguments import generator
-from trueness._report.evidence import Evidence, Sums, means, weight_type
+from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates
+from trueness._report.evidence import Evidence, Sums, means
 from trueness._report.inference import (
     FEW_ROWS,
     Alpha,
@@ -20,17 +21,13 @@ from trueness._report.inference import (
     significance_of_all_rows,
 )
 from trueness._report.records import Summary
-from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer import noise_floor
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.infer._clustered_rows import effective_number
 from trueness.infer._detection_power import DetectionPower, detection_power
-from trueness.infer._observed_expected import observed_expected_interval
 from trueness.infer._prior_shift import shift_of_limits
-from trueness.infer._shift_interval import shift_interval
-from trueness.infer._slope_interval import slope_interval
 from trueness.measure import (
     ace,
     bounded,
@@ -45,14 +42,9 @@ from trueness.measure import (
     smooth_ece,
     tce,
 )
-from trueness.results import Bounded, NoiseFloor
-from trueness.typing import Ints
+from trueness.measure._slope import InsideCells, inside_cells
+from trueness.results import Bounded, Estimate, NoiseFloor, PriorShift
 
-ALPHA = 0.05
-"""Level of the tests of the TCE."""
-_TCE_DRAWS, _FEWER_TCE_DRAWS, _MANY_CELLS = 39, 19, 200_000
-_MCB_DRAWS, _MCB_LABELS = 99, 2e7
-_ORDINARY_BINS = 10
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
 
@@ -69,7 +61,7 @@ def summarize(
     if tally is not None and not exact:
         notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
     absent: list[str] = []
-    inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor", "tce_floor"))
+    inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor"))
     if tally is None:
         absent += ["the confidence set", "the test", "noise floors"]
     else:
@@ -77,9 +69,7 @@ def summarize(
         inference["noise_floor"] = _ece_floor(data, tally, options, notes)
         interval = notes.attempt("The confidence set", lambda: confidence_set(data.view, tally, options), few)
         test = notes.attempt("The test", lambda: significance_of_all_rows(data.view, tally, options))
-        inference |= {"ece_interval": interval, "test": test, "tce_floor": None}
-        if exact:
-            inference["tce_floor"] = _tce_floor(tally, options, notes)
+        inference |= {"ece_interval": interval, "test": test}
     alpha = Alpha.of_level(options.level, segmented + (data.classwise is not None)).rejection
     if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):
         inference["power"] = _power(data, tally, alpha, options)
@@ -90,37 +80,34 @@ def summarize(
         values = _values(data, rule, absent, counted=exact or tally is None) | {
             key: found.value for key, found in limits.items()
         }
-        return Summary(
-            n=data.sums.n,
-            rate=rate,
-            mean_score=score,
-            miscalibration_floor=_miscalibration_floor(data, options, notes),
-            ece_classwise_floor=None
-            if classwise is None
-            else _floor_of_rows("class-wise ECE", partial(ece, bins=rule), data, options, notes),
-            ece_confidence=None if classwise is None else values["ece"],
-            ece_classwise=None if classwise is None else ece(classwise, bins=rule),
-            limits={key: (found.low, found.high) for key, found in limits.items()},
-            absent=tuple(absent),
-            **_limits_of_line(data, options.level, options.cluster, top_label=top_label),
-            **inference,
-            **values,
-        )
+    binary = classwise is None and not top_label
+    estimates = measure_estimates(data, options, notes, inference["noise_floor"], binary=binary)
+    if tally is not None:
+        inside = inside_cells(tally.parts[0])
+        inference |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
+        if binary and {"slope", "intercept"} <= estimates.keys():
+            inference["prior_shift"] = _shift(estimates, inside, options.level)
+    for key in ("slope", "observed_expected"):
+        if key in estimates:
+            inference |= {f"{key}_low": estimates[key].low, f"{key}_high": estimates[key].high}
+    return Summary(
+        n=data.sums.n,
+        rate=rate,
+        mean_score=score,
+        ece_confidence=None if classwise is None else values["ece"],
+        ece_classwise=None if classwise is None else ece(classwise, bins=rule),
+        limits={key: (found.low, found.high) for key, found in limits.items()},
+        absent=tuple(absent),
+        estimates=estimates,
+        **inference,
+        **values,
+    )
 
 
-def _limits_of_line(data: Evidence, level: float, cluster: Ints | None, *, top_label: bool) -> dict[str, Any]:
-    """Confidence limits of the slope and of observed/expected, the rows that the slope leaves out, the prior shift."""
-    rows = None if cluster is None or data.view is None else ClusteredRows(data.view, cluster)
-    part = data.sums.parts[0] if data.tally is None else data.tally.parts[0]
-    ratio = observed_expected_interval(part, level, rows)  # type: ignore[arg-type]  # a sketch has a tally
-    found: dict[str, Any] = {"observed_expected_low": ratio.low, "observed_expected_high": ratio.high}
-    if data.tally is not None:
-        cells = data.tally.parts[0]
-        line, shift = slope_interval(cells, level, rows), shift_interval(cells, level, rows)
-        found |= {"slope_low": line.slope_low, "slope_high": line.slope_high}
-        found |= {"n_certain": line.n_certain, "n_certain_wrong": line.n_certain_wrong}
-        found["prior_shift"] = None if top_label else shift_of_limits(shift, line, level)
-    return found
+def _shift(estimates: Mapping[str, Estimate], inside: InsideCells, level: float) -> PriorShift:
+    """The prior shift from the limits of intercept and slope."""
+    ends = [(one.value, one.low, one.high) for one in (estimates["intercept"], estimates["slope"])]
+    return shift_of_limits(*ends, level, inside.cells.weight.sum().item(), inside.certain)
 
 
 def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> DetectionPower:
@@ -142,10 +129,9 @@ def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> Dete
 
 def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
     """Name and function of each measure, by field."""
-    mass = rule if isinstance(rule, EqualMass) else EqualMass(rule.n_requested or _ORDINARY_BINS)
     return {
         "ece": ("the ECE", partial(ece, bins=rule)),
-        "ace": ("the ACE", partial(ace, bins=mass)),
+        "ace": ("the ACE", partial(ace, bins=equal_mass(rule))),
         "mce": ("the MCE", partial(mce, bins=rule)),
         "smooth_ece": ("the smooth ECE", partial(smooth_ece)),
         "tce": ("the TCE", partial(tce, alpha=ALPHA)),
@@ -205,43 +191,6 @@ def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> 
     cells, view = tally.parts[0], data.view
     measure, draws = partial(ece, bins=options.rule), draws_for_floor(cells.size)
     if cells.exact or view is None:
-        return _floor("ECE", measure, tally, draws, options, notes)
+        return drawn_floor("ECE", measure, tally, draws, options, notes)
     # Rows with one score may differ in weight, which a tally does not know.
-    return _floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")
-
-
-def _tce_floor(tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
-    draws = _TCE_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
-    return _floor("TCE", partial(tce, alpha=ALPHA), tally, draws, options, notes)
-
-
-def miscalibration(tally: Tally) -> float:
-    """The part of the Brier score that isotonic regression of the same rows removes."""
-    return corp(tally).miscalibration
-
-
-def _miscalibration_floor(data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
-    tally = data.tally
-    if tally is None:
-        return None
-    if data.classwise is None and (tally.parts[0].exact or data.sample is None):
-        draws = _MCB_DRAWS if tally.parts[0].size < _MANY_CELLS else _FEWER_TCE_DRAWS
-        return _floor("miscalibration", miscalibration, tally, draws, options, notes)
-    return _floor_of_rows("miscalibration", miscalibration, data, options, notes)
-
-
-def _floor_of_rows(name: str, measure: Any, data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
-    """The noise floor over all classes of a matrix, or of weighted rows; None if there are very many."""
-    rows = data.sample
-    draws = 0 if rows is None else min(_MCB_DRAWS, int(_MCB_LABELS / rows.p.size))
-    if rows is None or draws < _FEWER_TCE_DRAWS:
-        return None
-    weights: dict[str, Any] = {"sample_weight": rows.w, "weight_type": weight_type(rows)}
-    return _floor(name, measure, rows.p, draws, options, notes, sum_tolerance=rows.tolerance or None, **weights)
-
-
-def _floor(
-    name: str, measure: Any, scores: Any, draws: int, options: Options, notes: Notes, **rows: Any
-) -> NoiseFloor | None:
-    same: Any = {"resamples": draws, "level": options.level, "seed": options.seed, "progress": False}
-    return notes.attempt(f"The noise floor of the {name}", lambda: noise_floor(measure, scores, **same, **rows))
+    return drawn_floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")

@@ -1,9 +1,8 @@
 """The tables of a report."""
 
 import math
-from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,8 +36,9 @@ from trueness._text.numbers import (
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Table
 from trueness.measure._slope import contradicted_in_words
-from trueness.results import Comparison, Interval, NoiseFloor
+from trueness.results import Comparison, Estimate, Interval
 
+Form: TypeAlias = Callable[[float], str]
 _LONGEST_RESULT = 24
 _FLAG, _N = Column("flag", "Flag"), Column("n", "Rows", "count")
 _SCORE, _RATE = Column("score", "Mean score", "number"), Column("rate", "Rate", "number")
@@ -63,6 +63,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     settings = contents.settings
     tables = {
         "summary": _summary(model, contents.view, settings.level),
+        "panel": _panel(model, contents.view, settings.level),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
         "segments": None if model.segments is None else _segments(model.segments, model.summary.brier),
@@ -73,91 +74,153 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
 
+class _Line(NamedTuple):
+    """One measure, in words."""
+
+    key: str
+    measure: str
+    value: str
+    interval: str = ""
+    calibrated: str = ""
+    """The value of a calibrated model with these scores."""
+    meaning: str = ""
+
+
 def _summary(model: Model, view: str, level: float) -> Table:
-    """One line per measure: its value, a reference value, what it means."""
-    s, multiclass = model.summary, view in ("confidence", "top-label")
+    """Rows, rates and calibration errors: a line each."""
+    return _measures(_errors(model, _is_top_label(view)), model, level, "summary", "Calibration errors")
+
+
+def _panel(model: Model, view: str, level: float) -> Table:
+    """The calibration line, the proper scores and what the panel adds: a line each."""
+    lines = [*_line_measures(model, _is_top_label(view)), *_proper_scores(model)]
+    return _measures(lines, model, level, "panel", "Right on average, spread, accuracy")
+
+
+def _is_top_label(view: str) -> bool:
+    return view in ("confidence", "top-label")
+
+
+def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, caption: str) -> Table:
+    s = model.summary
     columns = (
         Column("measure", "Measure"),
         Column("value", "Value", "number"),
-        Column("reference", "Reference value"),
-        Column("meaning", "Meaning"),
+        Column("interval", f"{level_percent(level)} interval", "number"),
+        Column("calibrated", "If calibrated", "number"),
+        Column("meaning", "Meaning", optional=True),
         *([Column("limits", "Exact value within")] if s.limits else []),
     )
-    rows = [
-        {
-            "measure": measure,
-            "value": Cell(math.nan, value),
-            "limits": _limits(s, key),
-            "reference": reference,
-            "meaning": meaning,
-        }
-        for key, measure, value, reference, meaning in _measures(model, multiclass, level)
-        if value != "–" or not s.absent
-    ]
-    note = ["Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."]
-    return Table(
-        columns, rows, note if s.limits else (), "summary", "Each measure and its reference value", sortable=False
+    shown = [one for one in lines if one.value != "–" or not s.absent]
+    texts = ("value", "interval", "calibrated")
+    rows = [one._asdict() | {key: _text_cell(getattr(one, key)) for key in texts} for one in shown]
+    rows = [row | {"limits": _limits(s, row["key"]), "floor": _has_floor(s, row["key"])} for row in rows]
+    unbounded = [one.measure.removeprefix("– ") for one in shown if one.interval == "–" and _has_floor(s, one.key)]
+    floor = (
+        "If calibrated: the mean over labels drawn from the scores, and the value that such labels exceed with "
+        f"probability {level_percent(1 - level)}."
     )
+    unknown = f"No valid interval is known for {', '.join(unbounded)}: compare with the value if calibrated."
+    notes = [floor] * any(_has_floor(s, one.key) for one in shown) + [unknown] * bool(unbounded)
+    exact = "Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."
+    notes += [exact] * bool(s.limits)
+    return Table(columns, rows, notes, name, caption, sortable=False)
 
 
-def _reference(value: str, low: float, high: float, level: float) -> str:
-    """The value of a calibrated model, and the confidence limits."""
-    if math.isnan(low) or (math.isinf(low) and math.isinf(high)):
-        return value
-    return f"{value}; {level_percent(level)} confidence interval {span(low, high, partial(number, decimals=3))}"
+def _text_cell(text: str) -> Cell | None:
+    return Cell(math.nan, text) if text else None
 
 
-_Line: TypeAlias = tuple[str, str, str, str, str]
-"""Key, name, value, reference value and meaning of a measure."""
+def _line(s: Summary, key: str, measure: str, meaning: str, ideal: str = "", form: Form = number) -> _Line:
+    """A measure by its field, with its interval, and with its noise floor or the ideal value."""
+    found = s.estimates.get(key)
+    value = getattr(s, key, math.nan if found is None else found.value)
+    if found is None:
+        return _Line(key, measure, form(value), "", ideal, meaning)
+    interval = span(found.low, found.high, form) if _is_limited(found) else "–"
+    return _Line(key, measure, form(value), interval, _floor(found, form) or ideal, meaning)
 
 
-def _measures(model: Model, multiclass: bool, level: float) -> Iterator[_Line]:
-    """One line per measure; those of a matrix name their view."""
-    s, view = model.summary, " (confidence)" if multiclass else ""
-    rate, meaning = ("Accuracy", "share of correct top labels") if multiclass else ("Prevalence", "share of events")
-    yield "n", "Rows", f"{s.n:,}", "", ""
-    yield "rate", rate, number(s.rate), "", meaning
-    mean = "Mean confidence" if multiclass else "Mean score"
-    yield "mean_score", mean, number(s.mean_score), number(s.rate), f"equals the {rate.lower()} if right on average"
-    yield "ece", f"ECE{view}", number(s.ece), _floor(s.noise_floor, number), "mean gap between score and rate"
+def _is_limited(found: Estimate) -> bool:
+    return found.bounded and (math.isfinite(found.low) or math.isfinite(found.high))
+
+
+def _floor(found: Estimate, form: Form) -> str:
+    """The mean of the measure for a calibrated model, and how large it is at most."""
+    if math.isnan(found.floor):
+        return ""
+    return f"{form(found.floor)}, up to {form(found.floor_high)}"
+
+
+def _thousandths(value: float) -> str:
+    return number(value, 3)
+
+
+def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
+    """The rows, their means, and the calibration errors; those of a matrix name their view."""
+    s, view = model.summary, " (confidence)" if top_label else ""
+    rate, meaning = ("Accuracy", "share of correct top labels") if top_label else ("Prevalence", "share of events")
+    yield _Line("n", "Rows", f"{s.n:,}")
+    yield _line(s, "rate", rate, meaning, number(s.mean_score))
+    mean = "Mean confidence" if top_label else "Mean score"
+    yield _line(s, "mean_score", mean, f"equals the {rate.lower()} if right on average")
+    yield _line(s, "ece", f"ECE{view}", "mean gap between score and rate")
     if s.ece_classwise is not None:
-        value, floor = number(s.ece_classwise), _floor(s.ece_classwise_floor, number)
-        yield "ece_classwise", "ECE (class-wise)", value, floor, "mean over classes, each against the rest"
-    yield "ece_interval", f"l2 calibration error{view}", *_interval(s.ece_interval), "root mean squared gap, debiased"
-    yield "test", f"Test of calibration{view}", *_test(s), "could the labels have been drawn from the scores?"
-    if s.tce_floor is not None:  # without its floor the TCE misleads: a calibrated model, too, has one above 0
-        floor = _floor(s.tce_floor, percentage)
-        yield "tce", f"TCE{view}", percentage(s.tce), floor, "share of rows whose score a test rejects"
-    yield "ace", f"ACE{view}", number(s.ace), "", "mean gap in bins of equal mass"
-    yield "mce", f"MCE{view}", number(s.mce), "", "largest gap of any bin"
-    yield "smooth_ece", f"Smooth ECE{view}", number(s.smooth_ece), "", "mean gap after smoothing, without bins"
-    yield from _proper_scores(model, level)
-    slope = _reference("1", s.slope_low, s.slope_high, level)
-    yield "slope", f"Slope{view}", number(s.slope, 3), slope, "below 1: too extreme; above 1: not extreme enough"
-    yield "intercept", f"Intercept{view}", number(s.intercept, 3), "0", "above 0: too low on average"
+        yield _line(s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest")
+    l2, found = f"l2 calibration error{view}", s.ece_interval
+    interval = "" if found is None else _set(found)
+    value = number(math.nan if found is None else found.estimate)
+    yield _Line("ece_interval", l2, value, interval, "0" * bool(interval), "root mean squared gap, debiased")
+    test = "" if s.test is None else f"{s.test.method} test: "
+    p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"
+    yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
+    if _has_floor(s, "tce"):  # without its floor the TCE misleads: a calibrated model, too, has one above 0
+        yield _line(s, "tce", f"TCE{view}", "share of rows whose score a test rejects", form=percentage)
+    yield _line(s, "ace", f"ACE{view}", "mean gap in bins of equal mass")
+    yield _line(s, "mce", f"MCE{view}", "largest gap of any bin")
+    yield _line(s, "smooth_ece", f"Smooth ECE{view}", "mean gap after smoothing, without bins")
+
+
+def _set(found: Interval) -> str:
+    """A confidence set, as an interval if it is one."""
+    return span(found.low, found.high) if found.is_interval and found.low_closed else confidence_set(found)
+
+
+def _has_floor(s: Summary, key: str) -> bool:
+    return key in s.estimates and not math.isnan(s.estimates[key].floor)
+
+
+def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
+    """Observed/expected, slope and intercepts."""
+    s, view, form = model.summary, " (confidence)" if top_label else "", _thousandths
+    ratio = f"Observed/expected{view}"
+    yield _line(s, "observed_expected", ratio, "below 1: scores too high on average", "1", form)
+    in_the_large = f"Calibration in the large{view}"
+    yield _line(s, "intercept", in_the_large, "intercept at slope 1; below 0: too high on average", "0", form)
+    spread = "below 1: too extreme; above 1: not extreme enough"
+    yield _line(s, "slope", f"Slope{view}", spread, "1", form)
+    yield _line(s, "intercept_free", f"Intercept beside the slope{view}", "of the same fit as the slope", "0", form)
     if s.n_certain:
         wrong = contradicted_in_words(s.n_certain_wrong)
-        yield "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", wrong, "left out of slope and intercept"
-    limits = _reference("1", s.observed_expected_low, s.observed_expected_high, level)
-    value = number(s.observed_expected, 3)
-    yield "observed_expected", f"Observed/expected{view}", value, limits, "below 1: too high on average"
+        left_out = f"left out of slope and intercepts; {wrong}"
+        yield _Line("n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", meaning=left_out)
 
 
-def _proper_scores(model: Model, level: float) -> Iterator[_Line]:
+def _proper_scores(model: Model) -> Iterator[_Line]:
     """Brier score, its parts, the gain on held-out rows, and log loss."""
     s, view = model.summary, "" if model.summary.ece_classwise is None else " (all classes)"
-    sum_of_parts = "" if math.isnan(s.uncertainty) else "= miscalibration − discrimination + uncertainty"
-    yield "brier", f"Brier score{view}", number(s.brier), sum_of_parts, "mean squared error"
-    floor = _floor(s.miscalibration_floor, number) or "above 0 even if calibrated"
+    parts = "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"
+    yield _line(s, "brier", f"Brier score{view}", f"mean squared error{parts}")
     fitted = "gap to isotonic regression fitted on these rows"
-    yield "miscalibration", "– miscalibration (MCB)", number(s.miscalibration), floor, fitted
-    yield "discrimination", "– discrimination (DSC)", number(s.discrimination), "", "gain over the base rate"
-    yield "uncertainty", "– uncertainty (UNC)", number(s.uncertainty), "", "Brier score of the base rate"
+    yield _line(s, "miscalibration", "– miscalibration (MCB)", fitted, "above 0")
+    yield _line(s, "discrimination", "– discrimination (DSC)", "gain over the base rate")
+    yield _line(s, "uncertainty", "– uncertainty (UNC)", "Brier score of the base rate")
     gain = held_out_gain(model.remedies)
     if gain is not None:
-        limits = f"{level_percent(level)} confidence interval {span(gain.gain_low, gain.gain_high, signed)}"
-        yield "gain", "– gain on held-out rows", signed(gain.gain), limits, f"cross-fitted {gain.name}"
-    yield "log_loss", f"Log loss{view}", number(s.log_loss), _infinite(s.log_loss), "negative log-likelihood, in nats"
+        limits = span(gain.gain_low, gain.gain_high, signed)
+        yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
+    infinite = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
+    yield _line(s, "log_loss", f"Log loss{view}", f"negative log-likelihood, in nats{infinite}")
 
 
 def held_out_gain(remedies: Remedies | None) -> Remedy | None:
@@ -171,31 +234,9 @@ def _limits(s: Summary, key: str) -> str:
     if key not in s.limits:
         return ""
     low, high = s.limits[key]
-    decimals = 3 if key in ("slope", "intercept", "observed_expected") else 4
+    decimals = 3 if key in ("slope", "intercept", "intercept_free", "observed_expected") else 4
     texts = number(low, decimals), number(high, decimals)
     return f"{texts[0]} to {texts[1]}" if texts[0] != texts[1] else "exact"
-
-
-def _floor(floor: NoiseFloor | None, form: Any) -> str:
-    if floor is None:
-        return ""
-    return (
-        f"if calibrated: {form(floor.mean)} ({level_percent(floor.level)} within {span(floor.low, floor.high, form)})"
-    )
-
-
-def _interval(found: Interval | None) -> tuple[str, str]:
-    if found is None:
-        return "–", ""
-    return number(found.estimate), f"{level_percent(found.level)} confidence set {confidence_set(found)}"
-
-
-def _test(s: Summary) -> tuple[str, str]:
-    return ("–", "") if s.test is None else (p_value(s.test.pvalue), f"{s.test.method} test")
-
-
-def _infinite(loss: float | None) -> str:
-    return "an observed outcome had predicted probability 0" if loss == math.inf else ""
 
 
 def _models(contents: Contents) -> Table:

@@ -1,7 +1,7 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
-from typing import NoReturn, Unpack
+from typing import NoReturn, TypeAlias, Unpack
 
 import numpy as np
 
@@ -10,10 +10,13 @@ from trueness._tally.tally import Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._interval import checked_level
-from trueness.infer._shift_interval import ShiftInterval, shift_interval
-from trueness.infer._slope_interval import LineInterval, slope_interval
+from trueness.infer._shift_interval import shift_interval
+from trueness.infer._slope_interval import slope_interval
 from trueness.results import PriorShift
 from trueness.typing import ArrayLike, RowOptions
+
+Limits: TypeAlias = tuple[float, float, float]
+"""A value with its lower and upper limit."""
 
 
 @takes_rows
@@ -93,17 +96,17 @@ def prior_shift(
         cells = grouped.cells
     shift = shift_interval(cells, level, grouped)
     line = slope_interval(cells, level, grouped)
-    return shift_of_limits(shift, line, level)
-
-
-def shift_of_limits(shift: ShiftInterval, line: LineInterval, level: float) -> PriorShift:
-    """The prior shift from the intercept and the slope of the same rows, each with its limits."""
-    weight = _weight(shift.shift)
-    if math.isnan(weight):  # equal labels leave one limit finite
-        weight = math.inf if shift.high < math.inf else 0.0 if shift.low > -math.inf else math.nan
-    limits = _weight(shift.high), _weight(shift.low)
     slope = line.slope, line.slope_low, line.slope_high
-    return PriorShift(weight, *limits, level, *slope, round(line.n_inside), round(line.n_certain))
+    return shift_of_limits((shift.shift, shift.low, shift.high), slope, level, line.n_inside, line.n_certain)
+
+
+def shift_of_limits(intercept: Limits, slope: Limits, level: float, n: float, n_certain: float) -> PriorShift:
+    """The prior shift from the intercept at slope 1 and the slope, each with its limits."""
+    shift, low, high = intercept
+    weight = _weight(shift)
+    if math.isnan(weight):  # equal labels leave one limit finite
+        weight = math.inf if high < math.inf else 0.0 if low > -math.inf else math.nan
+    return PriorShift(weight, _weight(high), _weight(low), level, *slope, round(n), round(n_certain))
 
 
 def _weight(shift: float) -> float:

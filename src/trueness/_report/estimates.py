@@ -1,0 +1,180 @@
+"""The uncertainty of each measure: confidence limits, and noise floors with as many draws as a report has time for."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from trueness._input.arguments import generator
+from trueness._report.evidence import Evidence, weight_type
+from trueness._report.inference import Notes, Options
+from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.tally import Tally
+from trueness.infer import noise_floor
+from trueness.infer._curve_errors import curve_errors
+from trueness.infer._estimate import estimates
+from trueness.measure import ace, corp, ece, mce, smooth_ece, tce
+from trueness.results import Estimate, NoiseFloor
+from trueness.typing import Floats
+
+ALPHA = 0.05
+"""Level of the tests of the TCE."""
+VERDICT = ("slope", "intercept", "observed_expected")
+"""Measures whose limits the verdict needs."""
+CURVE = {
+    "ici": ("ICI", "Mean distance between scores and calibration curve."),
+    "e50": ("E50", "Median of these distances."),
+    "e90": ("E90", "Their 90 % quantile."),
+    "emax": ("Emax", "Largest of these distances."),
+}
+"""Names and definitions of the distances from the calibration curve, by key."""
+_ERRORS = ("ece", "ace", "mce")
+_PROPER = ("brier", "log_loss", "miscalibration", "discrimination", "uncertainty")
+_BINARY = ("intercept_free", "scaled_brier", "auc")
+_NAMES = {"rate": "prevalence", "intercept_free": "free_intercept"}
+_FEW_DRAWS, _FEWEST_DRAWS, _MANY_CELLS = 39, 19, 200_000
+_DRAWS, _LABELS = 99, 2e7
+_ORDINARY_BINS = 10
+
+
+def equal_mass(rule: BinRule) -> EqualMass:
+    """The bins of the ACE."""
+    return rule if isinstance(rule, EqualMass) else EqualMass(rule.n_requested or _ORDINARY_BINS)
+
+
+def measure_estimates(
+    data: Evidence, options: Options, notes: Notes, floor: NoiseFloor | None, *, binary: bool
+) -> dict[str, Estimate]:
+    """The measures of the summary with limits or noise floors, by field; those of the panel, too, if `binary`.
+
+    `floor` is that of the ECE. Without intervals, only what the verdict and the first screen need.
+    """
+    if not options.intervals:
+        return _limits(data, VERDICT, options, notes)
+    names = ["rate", *VERDICT, "smooth_ece", "tce", *(_PROPER if data.classwise is None else ())]
+    known = ["ece"] if floor is not None else []
+    found = _limits(data, [*names, *known, *(_BINARY if binary else ())], options, notes)
+    found |= _limits(data, [key for key in _ERRORS if key not in known], options, notes, floor=True)
+    if data.classwise is not None:
+        found |= _all_classes(data, options, notes)
+    for key, drawn in _floors(data, options, notes, floor).items():
+        if key in found and drawn is not None:
+            found[key] = _with_floor(found[key], drawn.draws)
+    if binary and data.tally is not None:
+        found |= _curve_estimates(data.tally.parts[0], data.sums.n, options)
+    return found
+
+
+def _limits(
+    data: Evidence, names: Iterable[str], options: Options, notes: Notes, *, floor: bool = False
+) -> dict[str, Estimate]:
+    """Measures of the binary problem by field, from the rows if weights or clusters require them."""
+    asked = {key: _measure(key, options.rule) for key in names}
+    view = data.view
+    if view is None or (options.cluster is None and data.tally is not None and data.tally.parts[0].exact):
+        return _ask(asked, (data.sums,), options, notes, floor=floor)
+    return _ask(asked, (view.y, view.p), options, notes, floor=floor, sample_weight=view.w)
+
+
+def _all_classes(data: Evidence, options: Options, notes: Notes) -> dict[str, Estimate]:
+    """The class-wise ECE and the proper scores of a matrix."""
+    rows, asked = data.sample, {key: key for key in _PROPER} | {"ece_classwise": partial(ece, bins=options.rule)}
+    assert rows is not None
+    tolerance = {"sum_tolerance": rows.tolerance} if rows.tolerance else {}
+    return _ask(asked, (rows.y, rows.p), options, notes, floor=False, sample_weight=rows.w, **tolerance)
+
+
+def _ask(
+    asked: Mapping[str, Any], data: tuple[Any, ...], options: Options, notes: Notes, *, floor: bool, **rows: Any
+) -> dict[str, Estimate]:
+    same: Any = {"level": options.level, "seed": options.seed, "floor": floor}
+    if len(data) > 1:
+        same |= {"cluster": options.cluster, **rows}
+    return notes.attempt("Intervals", lambda: estimates(asked, *data, **same), warn=False) or {}
+
+
+def _measure(key: str, rule: BinRule) -> Any:
+    """A measure as `estimates` takes it."""
+    if key in _ERRORS:
+        bins = equal_mass(rule) if key == "ace" else rule
+        return partial({"ece": ece, "ace": ace, "mce": mce}[key], bins=bins)
+    return partial(tce, alpha=ALPHA) if key == "tce" else _NAMES.get(key, key)
+
+
+def _curve_estimates(cells: Cells, n: int, options: Options) -> dict[str, Estimate]:
+    """The distances from the calibration curve, with their noise floors: one fit for all four."""
+    found = curve_errors(cells, "spline", _FEW_DRAWS, generator(options.seed))
+    note = "No valid interval is known: the measure is biased upwards. Compare it with its noise floor."
+    return {
+        key: _with_floor(
+            Estimate(name, float(value), math.nan, math.nan, options.level, "", n, definition, note=note), draws
+        )
+        for (key, (name, definition)), value, draws in zip(CURVE.items(), found.values, found.floors.T, strict=True)
+    }
+
+
+def _with_floor(found: Estimate, draws: Floats) -> Estimate:
+    known = draws[~np.isnan(draws)]
+    if not known.size:
+        return found
+    mean, high = float(known.mean()), float(np.quantile(known, found.level))
+    return replace(found, floor=mean, floor_high=high, excess=found.value - mean)
+
+
+def miscalibration(tally: Tally) -> float:
+    """The part of the Brier score that isotonic regression of the same rows removes."""
+    return corp(tally).miscalibration
+
+
+def discrimination(tally: Tally) -> float:
+    """The gain of isotonic regression of the same rows over the base rate."""
+    return corp(tally).discrimination
+
+
+def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor | None) -> dict[str, NoiseFloor | None]:
+    """Noise floors that take labels for all rows; for a matrix also those of all classes."""
+    found: dict[str, NoiseFloor | None] = {"ece": of_ece}
+    tally = data.tally
+    if tally is None:
+        return found
+    cells = tally.parts[0]
+    few = _FEW_DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
+    if cells.exact:
+        found["tce"] = drawn_floor("TCE", partial(tce, alpha=ALPHA), tally, few, options, notes)
+        pooled = Tally("binary", (pool_cells(cells),))
+        found["smooth_ece"] = drawn_floor("smooth ECE", smooth_ece, pooled, _FEWEST_DRAWS, options, notes)
+    if data.classwise is not None:
+        found["ece_classwise"] = _floor_of_rows("class-wise ECE", partial(ece, bins=options.rule), data, options, notes)
+    if data.classwise is None and (cells.exact or data.sample is None):
+        draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
+        for measure in (miscalibration, discrimination):
+            name = measure.__name__
+            found[name] = drawn_floor(name, measure, tally, draws, options, notes)
+    else:
+        for measure in (miscalibration, discrimination):
+            found[measure.__name__] = _floor_of_rows(measure.__name__, measure, data, options, notes)
+        if data.classwise is None:
+            found["smooth_ece"] = _floor_of_rows("smooth ECE", smooth_ece, data, options, notes)
+    return found
+
+
+def _floor_of_rows(name: str, measure: Any, data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
+    """The noise floor over all classes of a matrix, or of weighted rows; None if there are very many."""
+    rows = data.sample
+    draws = 0 if rows is None else min(_DRAWS, int(_LABELS / rows.p.size))
+    if rows is None or draws < _FEWEST_DRAWS:
+        return None
+    weights: dict[str, Any] = {"sample_weight": rows.w, "weight_type": weight_type(rows)}
+    return drawn_floor(name, measure, rows.p, draws, options, notes, sum_tolerance=rows.tolerance or None, **weights)
+
+
+def drawn_floor(
+    name: str, measure: Any, scores: Any, draws: int, options: Options, notes: Notes, **rows: Any
+) -> NoiseFloor | None:
+    """A noise floor; None, with a note, if there is none."""
+    same: Any = {"resamples": draws, "level": options.level, "seed": options.seed, "progress": False}
+    return notes.attempt(f"The noise floor of the {name}", lambda: noise_floor(measure, scores, **same, **rows))
