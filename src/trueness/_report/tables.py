@@ -199,7 +199,7 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
     yield _line(s, "intercept", in_the_large, "intercept at slope 1; below 0: too high on average", "0", form)
     spread = "below 1: too extreme; above 1: not extreme enough"
     yield _line(s, "slope", f"Slope{view}", spread, "1", form)
-    yield _line(s, "intercept_free", f"Intercept beside the slope{view}", "of the same fit as the slope", "0", form)
+    yield _line(s, "intercept_free", f"Intercept (free slope){view}", "of the same fit as the slope", "0", form)
     if s.n_certain:
         wrong = contradicted_in_words(s.n_certain_wrong)
         left_out = f"left out of slope and intercepts; {wrong}"
