@@ -28,10 +28,12 @@ def test_a_band_is_chosen_and_named(call, grouped, tmp_path):
     assert "if the scores were calibrated, the whole curve would lie inside 95 % of the time" in whole
     assert "pointwise" in call(*plot, "--curve", "isotonic", "--band", "consistency").stdout
     assert "jointly" in call(*plot, "--band", "simultaneous").stdout
+    assert "95 % confidence band, pointwise" in call(*plot, "--curve", "spline").stdout
+    assert "if the event probability rises" in call(*plot, "--curve", "loess", "--band", "monotone").stdout
     assert "%" not in call(*plot, "--band", "none").stdout.splitlines()[-1]
     refused = call(*plot, "--curve", "smooth", "--band", "pointwise")
     assert refused.exit_code == 2
-    assert "--band pointwise is for bins: --curve smooth takes consistency" in refused.stderr
+    assert "--band pointwise is not for --curve smooth, which takes simultaneous-consistency, cons" in refused.stderr
     assert "not for --display tested" in call(*plot, "--display", "tested", "--band", "none", "-o", "p.png").stderr
 
 

@@ -1,5 +1,6 @@
 """Reliability diagrams, by the data of their artists."""
 
+import json
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from trueness.measure import reliability_curve
 from trueness.plot import ReliabilityDisplay
 
 every_case = pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
-every_curve = pytest.mark.parametrize("curve", ["binned", "isotonic", "smooth"])
+every_curve = pytest.mark.parametrize("curve", ["binned", "isotonic", "smooth", "spline", "loess"])
 quiet = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
@@ -85,7 +86,7 @@ def test_bands_are_those_of_reliability_bands(band):
         np.testing.assert_allclose(ends, np.column_stack([found.low, found.high]))
 
 
-@every_curve
+@pytest.mark.parametrize("curve", ["binned", "isotonic", "smooth"])
 def test_a_consistency_band_of_a_curve_holds_the_curve_of_a_calibrated_model(curve):
     d = tn.simulate.binary(3000, seed=7)
     record = display(d.y_true, d.y_prob, curve=curve, band="consistency", resamples=199).series[0]
@@ -121,8 +122,11 @@ def test_the_number_its_floor_and_its_interval_stand_in_the_corner():
     assert record.interval == tn.ece_interval(y, p, seed=2)
     assert record.floor.mean < record.value
     text = drawn.ax_.texts[0].get_text()
+    own = tn.estimate("ece", y, p, seed=2)
+    assert (record.estimate.low, record.estimate.high) == (own.low, own.high)
     assert text.startswith(
-        f"ECE {record.value:.3f}  (10 bins of equal width)\nnoise floor {record.floor.mean:.4f}, p ≤ 0.01"
+        f"ECE {record.value:.3f}, 95 % [{own.low:.4f}, {own.high:.3f}]\n(10 bins of equal width)\n"
+        f"noise floor {record.floor.mean:.4f}, p ≤ 0.01"
     )
     assert text.endswith("n = 600")
     assert not display(y, p).plot(numbers=False).ax_.texts
@@ -285,7 +289,8 @@ def test_a_tally_draws_the_same_as_its_rows():
     from_rows, from_sums = (
         ReliabilityDisplay.from_predictions(*given, resamples=9) for given in ((y, p), (tn.tally(y, p),))
     )
-    assert from_rows.series[0].to_dict() == from_sums.series[0].to_dict()
+    # As text, in which a missing number equals another.
+    assert json.dumps(from_rows.series[0].to_dict()) == json.dumps(from_sums.series[0].to_dict())
     two = display({"a": tn.tally(y, p), "b": tn.tally(y, p / 2)})
     assert [record.name for record in two.series] == ["a", "b"]
 
@@ -358,12 +363,13 @@ def test_missing_rows_are_counted_once():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"curve": "spline"}, "`method` must be 'binned'"),
+        ({"curve": "line"}, "`method` must be 'binned'"),
         ({"band": "wide"}, "`band` must be 'auto', 'pointwise'"),
         (
             {"curve": "smooth", "band": "pointwise"},
-            "`band` must be 'simultaneous-consistency', .* for a curve that is smooth",
+            "`band` must be 'simultaneous-consistency', 'consistency', 'monotone' or None for `curve='smooth'`",
         ),
+        ({"curve": "loess", "band": "consistency"}, "`band` must be 'pointwise', 'simultaneous', 'monotone' or None"),
         ({"curve": "smooth", "bins": 4}, "`bins` is for `curve='binned'`; 'smooth' has none"),
         ({"scale": "sqrt"}, "`scale` must be 'auto', 'linear', 'log' or 'logit'; got 'sqrt'"),
         ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not look at the labels"),
@@ -472,7 +478,7 @@ def test_a_text_that_does_not_fit_is_shortened_and_then_left_out():
             box = text.get_window_extent()
             assert inside.x0 <= box.x0
             assert box.x1 <= inside.x1
-    assert lines == [4, 2, 0]
+    assert lines == [5, 2, 0]
 
 
 def test_many_panels_lie_in_a_grid_whose_room_is_known():
@@ -500,6 +506,43 @@ def test_the_band_of_a_curve_is_simultaneous_unless_asked_otherwise_and_says_so(
     pointwise = display(y, p, curve=curve, band="consistency").plot()
     assert pointwise.figure_.legends[0].get_texts()[0].get_text().startswith("pointwise: if the scores were")
     assert not display(y, p, curve=curve).plot(legend=False).figure_.legends
+
+
+@pytest.mark.parametrize("curve", ["spline", "loess"])
+def test_flexible_curves_have_confidence_bands_around_them(curve):
+    y, p = usual()
+    drawn = display(y, p, curve=curve).plot()
+    record = drawn.series[0]
+    assert record.value == tn.ici(y, p, curve=curve)
+    assert np.array_equal(record.band.low, tn.curve_band(y, p, curve=curve).low)
+    assert drawn.figure_.legends[0].get_texts()[0].get_text() == "95 % confidence band, pointwise"
+    shown = np.isfinite(drawn.line_.get_ydata())
+    assert np.array_equal(drawn.line_.get_ydata()[shown], record.curve.y[shown])
+    whole = display(y, p, curve=curve, band="simultaneous", level=0.9).plot()
+    assert whole.figure_.legends[0].get_texts()[0].get_text() == "90 % confidence band for the whole curve"
+    assert (whole.series[0].band.high >= tn.curve_band(y, p, curve=curve, level=0.9).high).all()
+
+
+@every_curve
+@pytest.mark.parametrize("scale", ["linear", "log", "logit"])
+def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
+    y, p = usual()
+    drawn = display(y, p, curve=curve, band="monotone", scale=scale).plot()
+    band, own = drawn.series[0].band, tn.monotone_band(y, p)
+    assert (band.band, drawn.scale) == ("monotone", scale)
+    # Between two scores: the lower end of the left one, the upper end of the right one.
+    middle = (own.score[1:] + own.score[:-1]) / 2
+    apart = np.diff(own.score) > 1e-9
+    assert np.interp(middle, band.x, band.low)[apart] == pytest.approx(own.low[:-1][apart])
+    assert np.interp(middle, band.x, band.high)[apart] == pytest.approx(own.high[1:][apart])
+    assert "if the event probability rises with the score" in " ".join(drawn.to_text().split())
+
+
+def test_a_curve_that_does_not_exist_is_said_and_drawn_without_failing():
+    y, p = [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]
+    drawn = ReliabilityDisplay.from_predictions(y, p, curve="spline").plot()
+    assert np.isnan(drawn.series[0].value)
+    assert drawn.to_text()
 
 
 def test_the_bars_of_bins_say_what_they_are():

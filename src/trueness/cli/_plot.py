@@ -42,13 +42,19 @@ _WIDEST = 100
     "differences, confidence intervals of the error, the validity curve, or the guarantees of histogram binning for "
     "this number of rows.",
 )
-@opt.choice("--curve", ("binned", "isotonic", "smooth"), None, "Of reliability.  [default: binned]")
+@opt.choice(
+    "--curve",
+    ("binned", "isotonic", "smooth", "spline", "loess"),
+    None,
+    "Of reliability; spline and loess are the flexible curves of R.  [default: binned]",
+)
 @opt.choice(
     "--band",
-    ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "none"),
+    ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone", "none"),
     None,
-    "Of reliability: intervals of each rate, or of all jointly; or where each rate, or all of them, would lie if the "
-    "scores were calibrated.  [default: pointwise for bins, simultaneous-consistency for curves]",
+    "Of reliability: intervals of each rate, or of all jointly; where each rate, or all of them, would lie if the "
+    "scores were calibrated; or a band that holds if the event probability rises with the score.  [default: pointwise "
+    "for bins, spline and loess, simultaneous-consistency for isotonic and smooth]",
 )
 @opt.bins(None, "Bins of reliability, tested and validity")
 @opt.choice("--kind", opt.KINDS, None, "What to compare for several classes.  [default: confidence]")
@@ -73,9 +79,13 @@ def command(**options: Any) -> None:
     for name in ("band", "curve", "bins", "kind", "level", "by"):
         if options[name] and name not in takes:
             raise click.UsageError(f"--{name} is not for --display {display}.")
-    if options["curve"] in ("isotonic", "smooth") and options["band"] in ("pointwise", "simultaneous"):
-        takes_band = "consistency, simultaneous-consistency or none"
-        raise click.UsageError(f"--band {options['band']} is for bins: --curve {options['curve']} takes {takes_band}.")
+    if options["band"] not in (None, "none"):
+        from trueness.plot._reliability import BANDS  # other commands need no plots
+
+        curve = options["curve"] or "binned"
+        if options["band"] not in BANDS[curve]:
+            takes_band = f"{', '.join(BANDS[curve])} or none"
+            raise click.UsageError(f"--band {options['band']} is not for --curve {curve}, which takes {takes_band}.")
     if len(options["by"]) > 1:
         raise click.UsageError("A picture takes one --by.")
     target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)

@@ -128,10 +128,24 @@ def noise_floor(
     elif observed is not None:
         observed = _checked_observed(observed)
     draws = _draws(measure, redraw, rng, resamples, workers, reporter(progress), measured=labelled is not None)
+    return floor_of_draws(measure_name(measure), draws, observed, level, alternative, n=redraw.n, kind=redraw.kind)
+
+
+def floor_of_draws(
+    name: str,
+    draws: Floats,
+    observed: float | None,
+    level: float = 0.95,
+    alternative: Alternative = "greater",
+    *,
+    n: int,
+    kind: str = "binary",
+) -> NoiseFloor:
+    """The noise floor from the values of a measure for simulated labels."""
     known = _defined(draws)
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return NoiseFloor(
-        measure=measure_name(measure),
+        measure=name,
         mean=float(known.mean()),
         std=float(known.std(ddof=1)) if known.size > 1 else float("nan"),
         low=float(low),
@@ -140,9 +154,9 @@ def noise_floor(
         observed=observed,
         pvalue=None if observed is None else _pvalue(draws, observed, alternative),
         alternative=alternative,
-        resamples=resamples,
-        n=redraw.n,
-        kind=redraw.kind,
+        resamples=draws.size,
+        n=n,
+        kind=kind,
         draws=draws,
     )
 

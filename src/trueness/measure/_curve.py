@@ -1,7 +1,9 @@
 """Reliability curves: binned, isotonic, smooth, by splines or loess."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
+
+if TYPE_CHECKING:
+    from trueness.measure._flexible_curve import LoessCurve, SplineCurve
 
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth", "spline", "loess"]
 _METHODS = ("binned", "isotonic", "smooth", "spline", "loess")
@@ -116,23 +121,24 @@ def checked_method(method: CurveMethod) -> CurveMethod:
 
 def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: int) -> Curve:
     # Loads SciPy, which binned and isotonic curves do not need.
-    from trueness.measure._flexible_curve import checked_knots, warn_certain_scores, warn_no_curve
+    from trueness.measure._flexible_curve import checked_knots, fit_curve, warn_certain_scores, warn_no_curve
 
     knots = checked_knots(knots)
     if method == "spline":
         warn_certain_scores(tally)
-    curve = _concatenate([flexible_curve(part, method, knots) for part in tally.parts], tally)
+    curve = _concatenate([flexible_curve(part, fit_curve(part, method, knots)) for part in tally.parts], tally)
     if np.isnan(curve.y).any():
         warn_no_curve()
     return curve
 
 
-def flexible_curve(cells: Cells, method: Literal["spline", "loess"], knots: int = 5) -> Curve:
+def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
     """The curve of one binary problem by splines or loess."""
-    from trueness.measure._flexible_curve import SplineCurve, curve_places, fit_curve, usable_cells
+    from trueness.measure._flexible_curve import SplineCurve, curve_places, usable_cells
 
-    fit, used = fit_curve(cells, method, knots), usable_cells(cells, method)
-    found = (tuple(fit.fit.knots.tolist()) if fit.fit is not None else (),) if isinstance(fit, SplineCurve) else None
+    method: Literal["spline", "loess"] = "spline" if isinstance(fit, SplineCurve) else "loess"
+    used = usable_cells(cells, method)
+    found = (() if fit.fit is None else tuple(fit.fit.knots.tolist()),) if isinstance(fit, SplineCurve) else None
     if not cells.size:
         return replace(_curve(_no_points(), method), knots=found)
     x = curve_places(used if used.size else cells)
@@ -148,10 +154,8 @@ def flexible_curve(cells: Cells, method: Literal["spline", "loess"], knots: int 
     return replace(_curve(columns, method), knots=found)
 
 
-def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth", "spline", "loess"]) -> Curve:
+def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
     """The curve of one binary problem."""
-    if method in ("spline", "loess"):
-        return flexible_curve(cells, method)
     if not cells.size:
         return _curve(_no_points(), method, bandwidth=(float("nan"),) if method == "smooth" else None)
     if method == "isotonic":

@@ -399,10 +399,12 @@ def probability(value: float) -> str:
 def band_sentence(band: Bands | CurveBand) -> str:
     """What a band is."""
     level, curve = level_percent(band.level), isinstance(band, CurveBand)
+    if band.band == "monotone":
+        return f"{level} confidence band, if the event probability rises with the score"
     if band.band == "pointwise":
-        return f"{level} interval of each rate"
+        return f"{level} confidence band, pointwise" if curve else f"{level} interval of each rate"
     if band.band == "simultaneous":
-        return f"{level} intervals of all rates jointly"
+        return f"{level} confidence band for the whole curve" if curve else f"{level} intervals of all rates jointly"
     if band.band == "simultaneous-consistency":
         whole = "the whole curve" if curve else "all points"
         return f"if the scores were calibrated, {whole} would lie inside {level} of the time"
@@ -441,9 +443,17 @@ def _measure_lines(record: Reliability) -> list[str]:
     d = record.decomposition
     if d is not None:
         mcb, dsc, unc = (short_number(x) for x in (d.miscalibration, d.discrimination, d.uncertainty))
-        return [f"Brier score {short_number(d.score)} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
-    line = f"{record.measure} {short_number(record.value)}"
-    return [f"{line}  ({rule_in_words(record.curve.bins)})" if record.curve.bins else line]
+        return [f"Brier score {short_number(d.score)}{_limits(record)} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
+    line, limits = f"{record.measure} {short_number(record.value)}", _limits(record)
+    rule = f"({rule_in_words(record.curve.bins)})" if record.curve.bins else ""
+    return [line + limits, rule] if limits and rule else [f"{line}  {rule}".rstrip() + limits]
+
+
+def _limits(record: Reliability) -> str:
+    found = record.estimate
+    if found is None or not found.bounded:
+        return ""
+    return f", {level_percent(found.level)} [{short_number(found.low)}, {short_number(found.high)}]"
 
 
 def _floor_pvalue(floor: NoiseFloor) -> str:

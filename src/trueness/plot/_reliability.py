@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 
 import numpy as np
 
+from trueness._input.arguments import generator
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
@@ -25,7 +26,7 @@ from trueness.plot._problems import (
 )
 from trueness.plot._reliability_drawing import draw_series
 from trueness.plot._terminal import unicode_diagram
-from trueness.results import Curve, Decomposition, Reliability
+from trueness.results import Curve, CurveBand, Decomposition, Reliability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,10 +37,19 @@ if TYPE_CHECKING:
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
-CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth"]
-_BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
-_MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE"}
+Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"]
+CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth", "spline", "loess"]
+_AROUND_DIAGONAL: tuple[Band, ...] = ("simultaneous-consistency", "consistency", "monotone")
+_AROUND_CURVE: tuple[Band, ...] = ("pointwise", "simultaneous", "monotone")
+BANDS: dict[str, tuple[Band, ...]] = {
+    "binned": ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"),
+    "isotonic": _AROUND_DIAGONAL,
+    "smooth": _AROUND_DIAGONAL,
+    "spline": _AROUND_CURVE,
+    "loess": _AROUND_CURVE,
+}
+"""The bands that each curve can have; the first is the usual one."""
+_MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE", "spline": "ICI", "loess": "ICI"}
 # Above this many distinct scores, scores are pooled to this many cells before resampling.
 _MANY, _POOLS, _BAND_POOLS = 100_000, 4096, 512
 # Least number of curves of redrawn labels for a band.
@@ -120,26 +130,33 @@ class ReliabilityDisplay(FromEstimator):
             As for :func:`trueness.ece`.
         y_prob : array-like of shape (n,) or (n, K), or mapping of names to such
             As for :func:`trueness.ece`; a mapping holds one set of scores per model, drawn on one axes.
-        curve : {'binned', 'isotonic', 'smooth'}, default 'binned'
+        curve : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
             As `method` of :func:`trueness.reliability_curve`. An isotonic curve includes the decomposition of the
-            Brier score (:func:`trueness.corp`).
+            Brier score (:func:`trueness.corp`); splines and loess include their mean distance from the diagonal
+            (:func:`trueness.ici`).
         bins : int, sequence of edges or bin rule, optional
             For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is not linear or more
             than 80 % of the rows lie in one bin of equal width.
-        band : {'auto', 'pointwise', 'simultaneous', 'consistency', 'simultaneous-consistency'} or None, default 'auto'
-            As for :func:`trueness.reliability_bands`. 'auto' is 'pointwise' for the bins of one model, if they do not
-            depend on the labels, 'simultaneous-consistency' for its isotonic or smooth curve, and none for several
-            models. Curves without bins have bands around the diagonal only, from curves of redrawn labels: if the
-            scores were calibrated, the whole curve would lie inside a 'simultaneous-consistency' band with probability
-            `level`, and each of its points, taken by itself, inside a 'consistency' band. A legend says which.
+        band : str or None, default 'auto'
+            One of these; a legend says which.
+
+            - 'pointwise', 'simultaneous': confidence bands for each rate or for all jointly, of bins
+              (:func:`trueness.reliability_bands`), splines and loess (:func:`trueness.curve_band`).
+            - 'consistency', 'simultaneous-consistency': the range of each rate, or of all jointly, if the scores were
+              calibrated; around the diagonal, for bins, isotonic and smooth curves (from curves of redrawn labels).
+            - 'monotone': for any curve, a confidence band for any event probability that rises with the score
+              (:func:`trueness.monotone_band`).
+            - 'auto': for one model, 'pointwise' for bins that do not depend on the labels, splines and loess, and
+              'simultaneous-consistency' for isotonic and smooth curves; none for several models.
         level : float, default 0.95
-            Level of the band.
+            Level of the band and of the intervals.
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
             'auto' is linear unless events are rare (a rate below 2 %, and 90 % of the scores below 0.1): then it is
             log, or logit if some scores are large. Likewise for rare non-events. Linear axes then zoom in on one end of
             [0, 1] if nearly all scores and rates lie in that half; 'linear' shows all of it.
         numbers : bool, default True
-            Whether to compute the noise floor of the measure, and the interval of the l2 calibration error.
+            Whether to compute the noise floor of the measure, the interval of the ECE or the Brier score, and that of
+            the l2 calibration error.
         resamples : int, default 99
             Number of sets of labels for the noise floor; the band of a curve without bins takes 499 or more.
         seed : int or numpy.random.Generator, default 0
@@ -248,12 +265,24 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _CurveAnd
     """The curve and its number."""
     from trueness.measure._binned import norm_of_gaps
     from trueness.measure._corp import corp_of_blocks
-    from trueness.measure._curve import curve_of_bins, curve_of_cells, isotonic_curve, smooth_curve, smooth_fit
+    from trueness.measure._curve import (
+        curve_of_bins,
+        curve_of_cells,
+        flexible_curve,
+        isotonic_curve,
+        smooth_curve,
+        smooth_fit,
+    )
 
     if method == "binned":  # one pass over the scores serves both
         (bins,) = problem.tally.coarsen(rule).parts
         value = norm_of_gaps(bins, 1.0) if problem.cells.size else float("nan")
         return _CurveAndValue(curve_of_bins(bins, repr(rule)), value, None)
+    if method == "spline" or method == "loess":
+        from trueness.measure._flexible_curve import distances, fit_curve
+
+        fit = fit_curve(problem.cells, method)
+        return _CurveAndValue(flexible_curve(problem.cells, fit), float(distances(fit)[0]), None)
     if not problem.cells.size:
         return _CurveAndValue(curve_of_cells(problem.cells, method), float("nan"), None)
     if method == "smooth":
@@ -294,7 +323,7 @@ def from_problem(
     return Reliability(
         **fields,
         band=from_band(few if method == "binned" else problem.tally, method, rule, band, level, width, resamples, seed),
-        **from_numbers(known.value, few, method, rule, resamples, seed),
+        **from_numbers(known.value, few, method, rule, level, resamples, seed),
     )
 
 
@@ -316,6 +345,12 @@ def from_band(
     """The band, if any."""
     if band is None:
         return None
+    if band == "monotone":
+        return _rising_band(few, method, level)
+    if method in ("spline", "loess"):
+        from trueness.infer._curve_bands import band_of_cells
+
+        return band_of_cells(few.parts[0], method, band, level)
     if method == "binned":
         from trueness.infer import reliability_bands
 
@@ -335,41 +370,68 @@ def from_band(
     )
 
 
+def _rising_band(tally: Tally, method: CurveMethod, level: float) -> CurveBand:
+    """The monotone band with its steps written out, so that straight lines join its points."""
+    from trueness.infer import monotone_band
+
+    band = monotone_band(tally, level=level)
+    # From one score to the next, the lower end is that of the left one and the upper end that of the right one.
+    x, low, high = np.repeat(band.score, 3), np.repeat(band.low, 3), np.repeat(band.high, 3)
+    low[3::3], high[2:-1:3] = band.low[:-1], band.high[1:]
+    return CurveBand(x, low, high, level, method, 0, "monotone")
+
+
 def from_numbers(
-    value: float, few: Tally, method: CurveMethod, rule: BinRule, resamples: int, seed: Any
+    value: float, few: Tally, method: CurveMethod, rule: BinRule, level: float, resamples: int, seed: Any
 ) -> dict[str, Any]:
-    """The noise floor and the interval; None, with a note, if they cannot be computed."""
-    from trueness.infer import ece_interval, noise_floor
+    """The noise floor and the intervals; None, with a note, if they cannot be computed."""
+    from trueness.infer import ece_interval, estimate, noise_floor
+    from trueness.infer._curve_errors import curve_errors
+    from trueness.infer._noise_floor import floor_of_draws
     from trueness.measure import corp, ece, smooth_ece
 
     def miscalibration(tally: Tally) -> float:
         return corp(tally).miscalibration
 
-    measure: Any = {"binned": partial(ece, bins=rule), "isotonic": miscalibration, "smooth": smooth_ece}[method]
+    measures: dict[str, Any] = {"binned": partial(ece, bins=rule), "isotonic": miscalibration, "smooth": smooth_ece}
     numbers: dict[str, Any] = {"floor": None, "interval": None, "note": ""}
     if resamples:
         try:
-            # The smooth error is computed by long transforms, which release the interpreter to other threads.
-            workers = 2 if method == "smooth" else 1
-            numbers["floor"] = noise_floor(
-                measure, few, observed=value, resamples=resamples, seed=seed, workers=workers, progress=False
-            )
-            numbers["interval"] = ece_interval(few, seed=seed)
+            if method in measures:
+                # The smooth error is computed by long transforms, which release the interpreter to other threads.
+                workers = 2 if method == "smooth" else 1
+                numbers["floor"] = noise_floor(
+                    measures[method],
+                    few,
+                    observed=value,
+                    resamples=resamples,
+                    seed=seed,
+                    workers=workers,
+                    progress=False,
+                )
+            elif not np.isnan(value):
+                drawn = curve_errors(few.parts[0], method, resamples, generator(seed)).floors[:, 0]
+                numbers["floor"] = floor_of_draws("ici", drawn, value, n=few.n)
+            numbers["interval"] = ece_interval(few, level=level, seed=seed)
+            if method == "binned":
+                numbers["estimate"] = estimate("ece", few, bins=rule, level=level, seed=seed, floor=False)
+            elif method == "isotonic":
+                numbers["estimate"] = estimate("brier", few, level=level)
         except InputError as reason:
             numbers["note"] = str(reason)
     return numbers
 
 
-def _checked_band(band: Any, method: str, rule: BinRule, models: int) -> Band | None:
+def _checked_band(band: Any, method: CurveMethod, rule: BinRule, models: int) -> Band | None:
     depends_on_labels = type(rule).__name__ in ("Isotonic", "BlockIsotonic")
     if band == "auto":
         if models > 1 or (depends_on_labels and method == "binned"):
             return None
-        return "pointwise" if method == "binned" else "simultaneous-consistency"
-    if band is not None and band not in _BANDS:
-        raise InputError("band", f"must be 'auto', {', '.join(map(repr, _BANDS))} or None", f"got {band!r}")
-    if method != "binned" and band not in (None, "consistency", "simultaneous-consistency"):
-        demand = f"must be 'simultaneous-consistency', 'consistency' or None for a curve that is {method}"
-        raise InputError("band", demand, f"got {band!r}")
+        return BANDS[method][0]
+    if band is not None and band not in BANDS["binned"]:
+        raise InputError("band", f"must be 'auto', {', '.join(map(repr, BANDS['binned']))} or None", f"got {band!r}")
+    if band is not None and band not in BANDS[method]:
+        known = ", ".join(map(repr, BANDS[method]))
+        raise InputError("band", f"must be {known} or None for `curve={method!r}`", f"got {band!r}")
     checked: Band | None = band
     return checked

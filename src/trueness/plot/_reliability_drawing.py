@@ -86,6 +86,7 @@ def draw_series(
     axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size, margins=margins)
     spreads = [axes_below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
+    free_corner = "best"
     for i, label in enumerate(labels):
         own_records = [(j, record) for j, record in enumerate(series) if record.label == label]
         panel = axes[i]
@@ -107,11 +108,13 @@ def draw_series(
             small=many,
         )
         if numbers and len(names) == 1:
-            _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
+            text = _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
+            if i == 0 and text is not None:  # a legend inside the axes goes to the other corner
+                free_corner = "lower right" if text.get_ha() == "left" else "upper left"
     if not own and axes[0].get_window_extent().width / figure_of(axes[0]).dpi < _WIDE:
         banded = None  # no room for a sentence
     if legend and (len(names) > 1 or names[0] or banded is not None):
-        _write_legend(axes, series, names, banded, own=own, numbers=numbers and not many)
+        _write_legend(axes, series, names, banded, own=own, numbers=numbers and not many, loc=free_corner)
     return [lines[j] for j in range(len(series))], axes, spreads
 
 
@@ -194,13 +197,15 @@ def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *
         alike = curve.low_edge == curve.high_edge
         spots = alike & (curve.weight > _HEAVY * curve.weight.sum())
         dots = curve.low_edge[spots], curve.y[spots]
+        beyond = frame.beyond(y)
     else:
         x, y = curve.x, curve.y
         dots = _short_runs(x, y)
-    beyond = frame.beyond(y)
+        beyond = frame.beyond(y) | frame.beyond(x)
     x, y = frame.inside(x), np.where(beyond, np.nan, frame.inside(y))
     (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
-    _at_the_frame(ax, record, frame, style)
+    if curve.method in ("isotonic", "smooth"):
+        _at_the_frame(ax, record, frame, style)
     ax.scatter(
         frame.inside(dots[0]),
         frame.inside(dots[1]),
@@ -259,12 +264,13 @@ def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -
 def _draw_band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
     band = record.band
     if isinstance(band, CurveBand):
-        low, high = frame.inside(band.low), frame.inside(band.high)
-        x = frame.inside(band.x)
+        shown = ~frame.beyond(band.x) if band.y is not None else slice(None)
+        x, low, high = (frame.inside(column[shown]) for column in (band.x, band.low, band.high))
+        colour = GREY if band.band.endswith("consistency") else style.colour
         if band.x.size == 1 or band.x[-1] - band.x[0] < 1e-6:
-            ax.vlines(x[:1], low[:1], high[:1], color=GREY, alpha=0.35, linewidth=6, zorder=1)
+            ax.vlines(x[:1], low[:1], high[:1], color=colour, alpha=0.35, linewidth=6, zorder=1)
         else:
-            ax.fill_between(x, low, high, color=GREY, alpha=0.25, linewidth=0, zorder=1)
+            ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0, zorder=1)
         return
     assert band is not None
     if band.band.endswith("consistency"):
@@ -346,19 +352,22 @@ def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: 
         lowest.set_xlabel(x_name if not small else "score", fontsize=size)
 
 
-def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> None:
+def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> Any:
     x, y = frame.inside(record.curve.x), frame.inside(record.curve.y)
     points = [(x, y)]
     band = record.band
     if bars:  # they fill what lies under the points
         points.append((x, np.full(x.size, frame.low)))
-    elif band is not None and not isinstance(band, CurveBand):
+    elif isinstance(band, CurveBand):
+        if not band.band.endswith("consistency"):
+            points += [(frame.inside(band.x), frame.inside(end)) for end in (band.low, band.high)]
+    elif band is not None:
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
     brief = number_lines(record, brief=True)
     texts = ["\n".join(brief), brief[0]]
     if not small:
         texts.insert(0, "\n".join(number_lines(record)))
-    write_in_corner(ax, texts, points, 7 if small else 9)
+    return write_in_corner(ax, texts, points, 7 if small else 9)
 
 
 def _legend_rows(names: list[str]) -> int:
@@ -374,6 +383,7 @@ def _write_legend(
     *,
     own: bool,
     numbers: bool,
+    loc: str,
 ) -> None:
     """Name the models and say what the band is."""
     from matplotlib.lines import Line2D
@@ -397,7 +407,7 @@ def _write_legend(
         handles.append(_band_handle(banded, style_of(names.index(banded.name))))
         texts.append(wrap_name(band_sentence(banded.band), 60 if own else 34))
         columns = 1
-    draw_legend(axes[0], handles, texts, outside=own, columns=columns, loc="best")
+    draw_legend(axes[0], handles, texts, outside=own, columns=columns, loc=loc)
 
 
 def _band_handle(record: Reliability, style: Style) -> Any:
@@ -408,4 +418,6 @@ def _band_handle(record: Reliability, style: Style) -> Any:
     assert record.band is not None
     if record.band.band.endswith("consistency"):
         return Patch(facecolor=GREY, alpha=0.3, linewidth=0)
+    if isinstance(record.band, CurveBand):
+        return Patch(facecolor=style.colour, alpha=0.25, linewidth=0)
     return Line2D([], [], color=style.colour, alpha=0.6, linewidth=0, marker="|", markersize=11, markeredgewidth=1.4)

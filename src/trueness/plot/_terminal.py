@@ -81,7 +81,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
 def _band_lines(record: Reliability) -> list[str]:
     if record.band is None or not record.band.band:
         return []
-    mark = "░" if record.band.band.endswith("consistency") else "│"
+    mark = "░" if isinstance(record.band, CurveBand) or record.band.band.endswith("consistency") else "│"
     return textwrap.wrap(f"{mark} {band_sentence(record.band)}", 70, subsequent_indent="  ")
 
 
@@ -124,8 +124,12 @@ def _draw_bin_band(canvas: NDArray[np.str_], record: Reliability, band: Bands) -
 
 def _draw_curve_band(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
     height, width = canvas.shape
-    middle, x = (np.arange(width) + 0.5) / width, _place(record, band.x)
-    low, high = (_row(np.interp(middle, x, _place(record, end)), height) for end in (band.low, band.high))
+    known = np.isfinite(band.low)
+    if not known.any():
+        return
+    middle, x = (np.arange(width) + 0.5) / width, _place(record, band.x[known])
+    ends = (_place(record, end[known]) for end in (band.low, band.high))
+    low, high = (_row(np.interp(middle, x, end), height) for end in ends)
     for column in np.flatnonzero((middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)):
         canvas[high[column] : low[column] + 1, column] = "░"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from trueness._text.numbers import level_percent
 from trueness.results._bins import Bands, Histogram
+from trueness.results._estimate import Estimate
 from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._record import Record
 from trueness.typing import Floats, Ints, Numbers
@@ -155,7 +156,7 @@ class Reliability(Record):
     n: int
     """Rows of positive weight."""
     measure: str
-    """The name of the number: 'ECE', 'MCB' (of the Brier score) or 'smECE'."""
+    """The name of the number: 'ECE', 'MCB' (of the Brier score), 'smECE' or 'ICI'."""
     value: float
     """The number; nan if there are no rows."""
     floor: NoiseFloor | None
@@ -166,6 +167,9 @@ class Reliability(Record):
     """The decomposition of the Brier score; None unless the curve is isotonic."""
     note: str
     """Why the floor or the interval is missing although requested; otherwise empty."""
+    estimate: Estimate | None = None
+    """The confidence interval of the ECE of bins, or of the Brier score of an isotonic curve. Other numbers have none
+    that is valid, only a noise floor."""
 
     def __str__(self) -> str:
         who = self.name if self.label is None else f"{self.name}, class {self.label}"
