@@ -17,7 +17,8 @@ CLINICAL = DATA / "clinical_r.json"
 NAMES = [name for name in _MEASURES if name != "accuracy"]
 BOUNDED = {
     *("ece", "ace", "gce", "squared_ece", "brier", "scaled_brier", "log_loss", "calibration_slope"),
-    *("calibration_intercept", "free_intercept", "observed_expected", "auc", "uncertainty", "prevalence"),
+    *("calibration_intercept", "free_intercept", "observed_expected", "auc", "uncertainty", "discrimination"),
+    "prevalence",
 }
 FLOORED = {
     "ece",

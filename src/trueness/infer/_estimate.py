@@ -21,6 +21,7 @@ from trueness.infer._estimate_limits import (
     biased,
     curve_distances,
     curve_limits,
+    discrimination_limits,
     ece_limits_in,
     free_intercept_limits,
     intercept_limits,
@@ -42,11 +43,6 @@ from trueness.infer._slope_interval import free_intercept_interval
 from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
 from trueness.typing import ArrayLike, Kind, RowOptions
-
-_DISCRIMINATION = (
-    "No valid interval is known: the isotonic fit is judged on the rows it was made from. "
-    "The AUC has an interval and answers much the same question."
-)
 
 
 class _Measure(NamedTuple):
@@ -194,7 +190,7 @@ _MEASURES: dict[str, _Measure] = {
         "discrimination",
         "Score of the event rate minus that of the isotonic recalibration (CORP).",
         _corp("discrimination"),
-        no_limits(_DISCRIMINATION),
+        discrimination_limits,
     ),
     "uncertainty": _Measure(
         "uncertainty",
@@ -311,7 +307,8 @@ def estimate(
     - slope, intercepts: profile likelihood (R's ``confint``); observed/expected, prevalence: Clopper-Pearson; AUC:
       DeLong. Clusters and weights that are not whole numbers: the sandwich variance and Student's t.
     - Brier score and log loss: means of rows, with Student's t corrected for skewness and half a wrong row added;
-      scaled Brier score: the delta method; uncertainty: from the limits of the event rate.
+      scaled Brier score: the delta method; uncertainty: from the limits of the event rate; discrimination: Student's t,
+      the lower limit less the gain of fitting.
     - ECE and ACE: two one-sided limits for the error in the given bins; l2 and squared ECE: :func:`ece_interval`.
     - MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions: no valid interval is known.
       They are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead

@@ -15,6 +15,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer._auc import auc_interval
 from trueness.infer._curve_errors import CurveErrors, curve_errors
+from trueness.infer._discrimination_interval import discrimination_interval
 from trueness.infer._ece_limits import ClusteredGaps, bin_gaps
 from trueness.infer._interval import ece_interval
 from trueness.infer._observed_expected import observed_expected_interval
@@ -162,6 +163,17 @@ def uncertainty_limits(data: ObservedRows, value: float, options: Options) -> Li
         return Limits(note=_SEVERAL)
     found = uncertainty_interval(data.one, data.level, data.clustered, score=options.get("score", "brier"))
     return _of_mean(found, f"{_exact_words(data)} of the event rate")
+
+
+def discrimination_limits(data: ObservedRows, value: float, options: Options) -> Limits:
+    """Student's t for the losses of the isotonic fit, the lower limit less the gain of fitting."""
+    if not isinstance(data.one, Cells):
+        return Limits(note=_SEVERAL)
+    if data.dependent or not data.whole or options.get("score", "brier") != "brier":
+        return Limits(note="No interval: one is known for independent rows, whole weights and the Brier score only.")
+    found = discrimination_interval(data.one, value, data.level, data.rng)
+    note = "The event probability is assumed to rise with the score; the value is biased upwards."
+    return _of_mean(found, "t, lower limit debiased", note)
 
 
 def _exact_words(data: ObservedRows) -> str:
