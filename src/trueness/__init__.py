@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from trueness.measure import smooth_ece as smooth_ece
     from trueness.measure import squared_ece as squared_ece
     from trueness.measure import tce as tce
+    from trueness.recalibrate import AutoCalibration as AutoCalibration
     from trueness.recalibrate import BayesianBinning as BayesianBinning
     from trueness.recalibrate import BetaCalibration as BetaCalibration
     from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
@@ -98,7 +99,9 @@ if TYPE_CHECKING:
     from trueness.recalibrate import OneVsRest as OneVsRest
     from trueness.recalibrate import PlattScaling as PlattScaling
     from trueness.recalibrate import PriorCorrection as PriorCorrection
+    from trueness.recalibrate import QuadraticScaling as QuadraticScaling
     from trueness.recalibrate import ScalingBinning as ScalingBinning
+    from trueness.recalibrate import SplineCalibration as SplineCalibration
     from trueness.recalibrate import TemperatureScaling as TemperatureScaling
     from trueness.recalibrate import TopLabel as TopLabel
     from trueness.recalibrate import VectorScaling as VectorScaling
@@ -178,10 +181,10 @@ _HOMES = {
     "measure._squared": "squared_ece",
     "measure._tce": "tce",
     "recalibrate": (
-        "BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration HistogramBinning "
-        "IsotonicCalibration MatrixScaling OneVsRest PlattScaling PriorCorrection ScalingBinning TemperatureScaling "
-        "TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity prior_correction sample_size "
-        "validate validity_band validity_curve validity_runs"
+        "AutoCalibration BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration HistogramBinning "
+        "IsotonicCalibration MatrixScaling OneVsRest PlattScaling PriorCorrection QuadraticScaling ScalingBinning "
+        "SplineCalibration TemperatureScaling TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins "
+        "mean_validity prior_correction sample_size validate validity_band validity_curve validity_runs"
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError Grade "

@@ -128,8 +128,8 @@ def test_json_keeps_every_bit(kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"interpolation": "cubic"}, "`interpolation` must be 'linear' or 'step'; got 'cubic'"),
-        ({"interpolation": 1}, "`interpolation` must be 'linear' or 'step'; got 1"),
+        ({"interpolation": "cubic"}, "`interpolation` must be 'linear', 'step' or 'centred'; got 'cubic'"),
+        ({"interpolation": 1}, "`interpolation` must be 'linear', 'step' or 'centred'; got 1"),
         ({"y_min": -0.1}, r"`y_min` must be a number in \[0, 1\]; got -0.1"),
         ({"y_max": "1"}, r"`y_max` must be a number in \[0, 1\]; got '1'"),
         ({"y_max": float("nan")}, "`y_max` must be a number"),
@@ -139,3 +139,14 @@ def test_json_keeps_every_bit(kind):
 def test_bad_parameters_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         fitted([0, 1], [0.1, 0.9], **options)
+
+
+def test_centred_blocks_are_joined_at_their_mean_scores():
+    p, y = [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], [0, 1, 0, 0, 1, 1]
+    fitted = IsotonicCalibration(interpolation="centred").fit(p, y)
+    assert fitted.centre_.tolist() == pytest.approx([0.1, 0.3, 0.85])
+    assert fitted.predict([0.0, 0.1, 0.3, 0.575, 0.85, 1.0]).tolist() == pytest.approx([0, 0, 1 / 3, 2 / 3, 1, 1])
+    mild = IsotonicCalibration(interpolation="centred", prior=1).fit(p, y)
+    assert mild.values_.tolist() == pytest.approx([0.1 / 2, 1.3 / 4, 2.85 / 3])
+    with pytest.raises(InputError, match="`prior` must be a finite number ≥ 0; got -1"):
+        IsotonicCalibration(prior=-1).fit(p, y)

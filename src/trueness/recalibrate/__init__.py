@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.recalibrate._auto import AutoCalibration
     from trueness.recalibrate._bayesian_binning import BayesianBinning
     from trueness.recalibrate._beta import BetaCalibration
     from trueness.recalibrate._calibrator import Calibrator
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from trueness.recalibrate._platt import PlattScaling
     from trueness.recalibrate._prior_calibrator import PriorCorrection
     from trueness.recalibrate._prior_correction import prior_correction
+    from trueness.recalibrate._quadratic import QuadraticScaling
     from trueness.recalibrate._saving import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._scaling_binning import ScalingBinning
+    from trueness.recalibrate._spline import SplineCalibration
     from trueness.recalibrate._temperature import TemperatureScaling
     from trueness.recalibrate._top_label import TopLabel
     from trueness.recalibrate._validate import validate
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
 __all__ = [
+    "AutoCalibration",
     "BayesianBinning",
     "BetaCalibration",
     "CalibratedClassifier",
@@ -41,7 +45,9 @@ __all__ = [
     "PlattScaling",
     "PriorCorrection",
     "ProbabilityPair",
+    "QuadraticScaling",
     "ScalingBinning",
+    "SplineCalibration",
     "TemperatureScaling",
     "TopLabel",
     "VectorScaling",
@@ -62,6 +68,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "_auto": ("AutoCalibration",),
         "_bayesian_binning": ("BayesianBinning",),
         "_beta": ("BetaCalibration",),
         "_calibrator": ("Calibrator",),
@@ -74,8 +81,10 @@ __getattr__, __dir__ = lazily(
         "_platt": ("PlattScaling",),
         "_prior_calibrator": ("PriorCorrection",),
         "_prior_correction": ("prior_correction",),
+        "_quadratic": ("QuadraticScaling",),
         "_scaling_binning": ("ScalingBinning",),
         "_saving": ("calibrator_from_dict", "load_calibrator"),
+        "_spline": ("SplineCalibration",),
         "_temperature": ("TemperatureScaling",),
         "_top_label": ("TopLabel",),
         "_validate": ("validate",),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.steps import interpolate, steps
-from trueness._tally.cells import segment_sums
+from trueness._tally.cells import score_sums, segment_sums
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
@@ -26,6 +26,11 @@ def _last_scores(calibrator: Any, high: Any) -> str:
     return "" if disjoint else "the last scores of blocks that follow each other"
 
 
+def _inside(calibrator: Any, centre: Any) -> str:
+    good = (calibrator.low_ <= centre).all() and (centre <= calibrator.high_).all()
+    return "" if good else "between the first and the last score of each block"
+
+
 class IsotonicCalibration(Calibrator):
     r"""Isotonic regression of labels on scores.
 
@@ -34,11 +39,15 @@ class IsotonicCalibration(Calibrator):
 
     Parameters
     ----------
-    interpolation : {'linear', 'step'}, default 'linear'
-        How scores between two blocks are mapped: linearly from the last score of one block to the first of the next,
-        as in scikit-learn; or to the value of the nearer block, the upper one at the midpoint. Fitted scores get the
-        same value either way. Scores below the first or above the last fitted score get the value of the outermost
-        block, never nan.
+    interpolation : {'linear', 'step', 'centred'}, default 'linear'
+        How scores between two blocks are mapped. 'linear': linearly from the last score of one block to the first of
+        the next, as in scikit-learn. 'step': to the value of the nearer block, the upper one at the midpoint. Fitted
+        scores get the same value either way. 'centred': each block is a point at its mean score, and points are joined
+        by lines, so that the map has no flat steps (centred isotonic regression). Scores below the first or above the
+        last get the value of the outermost block, never nan.
+    prior : float, default 0
+        Rows at its own mean score, with just as many events as that score predicts, that are added to each block: they
+        keep values away from 0 and 1 and pull them towards the scores where rows are few.
     y_min, y_max : float, default 0 and 1
         Bounds to which predicted values are clipped.
 
@@ -46,6 +55,8 @@ class IsotonicCalibration(Calibrator):
     ----------
     low_, high_ : arrays of shape (B,)
         The first and the last score of each block.
+    centre_ : array of shape (B,)
+        The mean score of each block.
     values_ : array of shape (B,)
         The event rate of each block, clipped to the bounds; before clipping, strictly increasing.
 
@@ -62,6 +73,9 @@ class IsotonicCalibration(Calibrator):
 
     References
     ----------
+    Oron, Flournoy, "Centered isotonic regression: point and interval estimation for dose-response studies", Statistics
+    in Biopharmaceutical Research 9, 2017.
+
     Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability estimates", Knowledge
     Discovery and Data Mining, 2002.
 
@@ -78,18 +92,26 @@ class IsotonicCalibration(Calibrator):
     _state: ClassVar = {
         "low": Field("first score of each block", fractions(rising=True, at_least=1)),
         "high": Field("last score of each block", all_of(fractions(_blocks, rising=True), _last_scores)),
+        "centre": Field("mean score of each block", all_of(fractions(_blocks, rising=True), _inside)),
         "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
     }
 
     def __init__(
-        self, *, interpolation: Literal["linear", "step"] = "linear", y_min: float = 0.0, y_max: float = 1.0
+        self,
+        *,
+        interpolation: Literal["linear", "step", "centred"] = "linear",
+        prior: float = 0.0,
+        y_min: float = 0.0,
+        y_max: float = 1.0,
     ) -> None:
         self.interpolation = interpolation
+        self.prior = prior
         self.y_min = y_min
         self.y_max = y_max
 
     def _check_parameters(self) -> None:
-        checked_word(self.interpolation, "interpolation", ("linear", "step"))
+        checked_word(self.interpolation, "interpolation", ("linear", "step", "centred"))
+        check_number("prior", self.prior, "be a finite number ≥ 0", lambda prior: 0 <= prior < np.inf)
         for name, bound in (("y_min", self.y_min), ("y_max", self.y_max)):
             check_number(name, bound, "be a number in [0, 1]", lambda bound: 0 <= bound <= 1)
         if self.y_min > self.y_max:
@@ -99,14 +121,19 @@ class IsotonicCalibration(Calibrator):
         cells = rows.cells()
         start = Isotonic().group(cells).start
         first = start[:-1]
-        rate = segment_sums(cells.events, first) / segment_sums(cells.weight, first)
+        weight = segment_sums(cells.weight, first)
+        centre = np.clip(score_sums(cells, first) / weight, cells.score[first], cells.score[start[1:] - 1])
+        rate = (segment_sums(cells.events, first) + self.prior * centre) / (weight + self.prior)
         # Weighted sums are rounded: a block of events alone may sum to 1 + 2⁻⁵², and increasing rates may become equal.
         rate = np.maximum.accumulate(np.clip(rate, self.y_min, self.y_max))
         self.low_, self.high_, self.values_ = cells.score[first], cells.score[start[1:] - 1], rate
+        self.centre_ = centre
 
     def _map(self, p: NDArray[Any]) -> Floats:
         if self.interpolation == "step":
             return steps(midpoints(self.high_[:-1], self.low_[1:]), self.values_, p)
+        if self.interpolation == "centred":
+            return interpolate(self.centre_, self.values_, p)
         wide = self.low_ < self.high_
         x = np.column_stack([self.low_, self.high_])[np.column_stack([np.ones_like(wide), wide])]
         return interpolate(x, np.repeat(self.values_, 1 + wide), p)

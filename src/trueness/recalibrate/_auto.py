@@ -1,0 +1,285 @@
+"""The map to use by default: candidates from the identity to flexible ones, combined by cross-fitted log loss."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils import metadata_routing
+
+from trueness._input.arguments import checked_fraction
+from trueness._input.columns import column
+from trueness._input.weights import row_weights
+from trueness.recalibrate._auto_vector import (
+    Candidate,
+    Curve,
+    Held,
+    Points,
+    fit_candidates,
+    held_out,
+    loss_differences,
+    vector_shapes,
+)
+from trueness.recalibrate._calibration_set import CalibrationSet
+from trueness.recalibrate._cross_fit import cluster_codes, deal_folds
+from trueness.recalibrate._fitted_state import Field, array, number
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_flag
+from trueness.recalibrate._mixture import (
+    Gain,
+    clustered_gain,
+    design_effect,
+    held_out_weights,
+    mean_gain,
+    mixture_weights,
+)
+from trueness.recalibrate._shaped_map import LogitCells, logit_cells, with_limits
+from trueness.typing import ArrayLike, Floats, Ints
+
+# Up to this many rows there are ten folds, then five.
+_MOST_TEN = 1000
+
+
+def _n_candidates(calibrator: Any) -> int:
+    return len(calibrator.candidates_)
+
+
+def _names(_: Any, value: Any) -> str:
+    good = isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
+    return "" if good else "a tuple of names"
+
+
+def _n_knots(calibrator: Any) -> int:
+    return int(np.size(calibrator.knots_))
+
+
+def _any_number(_: Any, value: Any) -> str:
+    return "" if isinstance(value, float) else "a number"
+
+
+def _arrays(calibrator: Any, value: Any) -> str:
+    sizes = [shape.identity.size for shape in vector_shapes(calibrator.reach_, calibrator.knots_).values()]
+    good = isinstance(value, tuple) and [np.shape(one) for one in value] == [(size,) for size in sizes]
+    return "" if good and all(np.isfinite(one).all() for one in value) else "a tuple of arrays of coefficients"
+
+
+def _points(_: Any, value: Any) -> str:
+    good = isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size
+    good = good and np.isfinite(value).all() and (np.diff(value) >= 0).all()
+    return "" if good else "two rows of ascending numbers"
+
+
+class AutoCalibration(LogitMap):
+    r"""The map to use unless there is a reason for another one.
+
+    Candidates from the identity to a monotone spline and isotonic regression are fitted with a ridge towards the
+    identity and averaged on the log-odds. Each has the weight that its cross-fitted log loss earns it, beginning with
+    one half for leaving the scores alone. So a hundred rows hardly change calibrated scores, and ten thousand decide.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether the scores are logits.
+    monotone : bool, default True
+        Whether the map must not decrease.
+    level : float, default 0.95
+        Confidence level of the limits of the gain.
+    eps : float, optional
+        Scores are moved into [eps, 1 − eps], in `fit` with a warning if some are exactly 0 or 1. Default: as for
+        :class:`PlattScaling`.
+    limits : bool, default False
+        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 and 1 become their limits.
+
+    Attributes
+    ----------
+    candidates_ : tuple of str
+        Names; the first is the identity.
+    weights_ : array
+        The share of each candidate in the map.
+    gain_, gain_low_, gain_high_ : float
+        By how much the map lowers the log loss of new rows, in nats per row: cross-fitted, with confidence limits.
+    brier_gain_, brier_gain_low_, brier_gain_high_ : float
+        The same for the Brier score.
+
+    Notes
+    -----
+    With the log-odds :math:`z` of a score :math:`p`, the candidates are :math:`z`; :math:`a + b z`; :math:`a + b z + c
+    z^2`; :math:`a + b z + c z |z|`; :math:`a \log p - b \log(1 - p) + c`; a curve whose slope is linear between five
+    knots; and isotonic regression with its blocks joined at their means. Parametric ones minimise the log loss, summed
+    over rows, plus half the squared distance of their coefficients from those of the identity, and must not decrease.
+
+    The rows are dealt into ten folds (above 1,000 rows, five), always in the same way and whatever their order; rows of
+    a cluster stay together. Candidate :math:`j` with prior weight :math:`\pi_j` and cross-fitted log loss :math:`L_j`,
+    summed over rows, gets a weight proportional to :math:`\pi_j e^{-L_j / d}`. The design effect :math:`d` is 1 without
+    clusters. The gain in a fold is that of the weights which the other folds give.
+
+    Above 4,096 distinct scores, neighbours are pooled in fitting.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> bold = tn.simulate.binary(2_000, distortion=tn.simulate.Logit(slope=0.5), seed=0)
+    >>> fitted = tn.AutoCalibration().fit(bold.y_prob, bold.y_true)
+    >>> fitted.leave_alone_
+    False
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"cluster": metadata_routing.UNUSED}
+
+    _state: ClassVar = {
+        **EPS_STATE,
+        "candidates": Field("names of the candidates", _names),
+        "weights": Field("share of each candidate", array(_n_candidates, least=0)),
+        "reach": Field("largest distance of fitted log-odds from 0", number(above=0)),
+        "knots": Field("log-odds of the knots of the spline", array(_n_knots)),
+        "curves": Field("coefficients of the parametric candidates, in their order", _arrays),
+        "points": Field("log-odds of the isotonic blocks, before and after", _points),
+        "gain": Field("reduction of the log loss per row, cross-fitted", _any_number),
+        "gain_low": Field("lower confidence limit of it", _any_number),
+        "gain_high": Field("upper confidence limit of it", _any_number),
+        "brier_gain": Field("reduction of the Brier score, cross-fitted", _any_number),
+        "brier_gain_low": Field("lower confidence limit of it", _any_number),
+        "brier_gain_high": Field("upper confidence limit of it", _any_number),
+    }
+
+    def __init__(
+        self,
+        *,
+        from_logits: bool = False,
+        monotone: bool = True,
+        level: float = 0.95,
+        eps: float | None = None,
+        limits: bool = False,
+    ) -> None:
+        self.from_logits = from_logits
+        self.monotone = monotone
+        self.level = level
+        self.eps = eps
+        self.limits = limits
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_flag("monotone", self.monotone)
+        checked_fraction(self.level, "level")
+
+    def fit(
+        self,
+        y_prob: ArrayLike,
+        y_true: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        labels: Sequence[Any] | None = None,
+        pos_label: Any = None,
+        cluster: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the map; arguments as for all calibrators, and one more.
+
+        Parameters
+        ----------
+        y_prob, y_true, sample_weight, labels, pos_label
+            As for every calibrator.
+        cluster : array-like of shape (n,), optional
+            Rows of the same cluster may be dependent; they are in the same fold.
+
+        Returns
+        -------
+        self
+        """
+        self._cluster: Ints | None = None
+        if cluster is not None:
+            n = column(y_true, "y_true").values.shape[0]
+            self._cluster = cluster_codes(cluster, n)
+            if sample_weight is not None:
+                self._cluster = self._cluster[row_weights(sample_weight, n).values > 0]
+        try:
+            return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
+        finally:
+            del self._cluster
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        cells = logit_cells(self._fit_logits(rows), rows.y, rows.w)
+        rows_worth = float(cells.weight.sum()) if rows.w is None else _rows_worth(rows.w)
+        number = min(10 if rows_worth <= _MOST_TEN else 5, rows.y.size if rows.w is None else max(2, rows.y.size))
+        if self._cluster is not None:
+            number = min(number, int(self._cluster.max()) + 1)
+        folds = deal_folds(cells, rows.y, rows.w, self._cluster, max(number, 1))
+        candidates = fit_candidates(cells, folds, monotone=bool(self.monotone))
+        held = held_out(candidates, folds)
+        self._keep(cells, candidates)
+        if folds.number < 2:  # nothing can be held out
+            held = held._replace(loss=np.zeros_like(held.loss))
+        effect = self._design_effect(held, cells, rows)
+        self.weights_ = mixture_weights(held.loss.sum(axis=1), effect)
+        gains = self._gains(held, cells, rows, effect, rows_worth)
+        self.gain_, self.gain_low_, self.gain_high_ = gains["log"]
+        self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = gains["brier"]
+
+    def _keep(self, cells: LogitCells, candidates: dict[str, Candidate]) -> None:
+        maps = [one.map for one in candidates.values()]
+        self.candidates_ = tuple(candidates)
+        self.reach_ = max(float(np.abs(cells.z).max()), 1.0)
+        self.knots_ = next(one.shape.knots for one in maps if isinstance(one, Curve) and hasattr(one.shape, "knots"))
+        self.curves_ = tuple(one.theta for one in maps if isinstance(one, Curve))
+        self.points_ = next(np.stack(one) for one in maps if isinstance(one, Points))
+
+    def _design_effect(self, held: Held, cells: LogitCells, rows: CalibrationSet) -> float:
+        """How much clusters enlarge the variance of the gain of the best candidate."""
+        if self._cluster is None or held.folds.number < 2:
+            return 1.0
+        best = int(held.loss[1:].sum(axis=1).argmin()) + 1
+        differences = loss_differences(held.log_odds[0], held.log_odds[best])["log"]
+        return design_effect(_at_rows(differences, held, cells, rows), rows.weights, self._cluster)
+
+    def _gains(
+        self, held: Held, cells: LogitCells, rows: CalibrationSet, effect: float, rows_worth: float
+    ) -> dict[str, Gain]:
+        """What the mixture gains in rows that were held out, with weights from the other folds."""
+        if held.folds.number < 2:
+            return dict.fromkeys(("log", "brier"), Gain(0.0, -np.inf, np.inf))
+        weights = held_out_weights(held.loss, effect)
+        differences = loss_differences(held.log_odds[0], np.einsum("cf,cfm->fm", weights, held.log_odds))
+        if self._cluster is not None:
+            return {
+                name: clustered_gain(_at_rows(one, held, cells, rows), rows.weights, self._cluster, self.level)
+                for name, one in differences.items()
+            }
+        weight = np.concatenate([held.folds.events, held.folds.others])
+        return {
+            name: mean_gain(np.concatenate(one), weight, self.level, rows_worth) for name, one in differences.items()
+        }
+
+    def _map(self, p: NDArray[Any]) -> Floats:
+        return np.asarray(expit(with_limits(self._log_odds, np.asarray(self._logits(p), np.float64))))
+
+    def _log_odds(self, z: Floats) -> Floats:
+        """Log-odds of the prediction at log-odds of the score."""
+        shapes = vector_shapes(self.reach_, self.knots_).values()
+        maps = [Curve(shape, theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
+        every = [z, *(one(z) for one in maps), Points(*self.points_)(z)]
+        return np.asarray(sum(weight * one for weight, one in zip(self.weights_, every, strict=True)))
+
+    @property
+    def leave_alone_(self) -> bool:
+        """Whether the scores had better be left alone: the lower limit of the gain is not above 0."""
+        return not self.gain_low_ > 0
+
+    def summary(self) -> str:
+        """What was chosen and what it gains, in words."""
+        order = [i for i in np.argsort(-self.weights_, kind="stable") if self.weights_[i] >= 0.05]
+        shares = ", ".join(f"{self.candidates_[i]} {100 * self.weights_[i]:.0f} %" for i in order)
+        limits = f"{100 * self.level:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
+        gain = f"The log loss of new rows falls by {self.gain_:.3g} per row ({limits})."
+        advice = " That could be nothing: leave the scores alone." if self.leave_alone_ else ""
+        return f"Map: {shares}. {gain}{advice}"
+
+
+def _rows_worth(w: Floats) -> float:
+    """Whole weights count rows; others are worth as many rows of equal weight."""
+    total = float(w.sum())
+    return total if (w == np.rint(w)).all() else total**2 / float(w @ w)
+
+
+def _at_rows(differences: tuple[Floats, Floats], held: Held, cells: LogitCells, rows: CalibrationSet) -> Floats:
+    """Differences for events and for others at each fold and log-odds, as one for each row."""
+    at = held.folds.of_row, cells.cell
+    return np.where(rows.y == 1, differences[0][at], differences[1][at])

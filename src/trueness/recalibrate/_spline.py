@@ -1,0 +1,93 @@
+"""Spline calibration: a smooth curve of log-odds that does not decrease."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from trueness._input.arguments import checked_whole
+from trueness.recalibrate._fitted_state import Field, all_of, array
+from trueness.recalibrate._logit_map import EPS_STATE
+from trueness.recalibrate._logit_shapes import Spline, spline_knots
+from trueness.recalibrate._shaped_map import LogitCells, ShapedMap
+
+
+def _n_knots(calibrator: Any) -> int:
+    return int(np.size(calibrator.knots_))
+
+
+def _n_coefficients(calibrator: Any) -> int:
+    return 1 + _n_knots(calibrator)
+
+
+def _ascending(_: Any, value: Any) -> str:
+    return "" if value.size and (np.diff(value) > 0).all() else "ascending"
+
+
+class SplineCalibration(ShapedMap):
+    r"""A curve of log-odds whose slope is linear between knots and constant outside them.
+
+    Parameters
+    ----------
+    n_knots : int, default 5
+        Knots at quantiles of the fitted log-odds, from 5 to 95 % in equal steps; fewer if these coincide.
+    from_logits : bool, default False
+        Whether the scores are logits; otherwise they are P(positive), whose logit is taken.
+    ridge : float, default 1
+        Half this, times the squared distance of the slopes from 1 and of the value at log-odds 0 from 0, is added to
+        the log loss summed over rows.
+    monotone : bool, default True
+        Whether the curve must not decrease.
+    eps, limits
+        As for :class:`PlattScaling`.
+
+    Attributes
+    ----------
+    knots_ : array
+        Log-odds of the knots.
+    coefficients_ : array
+        The value at log-odds 0, then the slope at each knot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trueness.recalibrate import SplineCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=20_000)
+    >>> y = rng.binomial(1, np.clip(2 * p - 0.5, 0.25, 0.75))
+    >>> SplineCalibration().fit(p, y).predict([0.1, 0.3, 0.5, 0.7, 0.9]).round(1)
+    array([0.2, 0.2, 0.5, 0.8, 0.8])
+    """
+
+    _state: ClassVar = {
+        **EPS_STATE,
+        "knots": Field("log-odds of the knots", all_of(array(_n_knots), _ascending)),
+        "coefficients": Field("value at log-odds 0, then the slope at each knot", array(_n_coefficients)),
+    }
+
+    def __init__(
+        self,
+        *,
+        n_knots: int = 5,
+        from_logits: bool = False,
+        ridge: float = 1.0,
+        monotone: bool = True,
+        eps: float | None = None,
+        limits: bool = False,
+    ) -> None:
+        self.n_knots = n_knots
+        self.from_logits = from_logits
+        self.ridge = ridge
+        self.monotone = monotone
+        self.eps = eps
+        self.limits = limits
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checked_whole(self.n_knots, "n_knots")
+
+    def _adapt(self, cells: LogitCells) -> None:
+        self.knots_ = spline_knots(cells.z, cells.weight, self.n_knots)
+
+    @property
+    def _curve(self) -> Spline:
+        return Spline(self.knots_)
