@@ -22,7 +22,7 @@ _OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("prevalence", "c_statistic", "log_odds", "oe_width", "oe_se", "slope_width", "brier_width", "c_width"),
-        *("detect_oe", "detect_slope", "accept_oe", "power", "level"),
+        *("detect_oe", "detect_slope", "accept_oe", "accept_l2", "accept_ece", "accept_band", "power", "level"),
     )
 } | {"tests": "--test", "scores": "FILE"}
 
@@ -43,6 +43,9 @@ _OPTIONS = {
 @opt.number("--detect-slope", "A slope that tests must detect, such as 0.8.", metavar="SLOPE")
 @opt.choice("--test", _TESTS, None, "A test to plan for; repeatable.  [default: omnibus]", "tests", multiple=True)
 @opt.number("--accept-oe", "Margin within which O/E must be shown to be 1.", metavar="MARGIN")
+@opt.number("--accept-l2", "Margin within which the l2 error must be shown to be 0.", metavar="MARGIN")
+@opt.number("--accept-ece", "Margin within which the ECE in 10 bins must be shown to be 0.", metavar="MARGIN")
+@opt.number("--accept-band", "Margin within which the monotone band must lie around the scores.", metavar="MARGIN")
 @opt.level(0.95, "Confidence level; tests reject at 1 - level.")
 @opt.number("--power", "Probability with which tests detect, or accept.", 0.8)
 @opt.seed("Seed of the simulated power.")
@@ -51,12 +54,14 @@ def validation(**how: Any) -> None:
     """Plan the validation of a model: its number of rows.
 
     For confidence limits of a given width (Riley et al. 2021), for tests that detect a given miscalibration, and for
-    accepting that there is none. Describe the scores by --prevalence and --c-statistic, by --log-odds, or by a FILE of
-    earlier scores. Without any width, detection or margin, the default widths are planned for.
+    accepting that there is none or little (equivalence tests). Describe the scores by --prevalence and --c-statistic,
+    by --log-odds, or by a FILE of earlier scores. Without any width, detection or margin, the default widths are
+    planned for.
 
     \b
       trueness plan validation --prevalence 0.1 --c-statistic 0.8
       trueness plan validation --prevalence 0.018 --oe-width 1
+      trueness plan validation --prevalence 0.1 --c-statistic 0.8 --accept-l2 0.05 --accept-oe 0.1
       trueness plan validation pilot.csv --prob model --detect-oe 1.25 --detect-slope 0.8 --test omnibus --test cox
 
     Exit code 0: planned. 2: the options or the data are wrong.

@@ -32,7 +32,9 @@ Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
 _CRITERIA = ("l2", "oe", "band", "ece")
 TOO_GOOD: Final = 0.001
 """Labels that agree with the scores this well by chance this rarely are too good to be true."""
-_LEVEL, _PERCENT = 0.95, "95 %"
+_LEVEL, _PERCENT, _RATIO = 0.95, "95 %", "O/E"
+SHARE = 0.95 - 1e-12
+"""The share of rows whose scores the band must show to be right, less rounding."""
 # The error rates among which the p-value is sought, and its relative accuracy.
 _SMALLEST, _LARGEST, _ACCURACY = 1e-9, 0.499, 1e-6
 # Bins of a Binned that are fine enough for the l2 error; cells above which neighbours share redrawn labels.
@@ -128,11 +130,11 @@ def equivalence_test(
     --------
     >>> import trueness as tn
     >>> from trueness import simulate
-    >>> d = simulate.binary(20_000, seed=1)
-    >>> test = tn.equivalence_test(d.y_true, d.y_prob, within=0.05, seed=0)
+    >>> d = simulate.binary(2_000, seed=1)
+    >>> test = tn.equivalence_test(d.y_true, d.y_prob, within=0.1, seed=0)
     >>> test.pvalue < 0.001
     True
-    >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.005, seed=0).pvalue > 0.05
+    >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.02, seed=0).pvalue > 0.05
     True
     """
     within, criterion = _checked_margin(within), checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
@@ -140,7 +142,7 @@ def equivalence_test(
     check_seed(seed)
     _check_options(criterion, bins, share, cluster, weight_type)
     data = EquivalenceData(y_true, y_prob, rows, cluster, weight_type, seed).as_binary()
-    evidence = data.evidence(criterion, within, 10 if bins is None else bins, 0.95 if share is None else share)
+    evidence = data.evidence(criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
     pvalue, words = evidence.pvalue, evidence.words
     test = data.omnibus() if pvalue < 1 else None
     too_good = data.too_good(test)
@@ -196,22 +198,23 @@ class EquivalenceData(NamedTuple):
         options: RowOptions = {} if second.w is None else {"sample_weight": second.w}
         return self._replace(y_true=second.y, y_prob=second.p, rows=options, cluster=cluster)
 
-    def evidence(self, criterion: str, within: float, bins: BinsLike = 10, share: float = 0.95) -> Evidence:
+    def evidence(self, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE) -> Evidence:
         """The evidence for keeping a margin, whether or not the labels are too good to be true."""
         if criterion == "band":
             return self._band(within, share)
-        found = self._ece(bins) if criterion == "ece" else self._ratio() if criterion == "oe" else self._l2()
+        found = self._limits(criterion, bins)
         estimate, n, limits, name = found
-        least, most = (1 - within, 1 + within) if criterion == "oe" else (-math.inf, within)
-
-        def kept(alpha: float) -> bool:
-            low, high = limits(alpha)
-            return least <= low and high <= most
-
         low, high = limits(1 - _LEVEL)
         ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
         words = f"{name}: one-sided {_PERCENT} {ends}. {self._assumption}"
-        return Evidence(estimate, n, smallest_alpha(kept), words)
+        return Evidence(estimate, n, smallest_alpha(lambda alpha: found.keep(within, alpha)), words)
+
+    def keeps(self, criterion: str, within: float, alpha: float, bins: BinsLike = 10) -> bool:
+        """Whether limits at one error rate keep the margin; not for 'band'."""
+        return self._limits(criterion, bins).keep(within, alpha)
+
+    def _limits(self, criterion: str, bins: BinsLike) -> "_Limits":
+        return self._ece(bins) if criterion == "ece" else self._ratio() if criterion == "oe" else self._l2()
 
     @property
     def _assumption(self) -> str:
@@ -251,7 +254,7 @@ class EquivalenceData(NamedTuple):
         found = EffectiveEvents.of(part, rows)
         whole = part.exact if isinstance(part, Cells) else part.whole
         n = int(part.weight.sum() if whole else part.count.sum())
-        return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], "O/E")
+        return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], _RATIO)
 
     def _ece(self, bins: BinsLike) -> "_Limits":
         gaps = bin_gaps(
@@ -325,6 +328,11 @@ class _Limits(NamedTuple):
     n: int
     limits: Callable[[float], tuple[float, float]]
     name: str
+
+    def keep(self, within: float, alpha: float) -> bool:
+        """Whether the limits of this error rate keep the margin, around 1 for a ratio and above 0 for an error."""
+        low, high = self.limits(alpha)
+        return 1 - within <= low and high <= 1 + within if self.name == _RATIO else high <= within
 
 
 def smallest_alpha(kept: Callable[[float], bool]) -> float:

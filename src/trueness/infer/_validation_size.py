@@ -10,8 +10,10 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
+from trueness._progress import Progress, Report, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError, TruenessWarning
+from trueness.infer._acceptance_power import Accepted, acceptance_size
 from trueness.infer._calibration_test import TestMethod, pvalue_of_cells
 from trueness.infer._interval import checked_level
 from trueness.infer._omnibus import omnibus_power
@@ -47,9 +49,13 @@ def validation_size(
     detect_slope: float | None = None,
     tests: Sequence[TestMethod] = ("omnibus",),
     accept_oe: float | None = None,
+    accept_l2: float | None = None,
+    accept_ece: float | None = None,
+    accept_band: float | None = None,
     level: float = 0.95,
     power: float = 0.8,
     seed: Seed = None,
+    progress: Progress = True,
 ) -> ValidationSize:
     r"""How many rows the validation of a model needs.
 
@@ -78,12 +84,18 @@ def validation_size(
         The tests to plan for: methods of :func:`trueness.calibration_test`.
     accept_oe : float, optional
         Margin within which O/E must be shown to be 1 ± margin, by two one-sided tests, if the scores are calibrated.
+    accept_l2, accept_ece, accept_band : float, optional
+        Margin within which :func:`trueness.equivalence_test` must accept calibrated scores by this criterion: the l2
+        error, the ECE in ten bins of equal width, or the monotone band.
     level : float, default 0.95
         Confidence level; tests reject at 1 − level.
     power : float, default 0.8
         Probability with which tests should detect the error, or accept.
     seed : int or numpy.random.Generator, optional
         For the simulated power.
+    progress : bool or callable, default True
+        Whether to show a progress bar on a terminal if acceptance takes long to simulate, or a function of (done,
+        total).
 
     Returns
     -------
@@ -115,7 +127,9 @@ def validation_size(
     good to about 10 %.
 
     **Acceptance.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1 − level accept with
-    probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile.
+    probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile. For the l2
+    error, the ECE and the band the power is simulated, with up to 100 sets of labels drawn from the scores (40 for the
+    band) for each number of rows. The number is rounded up to two digits, and is good to about 10 %.
 
     References
     ----------
@@ -148,10 +162,12 @@ def validation_size(
     level, power, rng = checked_level(level), checked_fraction(power, "power"), generator(seed)
     widths = {"oe_width": oe_width, "slope_width": slope_width, "brier_width": brier_width, "c_width": c_width}
     errors = {"detect_oe": detect_oe, "detect_slope": detect_slope}
-    _check_targets({**widths, "oe_se": oe_se, **errors, "accept_oe": accept_oe})
+    margins: dict[Accepted, float | None] = {"l2": accept_l2, "ece": accept_ece, "band": accept_band}
+    accepted = {"accept_oe": accept_oe, **{f"accept_{name}": margin for name, margin in margins.items()}}
+    _check_targets({**widths, "oe_se": oe_se, **errors, **accepted})
     law = score_law(prevalence, c_statistic, log_odds, scores)
     rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]  # without a prevalence there is a law
-    nothing = all(value is None for value in (*widths.values(), oe_se, *errors.values(), accept_oe))
+    nothing = all(value is None for value in (*widths.values(), oe_se, *errors.values(), *accepted.values()))
     if nothing:
         widths = {name: width if law is not None or name == "oe_width" else None for name, width in _WIDTHS.items()}
     plan = _Plan(law, rate, c_statistic, level, power)
@@ -163,6 +179,11 @@ def validation_size(
             found += [plan.detection(name, value, test, rng) for test in _checked_tests(tests)]
     if accept_oe is not None:
         found.append(plan.acceptance(accept_oe))
+    wanted = {name: margin for name, margin in margins.items() if margin is not None}
+    steps = _Steps(reporter(progress), len(wanted))
+    for name, margin in wanted.items():
+        found.append(plan.equivalence(name, margin, rng, steps.step))
+        steps.finish()
     return plan.result(found, explain=nothing)
 
 
@@ -236,6 +257,16 @@ class _Plan(NamedTuple):
         target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
         return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate / float(se) ** 2))
 
+    def equivalence(
+        self, criterion: Accepted, margin: float, rng: np.random.Generator, step: Callable[[], None]
+    ) -> _Criterion:
+        """Rows with which the equivalence test accepts calibrated scores."""
+        law = self.known_law(f"accept_{criterion}")
+        title = {"l2": "l2 error", "ece": "ECE", "band": "monotone band"}[criterion]
+        size = acceptance_size(law, criterion, margin, self.level, self.power, rng, step)
+        target = f"accepted within {margin:g} with probability {self.power:g}"
+        return _Criterion(title, target, None if size is None else _two_digits(size))
+
     def result(self, found: list[_Criterion], *, explain: bool) -> ValidationSize:
         """The record of all criteria."""
         sizes = tuple(one.size for one in found)
@@ -248,7 +279,7 @@ class _Plan(NamedTuple):
                 "for the one given, the rest for that of the scores."
             )
         if None in sizes:
-            notes.append(f"–: more than {_MOST_ROWS:,} rows; the test has hardly any power against this error.")
+            notes.append(f"–: more than {_MOST_ROWS:,} rows; the test has hardly any power.")
         return ValidationSize(
             max((size for size in sizes if size is not None), default=0),
             tuple(one.title for one in found),
@@ -261,6 +292,25 @@ class _Plan(NamedTuple):
             self.power,
             tuple(notes),
         )
+
+
+class _Steps:
+    """Progress through criteria whose power is simulated, each for about ten numbers of rows."""
+
+    _EACH = 12
+
+    def __init__(self, report: Report, criteria: int) -> None:
+        self._report, self._total, self._done, self._finished = report, self._EACH * criteria, 0, 0
+
+    def step(self) -> None:
+        """One number of rows is done."""
+        self._done = min(self._done + 1, self._finished + self._EACH - 1)
+        self._report(self._done, self._total)
+
+    def finish(self) -> None:
+        """One criterion is done."""
+        self._finished = self._done = self._finished + self._EACH
+        self._report(self._done, self._total)
 
 
 class _Error(NamedTuple):
@@ -364,6 +414,8 @@ def _check_targets(targets: dict[str, Any]) -> None:
             raise InputError(name, "must be a finite number above 0", f"got {value!r}")
         if name.startswith("detect_") and value == 1:
             raise InputError(name, "must differ from 1, which is no error", f"got {value!r}")
+        if name in ("accept_l2", "accept_ece", "accept_band") and value is not None and value > 1:
+            raise InputError(name, "must be at most 1", f"got {value!r}")
     if targets["oe_se"] is not None and targets["oe_width"] is not None:
         raise InputError("oe_se", "must be given without `oe_width`, which follows from it", "got both")
 
