@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 import trueness as tn
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer._slope_interval import slope_interval
+from trueness.infer._slope_interval import free_intercept_interval, slope_interval
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
@@ -64,6 +65,33 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
     w = np.random.default_rng(1).integers(0, 4, y.size)
     weighted, repeated = slope_interval(cells_of(y, p, w), 0.9), slope_interval(cells_of(y.repeat(w), p.repeat(w)), 0.9)
     assert weighted == pytest.approx(repeated, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.05])
+def test_at_the_limits_of_the_free_intercept_the_best_likelihood_has_fallen_by_half_a_quantile_of_chi_square(scale):
+    y, p = some_rows(120)
+    p = scale * p
+    y = (np.random.default_rng(2).random(120) < p).astype(int)
+    x = np.log(p / (1 - p))
+
+    def likelihood(a):
+        def loss(b):
+            return np.logaddexp(0, np.where(y, -1, 1) * (a + b * x)).sum()
+
+        return -minimize_scalar(loss, bracket=(0, 1), tol=1e-12).fun
+
+    value, low, high, _ = free_intercept_interval(cells_of(y, p), 0.95)
+    drops = [likelihood(value) - likelihood(a) for a in (low, high)]
+    assert drops == pytest.approx([3.841458820694124 / 2] * 2, rel=1e-5)
+
+
+def test_clusters_with_few_events_have_limits_no_closer_than_independent_rows():
+    p = np.linspace(0.01, 0.2, 100)
+    y = np.isin(np.arange(100), [50, 51, 97]).astype(int)
+    rows = ClusteredRows(Sample(y, p, None), np.arange(100) // 5)
+    for interval in (slope_interval, free_intercept_interval):
+        alone, grouped = interval(cells_of(y, p), 0.95), interval(cells_of(y, p), 0.95, rows)
+        assert grouped[1] <= alone[1] < alone[2] <= grouped[2]
 
 
 def test_many_rows_have_wald_limits_close_to_the_profile(monkeypatch):
