@@ -104,7 +104,7 @@ def reliability_curve(
         if bins is not None:
             raise InputError("bins", "is for `method='binned'`", f"the method is {chosen!r}", remedy="Leave it out.")
         tally = as_tally(y_true, y_prob, rows)
-        if chosen in ("spline", "loess"):
+        if chosen == "spline" or chosen == "loess":
             return _flexible_curves(tally, chosen, 5 if knots is None else knots)
         return _concatenate([curve_of_cells(part, chosen) for part in tally.parts], tally)
     rule = as_rule(10 if bins is None else bins)

@@ -350,7 +350,7 @@ def from_band(
     if method in ("spline", "loess"):
         from trueness.infer._curve_bands import band_of_cells
 
-        return band_of_cells(few.parts[0], method, band, level)
+        return band_of_cells(few.parts[0], method, "pointwise" if band == "pointwise" else "simultaneous", level)
     if method == "binned":
         from trueness.infer import reliability_bands
 
@@ -409,7 +409,7 @@ def from_numbers(
                     workers=workers,
                     progress=False,
                 )
-            elif not np.isnan(value):
+            elif (method == "spline" or method == "loess") and not np.isnan(value):
                 drawn = curve_errors(few.parts[0], method, resamples, generator(seed)).floors[:, 0]
                 numbers["floor"] = floor_of_draws("ici", drawn, value, n=few.n)
             numbers["interval"] = ece_interval(few, level=level, seed=seed)
