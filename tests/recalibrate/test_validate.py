@@ -162,3 +162,32 @@ def test_progress_is_reported_after_each_fit():
     steps = []
     validate(MODEL, X, y, cv=3, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [{"cv": 10}, {"method": "bootstrap", "resamples": 15}], ids=["crossfit", "bootstrap"])
+def test_most_of_the_optimism_of_a_regression_is_removed(how):
+    rng = np.random.default_rng(0)
+    model = LogisticRegression(C=1e6, max_iter=300)
+    beta = np.r_[np.full(4, 0.6), np.zeros(8)]
+
+    def draw(n):
+        X = rng.normal(size=(n, 12))
+        return X, (rng.random(n) < 1 / (1 + np.exp(0.8 - X @ beta))).astype(int)
+
+    new_X, new_y = draw(10_000)
+    errors = []
+    for run in range(15):
+        X, y = draw(150)
+        p = clone(model).fit(X, y).predict_proba(new_X)[:, 1]
+        true = np.array([tn.calibration_slope(new_y, p), tn.brier(new_y, p)])
+        found = validate(model, X, y, seed=run, **how)
+        errors.append(
+            [[one[key].value for key in ("slope", "brier")] - true for one in (found.apparent, found.corrected)]
+        )
+    apparent, corrected = np.mean(errors, axis=0)
+    assert apparent[0] > 0.2
+    assert apparent[1] < -0.02
+    # Standard errors of the means: 0.05 and 0.006; folds train on fewer rows, so that they are a little pessimistic.
+    assert abs(corrected[0]) < 0.25
+    assert abs(corrected[1]) < 0.02
