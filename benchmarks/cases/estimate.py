@@ -22,7 +22,7 @@ TIES = np.array([0.05, 0.2, 0.5, 0.8, 0.95])
 ERRORS = {"calibrated": (1.0, 0.0), "slope 0.6": (0.6, 0.0), "shift 0.7": (1.0, 0.7)}
 MEANS = ("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc")
 ERRORS_IN_BINS = ("ece", "ace", "ece_l2", "squared_ece")
-RATES = ("prevalence", "uncertainty")
+RATES = ("prevalence", "uncertainty", "discrimination")
 SIZE = 5
 GRID = 20_000
 
@@ -113,6 +113,7 @@ def truths(law: str, error: str) -> dict[str, float]:
         "squared_ece": float(((q - p) ** 2).mean()),
         "prevalence": rate,
         "uncertainty": rate * (1 - rate),
+        "discrimination": float(q.var()),
     }
 
 
@@ -146,4 +147,4 @@ def estimate(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
         page.head("scores, error, rows", *names, title=title)
         for scenario in chosen:
             found = coverage(scenario, names, number, rng)
-            page.row(scenario.name, *(f"{found[name]:.3f}" for name in names))
+            page.row(scenario.name, *("–" if math.isnan(found[name]) else f"{found[name]:.3f}" for name in names))

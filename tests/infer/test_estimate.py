@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.interpolate import make_interp_spline
+from scipy.special import chdtri, expit, logit, ndtri
 
 import trueness as tn
+from trueness._numerics.logistic import recalibration_shift
 from trueness.infer._estimate import _ALIASES, _MEASURES, estimates
+from trueness.measure._slope import inside_cells, logits
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
@@ -66,7 +69,7 @@ def test_values_standard_errors_and_limits_are_those_of_r():
         found = estimates(names, tn.tally(y, p))
         assert found["slope"].value == pytest.approx(r["slope"], abs=1e-6), name
         assert found["slope"].standard_error == pytest.approx(r["slope_se"], abs=1e-6), name
-        # R interpolates the profile by a spline, which moves its limits by up to 3e-5.
+        # R interpolates the profile, which moves its limits by up to 3e-5: see the next test.
         assert [found["slope"].low, found["slope"].high] == pytest.approx(r["slope_profile"], abs=5e-5), name
         error = found["slope"].standard_error
         wald = [found["slope"].value + z * error for z in (-1.959963984540054, 1.959963984540054)]
@@ -81,6 +84,50 @@ def test_values_standard_errors_and_limits_are_those_of_r():
         assert found["brier"].value == pytest.approx(r["brier"], rel=1e-9), name
         left_out = f"{r['dropped']:,} scores of exactly 0 or 1" if r["dropped"] else ""
         assert left_out in found["slope"].note
+
+
+def interpolated_limits(likelihood, best, error):
+    """Limits at 95 % as in R: a spline through a few points of the profile, read off a coarse grid."""
+
+    def third_derivative(x, z):
+        for k in range(1, 4):
+            z = np.diff(z) / (x[k:] - x[:-k])
+        return 6 * z[0]
+
+    most = math.sqrt(chdtri(1, 0.05 / 4))
+    points = [(best, 0.0)]
+    for sign in (-1, 1):
+        for k in range(1, 11):
+            at = best + sign * k * most / 5 * error
+            points.append((at, sign * math.sqrt(2 * (likelihood(best) - likelihood(at)))))
+            if abs(points[-1][1]) >= most:
+                break
+    x, z = map(np.array, zip(*sorted(points), strict=True))
+    ends = [(3, third_derivative(x[:4], z[:4]))], [(3, third_derivative(x[-4:], z[-4:]))]
+    grid = np.linspace(x[0], x[-1], 3 * x.size)
+    return np.interp(ndtri([0.025, 0.975]), make_interp_spline(x, z, k=3, bc_type=ends)(grid), grid)
+
+
+@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
+def test_profile_likelihoods_interpolated_as_in_r_have_its_limits_to_the_last_digits():
+    for name, (y, p, r) in clinical().items():
+        cells = inside_cells(tn.tally(y, p).parts[0]).cells
+        x, e, w = logits(cells.score), cells.events, cells.weight
+
+        def likelihood(eta, e=e, w=w):
+            return float(-(e * np.logaddexp(0, -eta) + (w - e) * np.logaddexp(0, eta)).sum())
+
+        def of_slope(b, x=x, e=e, w=w, likelihood=likelihood):
+            return likelihood(b * x + recalibration_shift(b * x, w, e))
+
+        def of_shift(a, x=x, likelihood=likelihood):
+            return likelihood(a + x)
+
+        slope, shift = estimates(["slope", "intercept"], tn.tally(y, p)).values()
+        for one, of, key in ((slope, of_slope, "slope"), (shift, of_shift, "intercept_offset")):
+            found = interpolated_limits(of, one.value, one.standard_error)
+            assert found == pytest.approx(r[f"{key}_profile"], abs=1e-6), name
+            assert [one.low, one.high] == pytest.approx(found, abs=5e-5), name
 
 
 def test_every_measure_has_a_valid_interval_or_a_floor_and_keeps_its_value(monkeypatch):
