@@ -145,7 +145,7 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
         wrong("`cv` is used by `method='crossfit'` only", method="bootstrap", cv=3),
         wrong("`cv` must be a whole number ≥ 2", cv=1),
         wrong("`cv` must split the 30 rows", cv=20),
-        wrong("`level` must lie strictly between 0 and 1", level=2),
+        wrong("`level` must lie strictly between", level=2),
     ],
 )
 def test_bad_input_is_named(estimator, X, y, options, message):
