@@ -255,6 +255,11 @@ def test_matrices_by_kind():
     both = tn.estimate("slope", (y == 0).astype(int), two)
     assert both.value == pytest.approx(tn.calibration_slope((y == 0).astype(int), P[:, 0]))
     assert "two columns" in both.note
+    assert tn.estimate("accuracy", (y == 0).astype(int), two).value == pytest.approx(
+        np.mean((P[:, 0] > 0.5) == (y == 0))
+    )
+    with pytest.raises(tn.InputError, match="one event"):
+        tn.estimate("prevalence", y, P)
     assert tn.estimate("accuracy", y, P).value == pytest.approx(np.mean(P.argmax(axis=1) == y))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word
+from trueness._tally.multiclass import has_two_columns
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness.errors import InputError
@@ -119,6 +120,13 @@ def _event_rate(sums: Any) -> float:
     return float(sums.average(lambda part: part.totals.events / part.totals.weight))
 
 
+def _prevalence(sums: Any) -> float:
+    if sums.kind != "binary":
+        demand = "'prevalence' needs one event per row"
+        raise InputError("measure", demand, f"these sums are {sums.kind}", remedy="'accuracy' is for the top class.")
+    return _event_rate(sums)
+
+
 def _accuracy(sums: Any) -> float:
     if sums.kind not in ("confidence", "top-label"):
         remedy = "Pass a matrix with `kind='confidence'`."
@@ -208,7 +216,7 @@ _MEASURES: dict[str, _Measure] = {
         biased,
         "pooled",
     ),
-    "prevalence": _Measure("prevalence", "Share of events.", _event_rate, rate_limits),
+    "prevalence": _Measure("prevalence", "Share of events.", _prevalence, rate_limits),
     "accuracy": _Measure("accuracy", "Share of rows whose top class is the label.", _accuracy, rate_limits),
 }
 _ALIASES: dict[str, tuple[str, Options]] = {
@@ -338,6 +346,8 @@ def estimate(
     if sample_weight is not None:
         rows["sample_weight"] = sample_weight
     question = _question(measure, own)
+    if question.key == "accuracy" and "kind" not in rows and has_two_columns(y_prob):
+        rows["kind"] = "confidence"
     if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap" and question.key:
         raise InputError(
             "method",
