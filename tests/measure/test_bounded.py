@@ -32,6 +32,7 @@ def part(name, score):
 
 
 CASES = {
+    "auc": (tn.auc, {}),
     "ece": (tn.ece, {}),
     "ece, two edges in one cell": (tn.ece, {"bins": [0, 0.0999, 0.1, 0.1001, 0.5, 1]}),
     "ece, power": (tn.ece, {"bins": 3, "norm": 2.5}),
@@ -123,7 +124,7 @@ def test_any_weights_have_limits(case, rows, weights, seed):
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
-@pytest.mark.parametrize("measure", [tn.ece, tn.ace, tn.mce, tn.brier, tn.log_loss])
+@pytest.mark.parametrize("measure", [tn.ece, tn.ace, tn.mce, tn.brier, tn.log_loss, tn.auc])
 def test_matrices_are_averaged_as_the_measure_is(measure, kind):
     rng = np.random.default_rng(1)
     P = rng.dirichlet([0.5, 1, 2], 400)
@@ -166,6 +167,7 @@ def demo(n, seed=0, power=1.2):
         (tn.squared_ece, {"bins": 64}, 1e-9),
         (tn.brier, {}, 1e-9),
         (tn.log_loss, {}, 2e-6),
+        (tn.auc, {}, 1e-3),
         ("ks", {}, 1e-4),
         ("kuiper", {}, 1e-4),
         ("miscalibration", {}, 1e-3),

@@ -9,6 +9,7 @@ from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, Iso
 from trueness._tally.sketch import Sketch
 from trueness.errors import InputError
 from trueness.measure import _limits
+from trueness.measure._auc import auc
 from trueness.measure._binned import ace, checked_norm, ece, mce
 from trueness.measure._corp import corp
 from trueness.measure._gce import gce
@@ -42,9 +43,9 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     Parameters
     ----------
     measure : function or str
-        Any measure. Limits are known for :func:`brier`, :func:`log_loss` and :func:`observed_expected`; and, in bins
-        with fixed edges or of equal mass, for :func:`ece`, :func:`ace`, :func:`mce`, :func:`squared_ece` and
-        :func:`gce` with the absolute or squared loss. Or a name: 'ks' and 'kuiper', the statistics of
+        Any measure. Limits are known for :func:`brier`, :func:`log_loss`, :func:`observed_expected` and :func:`auc`;
+        and, in bins with fixed edges or of equal mass, for :func:`ece`, :func:`ace`, :func:`mce`, :func:`squared_ece`
+        and :func:`gce` with the absolute or squared loss. Or a name: 'ks' and 'kuiper', the statistics of
         :func:`calibration_test`; 'miscalibration' and 'discrimination', the parts of :func:`corp`.
     sketch : Sketch
         From :func:`sketch`.
@@ -194,6 +195,7 @@ _LIMITS: dict[Any, Callable[[Sketch, Options], Limits | None]] = {
     brier: _brier,
     log_loss: _log_loss,
     observed_expected: lambda sketch, _: _over_parts(sketch, _limits.ratio),
+    auc: lambda sketch, _: _over_parts(sketch, _limits.area),
     "ks": lambda sketch, _: _limits.walk(sketch.parts[0])[0],
     "kuiper": lambda sketch, _: _limits.walk(sketch.parts[0])[1],
     "miscalibration": _corp(0),

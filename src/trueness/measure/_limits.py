@@ -252,6 +252,18 @@ def ratio(part: GridCells) -> Limits:
     return Limits(*(observed / end if end > 0 else math.inf for end in (most, least)))
 
 
+def area(part: GridCells) -> Limits:
+    """Limits of the area under the ROC curve: only pairs inside a cell with several scores have an unknown order."""
+    events = np.asarray(part.events, np.float64)
+    others = part.weight - events
+    pairs = float(events.sum()) * float(others.sum())
+    if pairs == 0:
+        return Limits(math.nan, math.nan)
+    tied = part.low == part.high
+    ranked = float(events @ (np.cumsum(others) - others)) + float((events * others)[tied].sum()) / 2
+    return Limits(ranked / pairs, (ranked + float((events * others)[~tied].sum())) / pairs)
+
+
 def walk(part: GridCells) -> tuple[Limits, Limits]:
     """Limits of the largest distance from 0, and of the range, of the cumulative sum of y − p over Σw.
 
