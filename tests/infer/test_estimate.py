@@ -12,12 +12,13 @@ from scipy.special import chdtri, expit, logit, ndtri
 
 import trueness as tn
 from trueness._numerics.logistic import recalibration_shift
-from trueness.infer._estimate import _ALIASES, _MEASURES, estimates
+from trueness.infer._estimate import estimates
+from trueness.infer._measure_table import ALIASES, MEASURES
 from trueness.measure._slope import inside_cells, logits
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
-NAMES = [name for name in _MEASURES if name != "accuracy"]
+NAMES = [name for name in MEASURES if name != "accuracy"]
 BOUNDED = {
     *("ece", "ace", "gce", "squared_ece", "brier", "scaled_brier", "log_loss", "calibration_slope"),
     *("calibration_intercept", "free_intercept", "observed_expected", "auc", "uncertainty", "discrimination"),
@@ -191,7 +192,7 @@ def test_options_by_keyword_by_partial_and_by_name_agree():
     assert by_keyword == tn.estimate(partial(tn.ece, bins=5, norm="l2"), y, p, seed=0)
     assert by_keyword == tn.estimate("ece_l2", y, p, bins=5, seed=0)
     assert by_keyword.value == tn.ece(y, p, bins=5, norm="l2")
-    assert set(_ALIASES).isdisjoint(_MEASURES)
+    assert set(ALIASES).isdisjoint(MEASURES)
 
 
 def test_a_function_of_your_own_has_a_floor_and_on_demand_a_bootstrap():

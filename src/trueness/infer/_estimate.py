@@ -1,4 +1,4 @@
-"""Any measure with its uncertainty: one verb, and a table that says how each measure's limits are found."""
+"""Any measure with its uncertainty: one verb for all."""
 
 import inspect
 import math
@@ -9,227 +9,27 @@ from typing import Any, Literal, NamedTuple
 from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word
 from trueness._tally.multiclass import has_two_columns
-from trueness._tally.rows_or_sums import as_tally
-from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness.errors import InputError
 from trueness.infer._bootstrap_limits import bootstrap_limits
-from trueness.infer._calibration_test import calibration_test
 from trueness.infer._estimate_limits import (
     Limits,
-    LimitsOf,
     Options,
     auc_limits,
-    biased,
     curve_distances,
-    curve_limits,
-    discrimination_limits,
-    ece_limits_in,
     free_intercept_limits,
     intercept_limits,
-    l2_limits,
     limits_or_note,
-    loss_limits,
     no_limits,
-    rate_limits,
-    ratio_limits,
-    scaled_brier_limits,
     slope_limits,
-    uncertainty_limits,
 )
 from trueness.infer._interval import checked_level
 from trueness.infer._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
+from trueness.infer._measure_table import ALIASES, CURVE, MEASURES, SUMMED, Measure, gaps_of
 from trueness.infer._noise_floor import measure_name, measure_value
 from trueness.infer._observed_rows import ObservedRows, observe
-from trueness.infer._slope_interval import free_intercept_interval
 from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
 from trueness.typing import ArrayLike, Kind, RowOptions
-
-
-class _Measure(NamedTuple):
-    """A measure of the library: its name, its meaning, and how its uncertainty is found."""
-
-    name: str
-    definition: str
-    function: str | Callable[..., float]
-    """A function of the sums, or its name in `trueness.measure`."""
-    limits: LimitsOf
-    floor: Literal["", "gaps", "pooled", "drawn", "curve"] = ""
-    """How the noise floor is simulated: gaps of bins, labels of pooled scores, of every score, or with a curve."""
-
-
-class _Gaps(NamedTuple):
-    """A power mean over bins of a power of |event rate − mean score|."""
-
-    rule: BinRule
-    norm: float
-    power: int
-
-    @property
-    def blind(self) -> bool:
-        """Whether the bins do not look at the labels."""
-        return not isinstance(self.rule, Isotonic | BlockIsotonic)
-
-
-def _gaps_of(function: str, options: Options) -> _Gaps | None:
-    """The bins and norm of a measure of gaps; None for other losses."""
-    bins, norm = options.get("bins", 10), checked_norm(options.get("norm", "l1"))
-    if function == "ace":
-        return _Gaps(bins if isinstance(bins, BinRule) else EqualMass(bins), norm, 1)
-    if function == "mce":
-        return _Gaps(as_rule(bins), math.inf, 1)
-    loss = options.get("loss", "absolute")
-    if loss not in ("absolute", "squared"):
-        return None
-    return _Gaps(as_rule(bins), norm, 1 if loss == "absolute" else 2)
-
-
-def _gap_limits(function: str) -> LimitsOf:
-    """Limits of the l1 and the l2 error in bins that do not look at the labels; none for other norms."""
-
-    def limits(data: ObservedRows, value: float, options: Options) -> Limits:
-        gaps = _gaps_of(function, options)
-        if gaps is not None and gaps.blind and (gaps.norm, gaps.power) == (1, 1):
-            return ece_limits_in(data, gaps.rule)
-        if gaps is not None and gaps.blind and (gaps.norm, gaps.power) in ((2, 1), (1, 2)):
-            return l2_limits(data, gaps.rule, squared=gaps.power == 2)
-        return biased(data, value, options)
-
-    return limits
-
-
-def _squared_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
-    return l2_limits(data, options.get("bins"), squared=True, k=options.get("k"))
-
-
-def _corp(part: str) -> Callable[..., float]:
-    def value(sums: Any, *, score: Literal["brier", "log"] = "brier") -> float:
-        return float(getattr(measures.corp(sums, score=score), part))
-
-    return value
-
-
-def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
-    def value(sums: Any) -> float:
-        return calibration_test(sums, method=method).statistic
-
-    return value
-
-
-def _event_rate(sums: Any) -> float:
-    return float(sums.average(lambda part: part.totals.events / part.totals.weight))
-
-
-def _prevalence(sums: Any) -> float:
-    if sums.kind != "binary":
-        demand = "'prevalence' needs one event per row"
-        raise InputError("measure", demand, f"these sums are {sums.kind}", remedy="'accuracy' is for the top class.")
-    return _event_rate(sums)
-
-
-def _accuracy(sums: Any) -> float:
-    if sums.kind not in ("confidence", "top-label"):
-        remedy = "Pass a matrix with `kind='confidence'`."
-        raise InputError(
-            "measure", "'accuracy' needs the top class of each row", f"these are {sums.kind}", remedy=remedy
-        )
-    return _event_rate(sums)
-
-
-def _free_intercept(sums: Any) -> float:
-    return as_tally(sums, None, {}).average(lambda cells: free_intercept_interval(cells, 0.95).intercept)
-
-
-_MEASURES: dict[str, _Measure] = {
-    "ece": _Measure("ECE", "Mean over bins of |event rate − mean score|.", "ece", _gap_limits("ece"), "gaps"),
-    "ace": _Measure("ACE", "The same over bins of equal mass.", "ace", _gap_limits("ace"), "gaps"),
-    "mce": _Measure("MCE", "Largest |event rate − mean score| of a bin.", "mce", biased, "gaps"),
-    "gce": _Measure("GCE", "Power mean over bins of a loss of each bin.", "gce", _gap_limits("gce"), "gaps"),
-    "tce": _Measure(
-        "TCE", "Percentage of scores that a test rejects as the rate of their bin.", "tce", biased, "pooled"
-    ),
-    "smooth_ece": _Measure(
-        "smooth ECE", "Mean |label − score| after kernel smoothing of the residuals.", "smooth_ece", biased, "pooled"
-    ),
-    "squared_ece": _Measure(
-        "squared ECE", "Mean over bins of (event rate − mean score)², debiased.", "squared_ece", _squared_limits
-    ),
-    "brier": _Measure("Brier score", "Mean of (score − label)².", "brier", loss_limits("brier")),
-    "scaled_brier": _Measure(
-        "scaled Brier score", "1 − Brier score / r(1 − r), with event rate r.", "scaled_brier", scaled_brier_limits
-    ),
-    "log_loss": _Measure(
-        "log loss", "Mean of −log(probability of the label), in nats.", "log_loss", loss_limits("log")
-    ),
-    "calibration_slope": _Measure(
-        "slope",
-        "Slope of the logistic regression of labels on the logits of the scores.",
-        "calibration_slope",
-        slope_limits,
-    ),
-    "calibration_intercept": _Measure(
-        "calibration in the large",
-        "Intercept of the logistic regression of labels on the logits of the scores, with the slope fixed at 1.",
-        "calibration_intercept",
-        intercept_limits,
-    ),
-    "free_intercept": _Measure(
-        "intercept (free slope)",
-        "Intercept of the logistic regression of labels on the logits of the scores, beside the slope.",
-        _free_intercept,
-        free_intercept_limits,
-    ),
-    "observed_expected": _Measure(
-        "observed/expected", "Observed events divided by the sum of the scores.", "observed_expected", ratio_limits
-    ),
-    "auc": _Measure("AUC", "Probability that an event has a higher score than a non-event.", "auc", auc_limits),
-    "ici": _Measure("ICI", "Mean |flexible curve − score|.", "ici", curve_limits(0), "curve"),
-    "e50": _Measure("E50", "Median of |flexible curve − score|.", "e50", curve_limits(1), "curve"),
-    "e90": _Measure("E90", "90 % quantile of |flexible curve − score|.", "e90", curve_limits(2), "curve"),
-    "emax": _Measure("Emax", "Largest |flexible curve − score|.", "emax", curve_limits(3), "curve"),
-    "miscalibration": _Measure(
-        "miscalibration",
-        "Score minus that of the isotonic recalibration (CORP).",
-        _corp("miscalibration"),
-        biased,
-        "pooled",
-    ),
-    "discrimination": _Measure(
-        "discrimination",
-        "Score of the event rate minus that of the isotonic recalibration (CORP).",
-        _corp("discrimination"),
-        discrimination_limits,
-    ),
-    "uncertainty": _Measure(
-        "uncertainty",
-        "Score of the event rate, for the Brier score r(1 − r).",
-        _corp("uncertainty"),
-        uncertainty_limits,
-    ),
-    "ks": _Measure(
-        "KS distance", "Largest |mean of label − score| over all scores up to one.", _distance("ks"), biased, "pooled"
-    ),
-    "kuiper": _Measure(
-        "Kuiper distance",
-        "Largest |mean of label − score| over all ranges of scores.",
-        _distance("kuiper"),
-        biased,
-        "pooled",
-    ),
-    "prevalence": _Measure("prevalence", "Share of events.", _prevalence, rate_limits),
-    "accuracy": _Measure("accuracy", "Share of rows whose top class is the label.", _accuracy, rate_limits),
-}
-_ALIASES: dict[str, tuple[str, Options]] = {
-    "ece_l2": ("ece", {"norm": "l2"}),
-    "slope": ("calibration_slope", {}),
-    "intercept": ("calibration_intercept", {}),
-    "brier_miscalibration": ("miscalibration", {}),
-    "brier_discrimination": ("discrimination", {}),
-    "brier_uncertainty": ("uncertainty", {}),
-}
-_CURVE = {"ici": 0, "e50": 1, "e90": 2, "emax": 3}
-# Tally.average sums the parts of these over classes.
-_SUMMED = ("miscalibration",)
 
 
 class _Question(NamedTuple):
@@ -237,7 +37,7 @@ class _Question(NamedTuple):
 
     key: str
     """In the table; empty for a user's own function."""
-    measure: _Measure
+    measure: Measure
     options: Options
 
     def value(self, sums: Any) -> float:
@@ -425,20 +225,20 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
         inner = _question(measure.func, {**measure.keywords, **({} if lenient else options)})
         return inner if inner.key else inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
     if isinstance(measure, str):
-        key, more = _ALIASES.get(measure, (measure, {}))
-        if key not in _MEASURES:
+        key, more = ALIASES.get(measure, (measure, {}))
+        if key not in MEASURES:
             raise InputError(
-                "measure", f"must be one of {', '.join(sorted({*_MEASURES, *_ALIASES}))}", f"got {measure!r}"
+                "measure", f"must be one of {', '.join(sorted({*MEASURES, *ALIASES}))}", f"got {measure!r}"
             )
         options = {**options, **more}
     elif callable(measure):
         key = str(getattr(measure, "__name__", ""))
-        if getattr(measures, key, None) is not measure or key not in _MEASURES:
+        if getattr(measures, key, None) is not measure or key not in MEASURES:
             return _own_question(measure, {} if lenient else options)
     else:
         demand = "must be a function of the library, its name, or a function of a Tally"
         raise InputError("measure", demand, f"got {measure!r}")
-    found = _MEASURES[key]
+    found = MEASURES[key]
     function = found.function if not isinstance(found.function, str) else getattr(measures, found.function)
     known = inspect.signature(function).parameters
     unknown = options.keys() - known.keys()
@@ -457,7 +257,7 @@ def _own_question(measure: Any, options: Options) -> _Question:
     text = (inspect.getdoc(measure) or "").partition("\n")[0] if not isinstance(measure, partial) else ""
     definition = text or "A function of a Tally."
     none = no_limits("No valid interval is known for a function of your own; `method='bootstrap'` assumes one.")
-    return _Question("", _Measure(measure_name(measure), definition, measure, none, "drawn"), options)
+    return _Question("", Measure(measure_name(measure), definition, measure, none, "drawn"), options)
 
 
 def _answer(question: _Question, data: ObservedRows) -> tuple[float, Limits]:
@@ -495,13 +295,13 @@ def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str,
             continue
         curve = curve_distances(data, question.options) if kind == "curve" else None
         if curve is not None:
-            floors[key] = floor_of(curve.floors[:, _CURVE[question.key]], data.level)
+            floors[key] = floor_of(curve.floors[:, CURVE[question.key]], data.level)
             continue
-        gaps = _gaps_of(question.key, question.options) if kind == "gaps" else None
+        gaps = gaps_of(question.key, question.options) if kind == "gaps" else None
         if gaps is not None and gaps.blind and data.sums.kind != "classwise":
             floors[key] = gap_floor(data, *gaps)
         else:
-            group = kind in ("pooled", "curve"), question.key in _SUMMED
+            group = kind in ("pooled", "curve"), question.key in SUMMED
             drawn.setdefault(group, {})[key] = question.function
     for (pooled, summed), functions in drawn.items():
         floors |= drawn_floors(functions, data, pooled=pooled, summed=summed)
