@@ -126,3 +126,26 @@ def test_bad_options():
             tn.e90([0, 1], [0.1, 0.9], knots=knots)
     with pytest.raises(tn.InputError, match="`knots` is for `method='spline'`; the method is 'loess'"):
         tn.reliability_curve([0, 1], [0.1, 0.9], method="loess", knots=5)
+
+
+def test_loess_of_scores_that_are_nearly_all_tied():
+    y, p = [1] * 20 + [0] * 80 + [0, 1, 1], [0.2] * 100 + [0.5, 0.7, 0.9]
+    curve = fit_curve(tn.tally(y, p).parts[0], "loess")
+    assert curve.at(np.array([0.2]))[0] == pytest.approx(0.2)
+    assert np.isfinite(curve.at(np.array([0.3, 0.6, 0.9]))).all()
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("law", ["tiny", "tied", "confident"])
+def test_quantiles_are_in_order_for_any_weights(curve, law):
+    rng = np.random.default_rng(4)
+    p = {
+        "tiny": 10.0 ** -rng.uniform(0, 300, 40),
+        "tied": rng.integers(1, 4, 40) / 4,
+        "confident": rng.beta(0.1, 0.1, 40),
+    }[law]
+    y = rng.integers(0, 2, 40)
+    for w in (None, rng.integers(1, 10**6, 40), 10.0 ** rng.uniform(-8, 8, 40)):
+        mean, *ranks = (m(y, p, curve=curve, sample_weight=w) for m in MEASURES.values())
+        assert ranks == sorted(ranks)
+        assert 0 <= mean <= ranks[-1] * (1 + 1e-9)

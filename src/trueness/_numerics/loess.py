@@ -91,12 +91,15 @@ def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floa
     """What height and slope at one place are of the events of all cells."""
     squares = (x - at) ** 2
     reach = _reach(squares, weight)
-    kernel = np.where(squares < _FAR * reach, np.clip(1 - (squares / (reach or 1)) ** 1.5, 0, 1) ** 3, 0.0)
-    kernel[squares <= _NEAR * reach] = 1
-    used = np.flatnonzero(kernel)
-    scale = math.sqrt(reach) or 1.0
+    nearest, scale = float(squares.min()), math.sqrt(reach) or 1.0
+    tied = nearest >= _FAR * reach  # the nearest score alone has 75 % of the rows
+    used = np.flatnonzero(squares == nearest if tied else squares < _FAR * reach)
+    near = squares[used]
+    kernel = np.where(near > _NEAR * reach, (1 - (near / (reach or 1.0)) ** 1.5) ** 3, 1.0)
+    if tied:
+        kernel[:] = 1
     z = (x[used] - at) / scale
-    root = np.sqrt(kernel[used] * weight[used])
+    root = np.sqrt(kernel * weight[used])
     inverse = np.linalg.pinv(np.stack([root, root * z, root * z * z], axis=1), rcond=_DEPENDENT)
     height, slope = np.zeros(x.size), np.zeros(x.size)
     height[used] = inverse[0] * root / weight[used]

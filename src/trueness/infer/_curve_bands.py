@@ -33,6 +33,8 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 CurveBandKind: TypeAlias = Literal["pointwise", "simultaneous"]
 _BANDS = ("pointwise", "simultaneous")
+# Wilson's limits are 0 and 1 for a larger squared number of standard errors.
+_MOST_SPREAD = 1e12
 
 
 @partial(takes_rows, kind="confidence")
@@ -297,7 +299,7 @@ def _inside(y: Floats, cells: Cells) -> Floats:
 
 def _limits(y: Floats, error: Floats, width: float) -> tuple[Floats, Floats]:
     """The wider of y ± a multiple of its standard error and Wilson's limits for rows with the same standard error."""
-    spread = width**2 * error**2 / (y * (1 - y))
+    spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
     middle, half = y + spread / 2, np.sqrt(spread * y * (1 - y) + spread**2 / 4)
     low = np.minimum(y - width * error, (middle - half) / (1 + spread))
     high = np.maximum(y + width * error, (middle + half) / (1 + spread))

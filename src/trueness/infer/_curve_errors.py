@@ -11,6 +11,7 @@ from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
 from trueness.measure._flexible_curve import (
     FlexibleMethod,
+    distance_summary,
     distances,
     few_cells,
     fit_curve,
@@ -82,10 +83,10 @@ def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.ra
 
 def _summaries(distance: Floats, weight: Numbers) -> Floats:
     """:func:`trueness.measure._flexible_curve.distance_summary` of each row."""
+    if weight.dtype.kind == "f":
+        return np.array([distance_summary(row, weight) for row in distance])
     order = np.argsort(distance, axis=1)
     ranked, reached = np.take_along_axis(distance, order, axis=1), np.cumsum(weight[order], axis=1)
-    if reached.dtype.kind == "f":
-        reached = reached * (weight.size / reached[:, -1:])
     found = [distance @ weight / weight.sum()]
     for share in (0.5, 0.9, 1.0):
         place = share * (reached[:, -1:] - 1)
