@@ -18,6 +18,7 @@ LEAVES = (
         "noise_floor",
         "tce_floor",
         "prior_shift",
+        "tests",
         "test",
         "comparison",
         "definitions",

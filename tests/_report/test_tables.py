@@ -95,7 +95,8 @@ def test_limits_and_certain_scores_stand_beside_slope_and_ratio():
 
 def test_every_measure_has_an_interval_or_its_value_if_calibrated(binary):
     rows = summary_rows(binary)
-    plain = {"Rows", "Mean score", "Test of calibration", "Scores of exactly 0 or 1"}
+    tests = {"Test of calibration", "Spiegelhalter's test", "Cox's test"}
+    plain = {"Rows", "Mean score", "Scores of exactly 0 or 1"} | tests
     assert rows["Log loss"]["value"].text == "∞"
     for name in rows.keys() - plain - {"Log loss"}:
         assert (rows[name]["interval"] or Cell(None)).text not in (None, "–") or rows[name]["calibrated"], name

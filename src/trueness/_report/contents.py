@@ -15,6 +15,7 @@ from trueness._report.clusters import cluster_counts
 from trueness._report.estimates import ALPHA
 from trueness._report.evidence import Evidence, Subject, Sums
 from trueness._report.inference import Alpha, Notes, Options, collect_warnings, comparison
+from trueness._report.panel import calibration_curve, validation_panel
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
@@ -112,6 +113,7 @@ def _model(
         classes = class_rows(data.classwise, sample, options, segmented=segmented)
         largest = top_k(sample, options, notes)
     step()
+    panel = validation_panel(data, summary.estimates, options)
     who = name if len(subject.models) > 1 else ""
     judged = verdict(summary, level, groups, classes, name=who, top_label=top_label, clustered=cluster is not None)
     facts = Facts(name, judged, summary, shown, groups, classes, fixes, provenance, top_label)
@@ -125,8 +127,8 @@ def _model(
         interval_high=shown.interval_high,
         worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
         blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].exact else None,
-        panel=None,
-        curve=None,
+        panel=panel,
+        curve=None if panel is None else calibration_curve(data, options),
         segments=groups,
         remedies=fixes,
         classes=classes,

@@ -1,6 +1,5 @@
 """The uncertainty of each measure: confidence limits, and noise floors with as many draws as a report has time for."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,12 +10,13 @@ import numpy as np
 from trueness._input.arguments import generator
 from trueness._report.evidence import Evidence, weight_type
 from trueness._report.inference import Notes, Options
-from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.cells import pool_cells
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
 from trueness.infer import noise_floor
 from trueness.infer._curve_errors import curve_errors
 from trueness.infer._estimate import estimates
+from trueness.infer._monotone_band import BandRuns
 from trueness.measure import ace, corp, ece, mce, smooth_ece, tce
 from trueness.results import Estimate, NoiseFloor
 from trueness.typing import Floats
@@ -25,20 +25,15 @@ ALPHA = 0.05
 """Level of the tests of the TCE."""
 VERDICT = ("slope", "intercept", "observed_expected")
 """Measures whose limits the verdict needs."""
-CURVE = {
-    "ici": ("ICI", "Mean distance between scores and calibration curve."),
-    "e50": ("E50", "Median of these distances."),
-    "e90": ("E90", "Their 90 % quantile."),
-    "emax": ("Emax", "Largest of these distances."),
-}
-"""Names and definitions of the distances from the calibration curve, by key."""
+_CURVE = ("ici", "e50", "e90", "emax")
 _ERRORS = ("ece", "ace", "mce")
 _PROPER = ("brier", "log_loss", "miscalibration", "discrimination", "uncertainty")
-_BINARY = ("intercept_free", "scaled_brier", "auc")
-_NAMES = {"rate": "prevalence", "intercept_free": "free_intercept"}
+_BINARY = ("free_intercept", "scaled_brier", "auc")
+_NAMES = {"rate": "prevalence"}
 _FEW_DRAWS, _FEWEST_DRAWS, _MANY_CELLS = 39, 19, 200_000
 _DRAWS, _LABELS = 99, 2e7
 _ORDINARY_BINS = 10
+_SHARE = 0.95
 
 
 def equal_mass(rule: BinRule) -> EqualMass:
@@ -57,16 +52,17 @@ def measure_estimates(
         return _limits(data, VERDICT, options, notes)
     names = ["rate", *VERDICT, "smooth_ece", "tce", *(_PROPER if data.classwise is None else ())]
     known = ["ece"] if floor is not None else []
-    found = _limits(data, [*names, *known, *(_BINARY if binary else ())], options, notes)
+    found = _limits(data, [*names, *known, *((*_BINARY, *_CURVE) if binary else ())], options, notes)
     found |= _limits(data, [key for key in _ERRORS if key not in known], options, notes, floor=True)
     if data.classwise is not None:
         found |= _all_classes(data, options, notes)
-    for key, drawn in _floors(data, options, notes, floor).items():
-        if key in found and drawn is not None:
-            found[key] = _with_floor(found[key], drawn.draws)
+    floors = _floors(data, options, notes, floor)
+    draws = {key: one.draws for key, one in floors.items() if one is not None}
     if binary and data.tally is not None:
-        found |= _curve_estimates(data.tally.parts[0], data.sums.n, options)
-    return found
+        # Fewer draws than `estimates` takes, which would be a fifth of the time of a report.
+        drawn = curve_errors(data.tally.parts[0], "spline", _FEW_DRAWS, generator(options.seed)).floors
+        draws |= dict(zip(_CURVE, drawn.T, strict=True))
+    return found | {key: _with_floor(found[key], values) for key, values in draws.items() if key in found}
 
 
 def _limits(
@@ -105,16 +101,14 @@ def _measure(key: str, rule: BinRule) -> Any:
     return partial(tce, alpha=ALPHA) if key == "tce" else _NAMES.get(key, key)
 
 
-def _curve_estimates(cells: Cells, n: int, options: Options) -> dict[str, Estimate]:
-    """The distances from the calibration curve, with their noise floors: one fit for all four."""
-    found = curve_errors(cells, "spline", _FEW_DRAWS, generator(options.seed))
-    note = "No valid interval is known: the measure is biased upwards. Compare it with its noise floor."
-    return {
-        key: _with_floor(
-            Estimate(name, float(value), math.nan, math.nan, options.level, "", n, definition, note=note), draws
-        )
-        for (key, (name, definition)), value, draws in zip(CURVE.items(), found.values, found.floors.T, strict=True)
-    }
+def shown_within(data: Evidence, options: Options) -> float:
+    """The distance that the monotone band shows 95 % of the rows not to exceed; nan if it does not apply."""
+    if not options.intervals or options.cluster is not None or data.tally is None or not data.tally.parts[0].exact:
+        return float("nan")
+    band = BandRuns(data.tally.parts[0]).band(options.level)
+    order = np.argsort(band.distance)
+    reached = np.cumsum(band.share[order])
+    return float(band.distance[order][np.searchsorted(reached, _SHARE - 1e-12)]) if band.rising else float("nan")
 
 
 def _with_floor(found: Estimate, draws: Floats) -> Estimate:
@@ -151,9 +145,8 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
         found["ece_classwise"] = _floor_of_rows("class-wise ECE", partial(ece, bins=options.rule), data, options, notes)
     if data.classwise is None and (cells.exact or data.sample is None):
         draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
-        for measure in (miscalibration, discrimination):
-            name = measure.__name__
-            found[name] = drawn_floor(name, measure, tally, draws, options, notes)
+        found["miscalibration"] = drawn_floor("miscalibration", miscalibration, tally, draws, options, notes)
+        found["discrimination"] = drawn_floor("discrimination", discrimination, tally, few, options, notes)
     else:
         for measure in (miscalibration, discrimination):
             found[measure.__name__] = _floor_of_rows(measure.__name__, measure, data, options, notes)

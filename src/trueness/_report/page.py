@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from trueness._report.answers import TERMS
-from trueness._report.charts import blocks_chart, reliability_chart, series_chart
+from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
 from trueness._report.clusters import INDEPENDENT
 from trueness._report.document import (
     circumstances,
@@ -118,6 +118,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "panel_heading": panel_heading(contents),
+        "panel_text": model.panel and model.panel.text(),
+        "curve_chart": model.curve and Markup(curve_chart(model.curve, first)),
         "shift": prior_shift_sentence(model.summary),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),

@@ -19,7 +19,7 @@ SCHEMA = 2
 
 MEASURED = (
     *("rate", "ece", "ece_classwise", "tce", "ace", "mce", "smooth_ece", "observed_expected", "intercept", "slope"),
-    *("intercept_free", "brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss", "auc"),
+    *("free_intercept", "brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss", "auc"),
     *("ici", "e50", "e90", "emax"),
 )
 """Measures of the summary that have limits, a noise floor or both."""
@@ -168,6 +168,8 @@ class Summary:
     """Those among them whose label contradicts the score."""
     prior_shift: PriorShift | None = None
     """One factor on the odds of all scores; None for the top label and for sums of bins."""
+    within: float = math.nan
+    """How far 95 % of the scores are from their event rate at most, if that rises with the score (monotone band)."""
 
 
 @dataclass(frozen=True)
@@ -429,6 +431,7 @@ def as_json(contents: Contents) -> dict[str, Any]:
         del data["provenance"][name]
     for model, own in zip(data["models"], contents.models, strict=True):
         model["summary"] = _with_limits(model["summary"])
+        model["panel"] = own.panel and {"tests": model["panel"]["tests"], "text": own.panel.text()}
         for end in ("low", "high"):
             limit = getattr(own, f"interval_{end}")
             over = json_ready(own.bins.over_score(np.array(limit)))

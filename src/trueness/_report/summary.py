@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueness._input.arguments import generator
-from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates
+from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates, shown_within
 from trueness._report.evidence import Evidence, Sums, means
 from trueness._report.inference import (
     FEW_ROWS,
@@ -99,6 +99,7 @@ def summarize(
         limits={key: (found.low, found.high) for key, found in limits.items()},
         absent=tuple(absent),
         estimates=estimates,
+        within=shown_within(data, options),
         **inference,
         **values,
     )

@@ -93,7 +93,7 @@ def _summary(model: Model, view: str, level: float) -> Table:
 
 def _panel(model: Model, view: str, level: float) -> Table:
     """The calibration line, the proper scores and what the panel adds: a line each."""
-    lines = [*_line_measures(model, _is_top_label(view)), *_proper_scores(model)]
+    lines = [*_line_measures(model, _is_top_label(view)), *_curve_measures(model), *_proper_scores(model)]
     return _measures(lines, model, level, "panel", "Right on average, spread, accuracy")
 
 
@@ -199,7 +199,7 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
     yield _line(s, "intercept", in_the_large, "intercept at slope 1; below 0: too high on average", "0", form)
     spread = "below 1: too extreme; above 1: not extreme enough"
     yield _line(s, "slope", f"Slope{view}", spread, "1", form)
-    yield _line(s, "intercept_free", f"Intercept (free slope){view}", "of the same fit as the slope", "0", form)
+    yield _line(s, "free_intercept", f"Intercept (free slope){view}", "of the same fit as the slope", "0", form)
     if s.n_certain:
         wrong = contradicted_in_words(s.n_certain_wrong)
         left_out = f"left out of slope and intercepts; {wrong}"
@@ -219,8 +219,35 @@ def _proper_scores(model: Model) -> Iterator[_Line]:
     if gain is not None:
         limits = span(gain.gain_low, gain.gain_high, signed)
         yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
+    if "scaled_brier" in s.estimates:
+        yield _line(s, "scaled_brier", "Scaled Brier score", "1 − Brier score / UNC: 1 at best, 0 for the base rate")
     infinite = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
     yield _line(s, "log_loss", f"Log loss{view}", f"negative log-likelihood, in nats{infinite}")
+    if "auc" in s.estimates:
+        yield _line(s, "auc", "AUC", "for orientation: discrimination, not calibration")
+
+
+_CURVE = {
+    "ici": ("ICI", "mean distance between scores and calibration curve"),
+    "e50": ("E50", "median of these distances"),
+    "e90": ("E90", "distance that 90 % of the rows do not exceed"),
+    "emax": ("Emax", "largest of these distances"),
+}
+_TESTS = {"spiegelhalter": "Spiegelhalter's test", "cox": "Cox's test"}
+
+
+def _curve_measures(model: Model) -> Iterator[_Line]:
+    """The distances from the calibration curve, and the tests of the panel."""
+    for key, (name, meaning) in _CURVE.items():
+        if key in model.summary.estimates:
+            yield _line(model.summary, key, name, meaning)
+    if not math.isnan(model.summary.within) and "miscalibrated" not in model.verdict.code:
+        held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
+        yield _Line("within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held)
+    meanings = {"spiegelhalter": "Brier score against its expectation, z = ", "cox": "slope 1 and intercept 0, χ² = "}
+    for test in () if model.panel is None else model.panel.tests:
+        meaning = f"{meanings[test.method]}{number(test.statistic, 2)}"
+        yield _Line("test", _TESTS[test.method], p_value(test.pvalue), meaning=meaning)
 
 
 def held_out_gain(remedies: Remedies | None) -> Remedy | None:
@@ -234,7 +261,7 @@ def _limits(s: Summary, key: str) -> str:
     if key not in s.limits:
         return ""
     low, high = s.limits[key]
-    decimals = 3 if key in ("slope", "intercept", "intercept_free", "observed_expected") else 4
+    decimals = 3 if key in ("slope", "intercept", "free_intercept", "observed_expected") else 4
     texts = number(low, decimals), number(high, decimals)
     return f"{texts[0]} to {texts[1]}" if texts[0] != texts[1] else "exact"
 

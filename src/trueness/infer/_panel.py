@@ -1,11 +1,12 @@
 """The panel: the numbers by which clinicians and credit analysts judge a model, each with its uncertainty."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from trueness._input.arguments import Seed, checked_word, generator
 from trueness._numerics.logistic import recalibration_line
+from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally, binary_of_two_classes
@@ -20,7 +21,7 @@ from trueness.measure._binned import ece
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod, distances, fit_curve
 from trueness.measure._proper_scores import brier, log_loss, scaled_brier
 from trueness.measure._slope import calibration_intercept, inside_cells, logits, observed_expected
-from trueness.results import Panel
+from trueness.results import Estimate, Panel, Significance
 from trueness.typing import ArrayLike, RowOptions
 
 _CURVE_ERRORS = ("ici", "e50", "e90", "emax")
@@ -135,6 +136,18 @@ def panel(
                 if cells.exact
                 else ()
             )
+    return panel_of(found, tests, cells, level, curve, None if grouped is None else grouped.clusters)
+
+
+def panel_of(
+    found: Mapping[str, Estimate],
+    tests: tuple[Significance, ...],
+    cells: Cells,
+    level: float,
+    curve: FlexibleMethod = "spline",
+    clusters: int | None = None,
+) -> Panel:
+    """The panel of estimates and tests that are already known."""
     certain = inside_cells(cells)
     total, events = float(cells.totals.weight), cells.totals.events
     return Panel(
@@ -148,7 +161,7 @@ def panel(
         curve,
         certain.certain,
         certain.wrong,
-        None if grouped is None else grouped.clusters,
+        clusters,
     )
 
 
