@@ -129,6 +129,21 @@ def line_sums(
     return sums[:2], sums[[[2, 3], [3, 4]]]
 
 
+def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
+    """Logarithm of the likelihood of events at log-odds `eta`.
+
+    >>> round(log_likelihood(np.zeros(2), np.array([1.0, 3.0]), np.array([1.0, 0.0])) / np.log(2), 12)
+    -4.0
+    """
+    total = 0.0
+    for i in range(0, eta.size, _BLOCK):
+        some = slice(i, i + _BLOCK)
+        x, w, e = eta[some], weight[some], events[some]
+        # Where labels agree with certain log-odds, nothing of them must be left over by rounding.
+        total -= float(w @ np.log1p(np.exp(-np.abs(x))) + np.where(x > 0, w - e, -e) @ x)
+    return total
+
+
 def _pools(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats] | None:
     """Runs of neighbours at their mean log-odds; None if a cell has no weight."""
     length = -(-x.size // _POOLS)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, ndtri, stdtrit, xlogy
 
-from trueness._numerics.logistic import line_sums, recalibration_line, recalibration_shift
+from trueness._numerics.logistic import line_sums, log_likelihood, recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._slope import InsideCells, inside_cells, logits
@@ -137,7 +137,7 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, fl
     def profile(b: float) -> float:
         eta = b * x
         eta = eta + recalibration_shift(eta, w, e)
-        return float(-(e * np.logaddexp(0, -eta) + (w - e) * np.logaddexp(0, eta)).sum())
+        return log_likelihood(eta, w, e)
 
     if not math.isnan(slope):
         target = profile(slope) - drop
@@ -309,7 +309,7 @@ def _intercept_profile(line: FittedLine, error: float, level: float) -> _Limits:
 
     def profile(a: float) -> float:
         eta = a + _best_slope(a, x, w, e, line.slope) * x
-        return float(-(e * np.logaddexp(0, -eta) + (w - e) * np.logaddexp(0, eta)).sum())
+        return log_likelihood(eta, w, e)
 
     target = profile(intercept) - ndtri((1 + level) / 2) ** 2 / 2
     low, high = (likelihood_crossing(profile, target, intercept, way * error) for way in (-1, 1))
