@@ -117,6 +117,13 @@ def test_a_result_reads_as_a_table_and_as_a_frame():
     text = str(found)
     assert max(map(len, text.splitlines())) <= 80
     assert "Validation by 3 folds: 120 rows" in text
+    paper = " ".join(found.text().split())
+    assert "validated internally with 3 folds" in paper
+    assert f"slope {found.apparent['slope'].value:.3f} (optimism" in paper
+    assert "results were corrected for optimism" in paper
+    assert "`tn.validate`" not in paper
+    with pytest.raises(tn.InputError, match="`style` must be 'tripod'"):
+        found.text("apa")
     frame = found.to_frame("pandas")
     assert list(frame["key"]) == list(found.corrected.names)
     assert found.to_dict()["optimism"]["slope"] == found.optimism["slope"]

@@ -32,13 +32,9 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints
 _RESAMPLES = 200
 _MOST_DRAWS = 100  # resamples of one class that are drawn again
 _CROSSFIT = (
-    "Corrected: pooled predictions of models that were fitted without the row. Limits treat these predictions as "
-    "fixed: they do not include how the models would vary with other training rows."
+    "Limits treat these predictions as fixed: they do not include how the models would vary with other training rows."
 )
-_BOOTSTRAP = (
-    "Corrected: apparent minus optimism (Harrell), the mean over resamples of the value on the resample minus the "
-    "value on all rows. Limits are those of the apparent value, moved by the optimism, which is taken as known."
-)
+_BOOTSTRAP = "Limits are those of the apparent value, moved by the optimism, which is taken as known."
 _MUCH_OPTIMISM = 0.5
 _MEMORISED = (
     f" The optimism of the slope exceeds {_MUCH_OPTIMISM:g}: the models seem to memorise rows, and the correction is "
@@ -396,7 +392,7 @@ def _moved(key: str, estimate: Estimate, optimism: float) -> Estimate:
         value=estimate.value - optimism,
         low=low,
         high=high,
-        method=f"{estimate.method}, moved by the optimism" if estimate.bounded else "",
+        method=f"{estimate.method}, moved" if estimate.bounded else "",
         floor=nan,
         floor_high=nan,
         excess=nan,

@@ -1,7 +1,7 @@
 """The panel: the numbers by which a validation is judged, each with its uncertainty, as a table and as text."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -43,11 +43,19 @@ _PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)", ("auc",)),
 )
+_DONE = (
+    "the number of rows and of events in the analysis",
+    "the measures of calibration and accuracy, and what each is for",
+    "every estimate with its confidence limits or its value for a calibrated model",
+)
+_TRAINING_ROWS = (
+    "whether any of these rows were used to develop, tune or select the model; if so, results corrected for optimism: "
+    "`tn.validate`"
+)
 _TO_ADD = (
     "a calibration plot with a flexible curve, its band and the distribution of the predictions: "
     "`tn.plot.ReliabilityDisplay`",
-    "whether any of these rows were used to develop, tune or select the model; if so, results corrected for optimism: "
-    "`tn.validate`",
+    _TRAINING_ROWS,
     "how the sample size was arrived at: `tn.validation_size`",
     "how missing values were handled",
     "whether classes were weighted or resampled in training, and how predictions were corrected for it: "
@@ -167,19 +175,14 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         G. S. Collins et al., TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use
         regression or machine learning methods, BMJ 385 (2024), e078378.
         """
-        if style != "tripod":
-            raise InputError("style", "must be 'tripod'", f"got {style!r}")
-        done = (
-            "the number of rows and of events in the analysis",
-            "the measures of calibration and accuracy, and what each is for",
-            "every estimate with its confidence limits or its value for a calibrated model",
-        )
-        lists = ["Reported above:", *(f"- {item};" for item in done), "To be added:", *(f"- {i};" for i in _TO_ADD)]
-        checklist = [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lists]
-        checklist[-1] = f"{checklist[-1][:-1]}."
-        paragraphs = [f"Methods. {self._methods()}", f"Results. {self._results()}"]
-        title = "What TRIPOD+AI asks to report about calibration"
-        return "\n\n".join([*(wrap(p, _WIDTH) for p in paragraphs), title, "\n".join(checklist)])
+        check_style(style)
+        return report_text(self._methods(), self._results(), _DONE, _TO_ADD)
+
+    def text_of_training_rows(self, methods: str, results: str) -> str:
+        """The same for predictions of training rows, with what was done about their optimism."""
+        done = (*_DONE, "how results were corrected for optimism, and how large it was")
+        to_add = [item for item in _TO_ADD if item is not _TRAINING_ROWS]
+        return report_text(f"{methods} {self._methods()}", f"{self._results()} {results}", done, to_add)
 
     def rows_in_words(self, joint: str = ", ") -> str:
         """How many rows, clusters and events there are."""
@@ -243,6 +246,21 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     def _level_in_text(self) -> str:
         """The level as papers write it, which no line break can tear apart."""
         return level_percent(self.level).replace(" ", "")
+
+
+def check_style(style: str) -> None:
+    """Raise unless it is a style that text is written in."""
+    if style != "tripod":
+        raise InputError("style", "must be 'tripod'", f"got {style!r}")
+
+
+def report_text(methods: str, results: str, done: Sequence[str], to_add: Sequence[str]) -> str:
+    """Two paragraphs, and the list of what is and what is not in them."""
+    lists = ["Reported above:", *(f"- {item};" for item in done), "To be added:", *(f"- {item};" for item in to_add)]
+    checklist = [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lists]
+    checklist[-1] = f"{checklist[-1][:-1]}."
+    paragraphs = [wrap(f"Methods. {methods}", _WIDTH), wrap(f"Results. {results}", _WIDTH)]
+    return "\n\n".join([*paragraphs, "What TRIPOD+AI asks to report about calibration", "\n".join(checklist)])
 
 
 def _short(value: float) -> str:

@@ -6,10 +6,12 @@ from typing import Any
 
 from trueness._text.numbers import level_percent, number, signed, span
 from trueness._text.strings import align, wrap
-from trueness.results._panel import Panel
+from trueness.results._panel import Panel, PanelStyle, check_style
 from trueness.results._record import Record, html_table
 
 _WIDTH = 80
+# Whose apparent values a text repeats.
+_KEY_RESULTS = ("slope", "brier", "auc")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,20 @@ class Validation(Record):
         """Fields by name."""
         return super().to_dict() | {"optimism": dict(self.optimism)}
 
+    def text(self, style: PanelStyle = "tripod") -> str:
+        """The internal validation in sentences for a paper, as :meth:`Panel.text` writes them."""
+        check_style(style)
+        methods = (
+            f"The model was validated internally with {self._refits_in_words()}: results are {self._correction()}."
+        )
+        changes = [
+            f"{estimate.measure} {number(estimate.value, 3)} (optimism {signed(self.optimism[key], 3)})"
+            for key, estimate in zip(self.apparent.names, self.apparent.estimates, strict=True)
+            if key in _KEY_RESULTS
+        ]
+        results = f"On the training rows themselves the results were: {', '.join(changes)}."
+        return self.corrected.text_of_training_rows(f"{methods} {self.note}", results)
+
     def columns(self) -> dict[str, list[Any]]:
         """One row per measure."""
         corrected = self.corrected.estimates
@@ -65,15 +81,28 @@ class Validation(Record):
 
     def _repr_html_(self) -> str:
         head, *lines = self._table()
-        return html_table(self._title(), head, lines, [self.note])
+        return html_table(self._title(), head, lines, [self._footnote()])
 
     def __str__(self) -> str:
         lines = align(self._table(), [False, True, True, True, True]).splitlines()
-        return "\n".join([wrap(self._title(), _WIDTH), "", *lines, "", wrap(self.note, _WIDTH)]).rstrip()
+        return "\n".join([wrap(self._title(), _WIDTH), "", *lines, "", wrap(self._footnote(), _WIDTH)])
 
     def _title(self) -> str:
-        what = f"{self.refits:,} {'folds' if self.method == 'crossfit' else 'bootstrap resamples'}"
-        return f"Validation by {what}: {self.corrected.rows_in_words()}"
+        return f"Validation by {self._refits_in_words()}: {self.corrected.rows_in_words()}"
+
+    def _footnote(self) -> str:
+        return f"Corrected: {self._correction()}. {self.note}".rstrip()
+
+    def _refits_in_words(self) -> str:
+        return f"{self.refits:,} {'folds' if self.method == 'crossfit' else 'bootstrap resamples'}"
+
+    def _correction(self) -> str:
+        if self.method == "crossfit":
+            return "from the pooled predictions of models that were not fitted on the row"
+        return (
+            "apparent minus optimism (Harrell), the mean over resamples of the value on the resample minus the "
+            "value on all rows"
+        )
 
     def _table(self) -> list[list[str]]:
         table = [["", "apparent", "optimism", "corrected", f"{level_percent(self.level)} limits"]]
