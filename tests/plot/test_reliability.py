@@ -16,7 +16,9 @@ from trueness.measure import reliability_curve
 from trueness.plot import ReliabilityDisplay
 
 every_case = pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
-every_curve = pytest.mark.parametrize("curve", ["binned", "isotonic", "smooth", "spline", "loess"])
+every_curve = pytest.mark.parametrize(
+    "curve", ["binned", "isotonic", "smooth", "spline", pytest.param("loess", marks=pytest.mark.slow)]
+)
 quiet = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
@@ -523,8 +525,9 @@ def test_flexible_curves_have_confidence_bands_around_them(curve):
     assert (whole.series[0].band.high >= tn.curve_band(y, p, curve=curve, level=0.9).high).all()
 
 
-@every_curve
-@pytest.mark.parametrize("scale", ["linear", "log", "logit"])
+@pytest.mark.parametrize(
+    ("curve", "scale"), [("binned", "log"), ("isotonic", "linear"), ("spline", "logit"), ("loess", "log")]
+)
 def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
     y, p = usual()
     drawn = display(y, p, curve=curve, band="monotone", scale=scale).plot()

@@ -36,4 +36,4 @@ def weighted_quantiles(
         at, after = (np.minimum(np.searchsorted(reached, r, side="right"), last) for r in (below, below + 1))
         part = rank - below
     low, high = of(values[at]), of(values[after])
-    return np.asarray(low + part * (high - low))
+    return np.asarray((1 - part) * low + part * high)
