@@ -135,15 +135,20 @@ def inside_cells(cells: Cells) -> InsideCells:
 def left_out(total: float, certain: float, wrong: float) -> str:
     """The sentence about scores of exactly 0 and 1."""
     return (
-        f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. Slope and intercept leave them out, since their "
-        f"log-odds are infinite; {contradicted_in_words(wrong)}. Observed/expected, Brier score and ECE "
+        f"{_amount(certain)} of {_amount(total)} scores are exactly 0 or 1. Slope and intercept leave them out, since "
+        f"their log-odds are infinite; {contradicted_in_words(wrong)}. Observed/expected, Brier score and ECE "
         "use all rows."
     )
 
 
 def contradicted_in_words(wrong: float) -> str:
     """How many scores of exactly 0 and 1 have the other label."""
-    return f"{wrong:,.6g} of them contradict{'s its' if wrong == 1 else ' their'} label"
+    return f"{_amount(wrong)} of them contradict{'s its' if wrong == 1 else ' their'} label"
+
+
+def _amount(weight: float) -> str:
+    """Rows, or weight, in words: 1,000,000, not 1e+06."""
+    return f"{weight:,.0f}" if weight == round(weight) else f"{weight:,.6g}"
 
 
 def logits(p: Floats) -> Floats:
