@@ -8,7 +8,7 @@ import pytest
 from tables_on_disk import FORMATS, write_columns
 
 VERBS = {
-    "measure": ["--prob", "p", "--weight", "w", "--format", "csv"],
+    "measure": ["--prob", "p", "--weight", "w", "--format", "csv", "--no-intervals"],
     "test": ["--prob", "p", "--by", "region", "--cluster", "who", "--format", "csv"],
     "grades": ["--prob", "p", "--grades", "region", "--weight", "w", "--format", "csv"],
     "compare": ["--prob", "p", "--prob", "q", "--cluster", "who", "--format", "csv"],

@@ -69,13 +69,18 @@ def test_options_that_the_page_names_exist(call):
 def test_json_has_the_keys_that_the_page_names(call, grouped, tmp_path):
     write_columns(tmp_path / "x.npz", grouped)
     named = re.findall(r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(named) == 6
+    assert len(named) == 7
     for verb, by, keys in named:
-        given = {"plan": ["--n", "500", "--bins", "2"], "gate": ["--max-ece", "0.9"]}.get(verb, [])
+        options = {
+            "plan": ["--n", "500", "--bins", "2"],
+            "gate": ["--max-ece", "0.9"],
+            "grades": ["--bins", "a=0.5,b=1"],
+        }
+        given = options.get(verb, [])
         given += [] if verb == "plan" else ["x.npz", "--prob", "p", "--prob", "q"]
         given += ["--by", "region"] if by else []
         found = json.loads(call(verb, *given, "--format", "json").stdout)
         assert list(found) == ["schema", "version", *re.findall(r"`(\w+)`", keys)]
         if "data" in found:
-            more = [] if verb == "measure" else ["cluster", "by"]
+            more = [] if verb == "measure" else ["cluster", "by", *(["grades"] if verb == "grades" else [])]
             assert list(found["data"]) == ["source", "label", "weight", *more]

@@ -133,6 +133,9 @@ def test_numbers_are_written_so_that_models_compare(values, form, cells):
     assert re.split(r"\s{2,}", line)[1:3] == cells
 
 
+COUNTS = ("n", "n_certain", "n_certain_wrong")
+
+
 def test_json_is_strict_and_has_its_keys(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=[1, 0, 1], p=[0.0, 0.4, 0.9])
     result = call("measure", "x.npz", "--format", "json")
@@ -141,29 +144,29 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
         raise AssertionError(constant)
 
     data = json.loads(result.stdout, parse_constant=refuse)
-    assert list(data) == ["schema", "version", "data", "bins", "models"]
+    assert list(data) == ["schema", "version", "data", "bins", "level", "models"]
     assert data["data"] == {"source": "x.npz", "label": "y", "weight": None}
     assert list(data["bins"]) == ["ece", "mce", "ace", "tce", "squared_ece"]
     (model,) = data["models"]
-    assert list(model) == ["name", "columns", "classes", "measures", "infinite"]
+    assert list(model) == ["name", "columns", "classes", "measures", "infinite", "methods", "notes"]
     assert model["measures"]["log_loss"] is None
-    assert model["infinite"] == ["log_loss"]
+    assert "log_loss" in model["infinite"]
     assert (model["measures"]["n_certain"], model["measures"]["n_certain_wrong"]) == (1, 1)
-    assert list(model["measures"]) == [
+    ends = ("_low", "_high", "_floor")
+    measures = [key for key in model["measures"] if not key.endswith(ends)]
+    assert list(model["measures"]) == [key + end for key in measures for end in ("", *(() if key in COUNTS else ends))]
+    assert measures == [
         "n",
         "prevalence",
         "ece",
-        "ece_floor",
         "ece_l2",
         "ace",
         "mce",
         "tce",
-        "tce_floor",
         "smooth_ece",
         "squared_ece",
         "brier",
         "brier_miscalibration",
-        "brier_miscalibration_floor",
         "brier_discrimination",
         "brier_uncertainty",
         "log_loss",
@@ -178,7 +181,7 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
 def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P)
-    result = call("measure", "x.npz", "--prob", "P", "--table", "--bins", "3", "--format", "csv")
+    result = call("measure", "x.npz", "--prob", "P", "--no-intervals", "--table", "--bins", "3", "--format", "csv")
     lines = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [line["kind"] for line in lines] == ["classwise"] * 9 + ["confidence"] * 3
     assert [line["label"] for line in lines] == [*"000111222", "", "", ""]
@@ -186,7 +189,7 @@ def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
 
 
 def test_markdown_of_bins_is_a_table(call):
-    result = call("measure", "--demo", "--prob", "p", "--table", "--format", "markdown")
+    result = call("measure", "--demo", "--prob", "p", "--no-intervals", "--table", "--format", "markdown")
     assert "Bins of p:" in result.stdout
     assert "| bin | rows | score | rate | 95 % interval | gap | O/E | 95 % interval |" in result.stdout
 
@@ -194,38 +197,86 @@ def test_markdown_of_bins_is_a_table(call):
 def test_class_names_are_text_in_bin_tables(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=["a\x1b[0m", "b|[red]"] * 5, P=[[0.3, 0.7], [0.6, 0.4]] * 5)
     for form in ("table", "markdown", "csv"):
-        text = call("measure", "x.npz", "--prob", "P", "--table", "--bins", "2", "--format", form).stdout
+        text = call(
+            "measure", "x.npz", "--prob", "P", "--no-intervals", "--table", "--bins", "2", "--format", form
+        ).stdout
         assert "\x1b" not in text
         assert r"\x1b" in text
 
 
+FLOORED = ("ECE", "ACE", "MCE", "TCE", "smooth ECE", "– miscalibration")
+
+
+def cells(text, name):
+    """The cells of the row that begins with a name."""
+    (line,) = (line for line in text.splitlines() if re.split(r"\s{2,}", line)[0] == name)
+    return re.split(r"\s{2,}", line)
+
+
 def test_the_tce_never_appears_without_its_floor(call, tmp_path):
     d = tn.simulate.demo(600)
-    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob, g=np.arange(600) % 2)
-    lines = call("measure", "x.npz", "--prob", "p").stdout.splitlines()
-    for name in ("ECE ", "TCE ", "– miscalibration "):
-        (at,) = (i for i, line in enumerate(lines) if line.startswith(name))
+    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob, q=d.y_prob**2, g=np.arange(600) % 2)
+    text = call("measure", "x.npz", "--prob", "p").stdout
+    assert re.split(r"\s{2,}", text.splitlines()[0]) == ["measure", "p", "95 % interval", "if calibrated", "meaning"]
+    assert all(re.fullmatch(r"[\d.]+( %)?", cells(text, name)[3]) for name in FLOORED)
+    lines = call("measure", "x.npz", "--prob", "p", "--prob", "q").stdout.splitlines()
+    for name in FLOORED:
+        (at,) = (i for i, line in enumerate(lines) if line.startswith(f"{name} "))
         assert lines[at + 1].startswith("– if calibrated ")
-    head = call("measure", "x.npz", "--prob", "p", "--by", "g").stdout.splitlines()[0]
+    by = ["measure", "x.npz", "--prob", "p", "--by", "g"]
+    head = call(*by).stdout.splitlines()[0]
     assert "ECE floor" in head
-    assert "TCE floor" in head
+    assert ("TCE" in head) == ("TCE floor" in head)
+    assert "| TCE | TCE floor |" in call(*by, "--format", "markdown").stdout
     assert call("tally", "x.npz", "--prob", "p", "-o", "x.tally").exit_code == 0
-    lines = call("measure", "x.tally").stdout.splitlines()
-    for name in ("ECE ", "TCE, % ", "TCE, %, 10 bins", "– miscalibration "):
-        (at,) = (i for i, line in enumerate(lines) if line.startswith(name))
-        assert lines[at + 1].startswith("– if calibrated ")
+    text = call("measure", "x.tally").stdout
+    assert all(float(cells(text, name)[-1]) > 0 for name in ("ECE", "TCE, %", "TCE, %, 10 bins", "– miscalibration"))
+
+
+def test_every_number_stands_beside_its_interval_or_its_floor(call):
+    text = call("measure", "--demo", "--rows", "500", "--prob", "p").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    table, notes = text.split("\n\n")
+    for line in table.splitlines()[2:]:
+        name, _, interval, floor, *_ = [*re.split(r"\s{2,}", line), "", ""]
+        has_floor = re.fullmatch(r"0\.\d*[1-9]\d*|[\d.]+ %", floor) is not None
+        assert " to " in interval or (interval == "-" and has_floor != (name == "– discrimination")), line
+    assert "MCE, TCE, smooth ECE, miscalibration: no valid interval is known; compare" in " ".join(notes.split())
+
+
+def test_the_numbers_alone_are_the_same_numbers(call):
+    asked = ["measure", "--demo", "--rows", "500", "--prob", "p", "--format", "json"]
+    alone, whole = (json.loads(call(*asked, *more).stdout) for more in (["--no-intervals"], []))
+    assert "level" not in alone
+    (model,) = alone["models"]
+    assert not [key for key in model["measures"] if key.endswith(("_low", "_high", "_floor"))]
+    assert model["measures"].items() <= whole["models"][0]["measures"].items()
+    text = call(*asked[:-2], "--no-intervals").stdout
+    assert "interval" not in text
+    assert "calibrated" not in text
+
+
+def test_one_level_rules_all_intervals(call):
+    asked = ["measure", "--demo", "--rows", "500", "--prob", "p", "--format", "json"]
+    found = {
+        level: json.loads(call(*asked, "--level", level).stdout)["models"][0]["measures"] for level in ("0.8", "0.99")
+    }
+    for key in ("prevalence", "ece", "brier", "log_loss", "slope", "intercept", "observed_expected"):
+        low, high = f"{key}_low", f"{key}_high"
+        assert found["0.99"][low] <= found["0.8"][low] < found["0.8"][key] < found["0.8"][high] < found["0.99"][high]
+    assert "80 % interval" in call(*asked[:-2], "--level", "0.8").stdout
 
 
 def test_rows_of_a_matrix_name_their_view(call, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P)
-    text = call("measure", "x.npz", "--prob", "P").stdout
+    text = call("measure", "x.npz", "--prob", "P", "--no-intervals").stdout
     for name in ("ECE (class-wise)", "ECE (confidence)", "TCE (confidence)", "Brier score (all classes)"):
         assert f"\n{name} " in text
     for name in ("classwise", "confidence"):
         assert call("tally", "x.npz", "--prob", "P", "--kind", name, "-o", f"{name}.tally").exit_code == 0
         view = "class-wise" if name == "classwise" else name
-        assert f"\nECE ({view}) " in call("measure", f"{name}.tally").stdout
+        assert f"\nECE ({view}) " in call("measure", f"{name}.tally", "--no-intervals").stdout
 
 
 def test_scores_of_0_and_1_are_counted(call, tmp_path):
@@ -235,7 +286,7 @@ def test_scores_of_0_and_1_are_counted(call, tmp_path):
     assert line.split()[5] == "2"
     assert "2 of 6 scores are exactly 0 or 1. Slope and intercept leave them out" in result.stderr
     assert "1 of them contradicts its label" in result.stderr
-    assert "scores of 0 or 1" not in call("measure", "--demo", "--rows", "200").stdout
+    assert "scores of 0 or 1" not in call("measure", "--demo", "--rows", "200", "--no-intervals").stdout
 
 
 def test_notes_of_sums_fit_into_80_columns(call, tmp_path):
@@ -252,7 +303,7 @@ def test_notes_of_sums_fit_into_80_columns(call, tmp_path):
 def test_options_that_would_be_ignored_are_refused(fails, tmp_path):
     pytest.importorskip("polars").DataFrame({"y": [0, 1], "p": [0.2, 0.8]}).write_parquet(tmp_path / "x.parquet")
     (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.2}\n{"y": 1, "p": 0.8}\n')
-    assert "--level is for the intervals of --table" in fails("measure", "x.parquet", "--level", "0.9")
+    assert "--level is for intervals" in fails("measure", "x.parquet", "--level", "0.9", "--no-intervals")
     for name, form in (("x.parquet", "Parquet"), ("x.jsonl", "JSON lines")):
         message = fails("measure", name, "--separator", ";")
         assert f"`--separator` is for CSV and TSV; {name} is {form}. Leave it out." in message

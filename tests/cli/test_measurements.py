@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-from functools import partial
 
 import numpy as np
 import polars as pl
@@ -16,10 +15,10 @@ from trueness.cli._options import bin_rule
 
 @pytest.fixture
 def measures(call):
-    """The measures of each model, by name."""
+    """The measures of each model, by name; the values alone, unless limits are asked for."""
 
-    def run(*arguments, **options):
-        result = call("measure", *arguments, "--format", "csv", **options)
+    def run(*arguments, limits=False, **options):
+        result = call("measure", *arguments, *([] if limits else ["--no-intervals"]), "--format", "csv", **options)
         assert result.exit_code == 0, result.stderr
         head, *lines = csv.reader(io.StringIO(result.stdout))
         return {name: {line[0]: float(line[i] or "nan") for line in lines} for i, name in enumerate(head) if i}
@@ -27,17 +26,10 @@ def measures(call):
     return run
 
 
-def floor(measure, y, p, **rows):
-    return tn.noise_floor(measure, tn.tally(y, p, **rows), resamples=99, seed=0).mean
-
-
 def library(y, p, bins=10, mass=10, **rows):
     parts = tn.corp(y, p, **rows)
     return {
         "ece": tn.ece(y, p, bins=bins, **rows),
-        "ece_floor": floor(partial(tn.ece, bins=bins), y, p, **rows),
-        "tce_floor": floor(tn.tce, y, p, **rows),
-        "brier_miscalibration_floor": floor(lambda t: tn.corp(t).miscalibration, y, p, **rows),
         "ece_l2": tn.ece(y, p, bins=bins, norm="l2", **rows),
         "ace": tn.ace(y, p, bins=mass, **rows),
         "mce": tn.mce(y, p, bins=bins, **rows),
@@ -77,9 +69,8 @@ def test_fractional_weights_leave_tce_out_and_say_so(call, measures, binary, tmp
     np.savez(tmp_path / "x.npz", y=y, p=p, w=w / 3)
     found = measures("x.npz", "--weight", "w")["p"]
     assert math.isnan(found["tce"])
-    assert math.isnan(found["tce_floor"])
     assert found["squared_ece"] == tn.squared_ece(y, p, sample_weight=w / 3, weight_type="importance")
-    assert "TCE, which counts rows, is left out" in call("measure", "x.npz", "--weight", "w").stderr
+    assert "TCE, which counts rows, is left out" in call("measure", "x.npz", "--weight", "w", "--no-intervals").stderr
 
 
 @pytest.mark.parametrize(
@@ -167,7 +158,9 @@ def test_rows_that_miss_any_score_are_dropped_for_all_models(call, measures):
     for name, scores in (("p", [0.7, 0.2, 0.5]), ("q", [0.8, 0.1, 0.6])):
         assert found[name]["n"] == 3
         assert found[name]["brier"] == pytest.approx(tn.brier([1, 0, 1], scores, sample_weight=[1, 1, 2]))
-    said = call("measure", "-", "--prob", "p", "--prob", "q", "--weight", "w", "--missing", "drop", stdin=rows).stderr
+    said = call(
+        "measure", "-", "--prob", "p", "--prob", "q", "--weight", "w", "--missing", "drop", "--no-intervals", stdin=rows
+    ).stderr
     assert said.count("4 of 7 rows miss a value and were dropped") == 1
 
 
@@ -191,17 +184,21 @@ def test_measures_of_a_matrix_are_the_librarys(measures, multiclass, tmp_path):
     parts = tn.corp(y, P)
     expected |= {f"brier_{part}": getattr(parts, part) for part in ("miscalibration", "discrimination", "uncertainty")}
     expected |= {"brier": parts.score, "log_loss": tn.log_loss(y, P)}
-    floors = {key: found.pop(key) for key in list(found) if "_floor" in key}
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_floors_of_a_matrix_are_those_of_the_library(measures, multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P)
+    found = measures("x.npz", "--prob", "P", limits=True)["P"]
     # Floors are means over classes of one against the rest; drawn row by row, the classes are dependent.
     for name, measure in {"ece": tn.ece, "tce": tn.tce}.items():
         for kind in ("classwise", "confidence"):
             of_rows = tn.noise_floor(measure, P, kind=kind, resamples=199, seed=1)
             error = 4 * of_rows.std * np.sqrt(1 / 199 + 1 / 99)
-            assert abs(floors.pop(f"{name}_floor_{kind}") - of_rows.mean) < error
+            assert abs(found[f"{name}_{kind}_floor"] - of_rows.mean) < error
     of_rows = tn.noise_floor(lambda t: tn.corp(t).miscalibration, P, resamples=199, seed=1)
-    assert floors.pop("brier_miscalibration_floor") == pytest.approx(of_rows.mean, abs=4 * of_rows.std * 0.12)
-    assert floors.keys() == {"ece_floor_top_label", "tce_floor_top_label"}
+    assert found["brier_miscalibration_floor"] == pytest.approx(of_rows.mean, abs=4 * of_rows.std * 0.12)
 
 
 def test_a_matrix_is_measured_class_by_class_and_by_confidence_unless_said_otherwise(measures, multiclass, tmp_path):
@@ -250,14 +247,14 @@ def test_text_labels_are_not_matched_to_columns_of_other_names(fails, multiclass
 def test_the_order_of_text_labels_is_said_where_columns_have_no_names(call, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=np.array(["a", "b", "c"])[y], P=P)
-    result = call("measure", "x.npz", "--prob", "P")
+    result = call("measure", "x.npz", "--prob", "P", "--no-intervals")
     assert "note: Columns of 'P' are taken to be the labels in sorted order: a, b, c." in result.stderr
 
 
 def test_numbers_taken_from_names_are_said(call, multiclass, tmp_path):
     y, P = multiclass
     pl.DataFrame({"y": y + 1, "p1": P[:, 0], "p2": P[:, 1], "p3": P[:, 2]}).write_csv(tmp_path / "x.csv")
-    result = call("measure", "x.csv", "--prob-columns", "p*")
+    result = call("measure", "x.csv", "--prob-columns", "p*", "--no-intervals")
     assert "note: Classes are taken from the names of the columns: 1, 2, 3." in result.stderr
 
 
@@ -265,7 +262,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_unless_said(call, fails, multic
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P.round(3))
     assert "`--sum-tolerance" in fails("measure", "x.npz", "--prob", "P")
-    assert call("measure", "x.npz", "--prob", "P", "--sum-tolerance", "0.01").exit_code == 0
+    assert call("measure", "x.npz", "--prob", "P", "--sum-tolerance", "0.01", "--no-intervals").exit_code == 0
 
 
 def test_vectors_and_matrices_are_not_mixed(fails, multiclass, tmp_path):
@@ -281,13 +278,62 @@ def test_vectors_and_matrices_are_not_mixed(fails, multiclass, tmp_path):
 def test_bin_tables_are_the_librarys(call, binary, multiclass, tmp_path):
     y, p, _ = binary
     np.savez(tmp_path / "x.npz", y=y, p=p)
-    result = call("measure", "x.npz", "--table", "--bins", "4", "--level", "0.9", "--format", "json")
+    result = call("measure", "x.npz", "--no-intervals", "--table", "--bins", "4", "--level", "0.9", "--format", "json")
     (model,) = json.loads(result.stdout)["models"]
     assert model["bin_tables"]["binary"] == tn.bin_table(y, p, bins=4, level=0.9).to_dict()
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P)
-    result = call("measure", "x.npz", "--prob", "P", "--table", "--kind", "confidence", "--format", "json")
+    result = call(
+        "measure", "x.npz", "--prob", "P", "--no-intervals", "--table", "--kind", "confidence", "--format", "json"
+    )
     (model,) = json.loads(result.stdout)["models"]
     found = model["bin_tables"]["confidence"]
     assert found["n"] == tn.bin_table(y, P, kind="confidence").n.tolist()
     assert found["rate"][0] is None
+
+
+def test_limits_and_floors_are_those_of_estimate(measures, binary, tmp_path):
+    y, p, w = binary
+    clusters = np.arange(400) // 4
+    np.savez(tmp_path / "x.npz", y=y, p=p, w=w, f=w / 3, g=clusters)
+    for options, rows in (
+        ([], {}),
+        (["--weight", "w", "--level", "0.9"], {"sample_weight": w, "level": 0.9}),
+        (["--weight", "f"], {"sample_weight": w / 3}),
+        (["--cluster", "g"], {"cluster": clusters}),
+    ):
+        found = measures("x.npz", *options, limits=True)["p"]
+        for key in (
+            "ece_l2",
+            "ace",
+            "mce",
+            "brier",
+            "brier_uncertainty",
+            "log_loss",
+            "slope",
+            "intercept",
+            "prevalence",
+        ):
+            one = tn.estimate(key, y, p, floor=False, seed=0, **rows)
+            assert [found[f"{key}_low"], found[f"{key}_high"]] == pytest.approx(
+                [one.low, one.high], rel=1e-9, nan_ok=True
+            )
+            assert math.isnan(one.low) or found[f"{key}_low"] <= found[key] <= found[f"{key}_high"]
+        for key in ("ece", "mce", "smooth_ece", "brier_miscalibration"):
+            one = tn.estimate(key, y, p, seed=1, **rows)
+            assert found[f"{key}_floor"] == pytest.approx(one.floor, rel=0.3)
+
+
+def test_clusters_widen_the_limits(measures, tmp_path):
+    y, p = np.repeat([0, 1, 1, 0, 1, 0, 0, 1] * 10, 5), np.repeat(np.linspace(0.1, 0.9, 80), 5)
+    np.savez(tmp_path / "x.npz", y=y, p=p, g=np.arange(400) // 5)
+    alone, clustered = (measures("x.npz", *more, limits=True)["p"] for more in ([], ["--cluster", "g"]))
+    for key in ("brier", "slope", "observed_expected", "ece"):
+        width = [found[f"{key}_high"] - found[f"{key}_low"] for found in (alone, clustered)]
+        assert width[1] > 1.5 * width[0]
+
+
+def test_clusters_need_all_rows_and_intervals(fails, tmp_path):
+    (tmp_path / "x.csv").write_text("y,p,g\n0,0.2,a\n1,0.7,b\n")
+    assert "--cluster needs all rows at once" in fails("measure", "x.csv", "--cluster", "g", "--stream")
+    assert "--cluster is for intervals" in fails("measure", "x.csv", "--cluster", "g", "--no-intervals")

@@ -18,7 +18,9 @@ def lines(result):
 
 def test_groups_are_measured_apart(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    found = lines(call("measure", "x.csv", "--prob", "p", "--prob", "q", "--by", "region", "--format", "csv"))
+    found = lines(
+        call("measure", "--no-intervals", "x.csv", "--prob", "p", "--prob", "q", "--by", "region", "--format", "csv")
+    )
     assert [(line["by"], line["group"], line["model"]) for line in found] == [
         ("region", "north", "p"),
         ("region", "north", "q"),
@@ -32,7 +34,9 @@ def test_groups_are_measured_apart(call, grouped, tmp_path):
 
 def test_columns_of_groups_come_one_after_the_other(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    found = lines(call("measure", "x.csv", "--prob", "p", "--by", "w", "--by", "region", "--format", "csv"))
+    found = lines(
+        call("measure", "--no-intervals", "x.csv", "--prob", "p", "--by", "w", "--by", "region", "--format", "csv")
+    )
     assert [line["group"] for line in found] == ["1", "2", "3", "north", "south"]
 
 
@@ -53,7 +57,7 @@ def test_a_group_may_lack_a_label(call, tmp_path, said):
     y = np.array(["no"] * 20 + ["no", "yes"] * 20)
     group = np.array(["a"] * 20 + ["b"] * 40)
     write_columns(tmp_path / "x.csv", {"y": y, "p": np.linspace(0.1, 0.9, 60), "g": group})
-    first, second = lines(call("measure", "x.csv", "--by", "g", *said, "--format", "csv"))
+    first, second = lines(call("measure", "--no-intervals", "x.csv", "--by", "g", *said, "--format", "csv"))
     assert (first["prevalence"], second["prevalence"]) == ("0.0", "0.5")
 
 
@@ -61,7 +65,7 @@ def test_a_group_may_lack_a_class(call, multiclass, tmp_path):
     y, P = multiclass
     group = np.where(y == 2, "with", np.where(np.arange(y.size) % 2, "with", "without"))
     np.savez(tmp_path / "x.npz", y=np.array(["a", "b", "c"])[y], P=P, g=group)
-    found = lines(call("measure", "x.npz", "--prob", "P", "--by", "g", "--format", "csv"))
+    found = lines(call("measure", "--no-intervals", "x.npz", "--prob", "P", "--by", "g", "--format", "csv"))
     assert [line["classes"] for line in found] == ["3", "3"]
 
 
@@ -69,7 +73,7 @@ def test_warnings_name_their_group(call, tmp_path):
     y = [0] * 20 + [0, 1] * 10
     rows = "".join(f"{label},{0.02 * i + 0.1:.2f},{'ab'[i >= 20]}\n" for i, label in enumerate(y))
     (tmp_path / "x.csv").write_text("y,p,g\n" + rows)
-    said = call("measure", "x.csv", "--by", "g").stderr
+    said = call("measure", "--no-intervals", "x.csv", "--by", "g").stderr
     assert "warning: p, g = a: " in said
     assert "warning: p, g = b: All" not in said
 
@@ -92,7 +96,9 @@ def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):
 
 
 def test_bin_tables_are_for_all_rows_together(call):
-    assert "--table is for all rows together" in call("measure", "x.csv", "--by", "g", "--table").stderr
+    assert (
+        "--table is for all rows together" in call("measure", "--no-intervals", "x.csv", "--by", "g", "--table").stderr
+    )
 
 
 IDS = [1_500_000_000_000_000_000 + i % 3 for i in range(60)]
@@ -116,33 +122,33 @@ def with_ids(path, ids):
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "npz"])
 def test_long_numbers_that_differ_in_the_last_digit_are_groups_apart(call, tmp_path, suffix):
     name = with_ids(tmp_path / f"x.{suffix}", IDS)
-    found = lines(call("measure", name, "--by", "id", "--format", "csv"))
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
     assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), "20") for i in range(3)]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_long_numbers_stay_apart_beside_missing_ones(call, tmp_path, suffix):
     name = with_ids(tmp_path / f"x.{suffix}", [None, *IDS[1:]])
-    found = lines(call("measure", name, "--by", "id", "--missing", "drop", "--format", "csv"))
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"))
     assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), str(19 + (i > 0))) for i in range(3)]
 
 
 def test_numbers_beyond_64_bits_are_groups_of_json_lines(call, tmp_path):
     name = with_ids(tmp_path / "x.jsonl", [10**30 + i % 2 for i in range(60)])
-    found = lines(call("measure", name, "--by", "id", "--format", "csv"))
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
     assert [line["group"] for line in found] == [str(10**30), str(10**30 + 1)]
 
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_leading_zeros_are_part_of_a_name(call, tmp_path, missing):
     name = with_ids(tmp_path / "x.csv", [None if missing and not i else ("0123", "123", "9")[i % 3] for i in range(60)])
-    found = lines(call("measure", name, "--by", "id", "--missing", "drop", "--format", "csv"))
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"))
     assert [line["group"] for line in found] == ["9", "0123", "123"]
 
 
 def test_numbers_kept_as_text_are_in_the_order_of_numbers(call, tmp_path):
     name = with_ids(tmp_path / "x.csv", [("10.5", "9", "-1")[i % 3] for i in range(60)])
-    found = lines(call("measure", name, "--by", "id", "--format", "csv"))
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
     assert [line["group"] for line in found] == ["-1", "9", "10.5"]
 
 
@@ -158,7 +164,9 @@ def test_clusters_are_told_apart_as_groups_are(call, tmp_path, ids):
 
 def test_labels_may_be_groups(call, tmp_path):
     name = with_ids(tmp_path / "x.csv", IDS)
-    assert [line["group"] for line in lines(call("measure", name, "--by", "y", "--format", "csv"))] == ["0", "1"]
+    assert [
+        line["group"] for line in lines(call("measure", "--no-intervals", name, "--by", "y", "--format", "csv"))
+    ] == ["0", "1"]
 
 
 @pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])

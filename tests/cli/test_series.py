@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -40,9 +41,9 @@ def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
     assert [line["flagged"] for line in lines] == ["false"] * 9 + ["true"] * after + [""]
     assert [line["changed"] for line in lines] == ["false"] * 9 + ["true"] * after + [""]
     for line in lines:
-        ece, low, high = (float(line[key]) for key in ("ece", "ece_confidence_low", "ece_confidence_high"))
+        ece, low, high = (float(line[key]) for key in ("ece", "ece_low", "ece_high"))
         assert low <= ece <= high
-        assert 0 < float(line["noise_floor"]) < float(line["noise_floor_high"])
+        assert 0 < float(line["ece_floor"]) < float(line["ece_floor_high"])
     series = json.loads(outputs["json"])["series"]
     assert series["change"]["first"] == "day-10.tally"
     assert series["flagged"] == [False] * 9 + [True] * after
@@ -56,10 +57,21 @@ def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
 def test_the_column_heads_say_which_interval_is_a_confidence_interval(call, tmp_path):
     names = save_days(tmp_path, lambda d: 1.0, NAMES[:3])
     text = call("measure", *names, "--each", "--bins", "7").stdout
-    assert "ECE [exact range]" in text
-    assert "95 % confidence set" in text
+    assert "ECE [exact range]     95 % interval" in text
+    assert re.search("O/E +95 % interval", text)
     assert "Brackets: range of the exact value (not a confidence interval)." in text
-    assert "90 % confidence set" in call("measure", *names, "--each", "--level", "0.9").stdout
+    assert "95 % confidence set" in call("measure", *names, "--each", "--format", "markdown").stdout
+    assert "90 % interval" in call("measure", *names, "--each", "--level", "0.9").stdout
+
+
+def test_numbers_alone_of_each_file(call, tmp_path):
+    names = save_days(tmp_path, lambda d: 1.0, NAMES[:2], n=50)
+    assert "interval" not in call("measure", *names, "--each", "--no-intervals").stdout.splitlines()[0]
+    text = call("measure", *names, "--each", "--no-intervals", "--format", "csv").stdout.splitlines()
+    assert not {
+        name for name in text[0].split(",") if name.endswith(("_low", "_high", "_floor")) and "exact" not in name
+    }
+    assert "ece" in text[0].split(",")
 
 
 def test_sums_of_bins_say_what_is_missing(call, tmp_path):

@@ -38,9 +38,9 @@ def packed(path: Path, suffix: str) -> Path:
 def test_packed_text_gives_the_same_numbers(call, plain, monkeypatch, kind, suffix, way):
     monkeypatch.setattr(_compression, "BLOCK_BYTES", 1_000)
     given = ["--prob", "p", "--weight", "w", "--format", "csv", *way]
-    found = call("measure", packed(plain[kind], suffix), *given)
+    found = call("measure", "--no-intervals", packed(plain[kind], suffix), *given)
     assert found.exit_code == 0, found.stderr
-    assert found.stdout == call("measure", plain[kind], *given).stdout
+    assert found.stdout == call("measure", "--no-intervals", plain[kind], *given).stdout
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_apply_writes_packed_text_where_the_name_says_so(call, fails, plain, tmp
     expected = call("apply", plain["csv"], *asked).stdout
     assert call("apply", packed(plain["csv"], suffix), *asked).stdout == expected
     assert call("apply", plain["csv"], *asked, "-o", f"new.csv.{suffix}").exit_code == 0
-    assert call("measure", f"new.csv.{suffix}", "--prob", "p_calibrated").exit_code == 0
+    assert call("measure", "--no-intervals", f"new.csv.{suffix}", "--prob", "p_calibrated").exit_code == 0
     with _compression.open_decompressed(
         tmp_path / f"new.csv.{suffix}", "", _compression.compression_by_name(f"x.{suffix}")
     ) as (file, _):
@@ -111,7 +111,7 @@ def test_several_packed_parts_in_a_row_are_one_text_and_padding_is_none(call, tm
     (tmp_path / "x.csv.gz").write_bytes(
         b"".join(map(gzip.compress, [b"y,p\n0,0.2\n", b"", b"1,0.", b"7\n"])) + bytes(9)
     )
-    found = call("measure", "x.csv.gz", "--format", "json")
+    found = call("measure", "--no-intervals", "x.csv.gz", "--format", "json")
     assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 2
 
 
@@ -119,7 +119,7 @@ def test_labels_are_read_of_all_pieces_together(call, tmp_path, monkeypatch):
     monkeypatch.setattr(_compression, "BLOCK_BYTES", 50)
     rows = ["1,0.9\n"] * 40 + ["no,0.1\n"] * 40
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(("y,p\n" + "".join(rows)).encode()))
-    assert call("measure", "x.csv.gz", "--pos-label", "1", "--format", "csv").exit_code == 0
+    assert call("measure", "--no-intervals", "x.csv.gz", "--pos-label", "1", "--format", "csv").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_is_wrong_inside_is_said_of_the_packed_file(fails, tmp_path, conten
 
 
 def test_packed_standard_input_is_unpacked(call, plain):
-    found = call("measure", "-", "--prob", "p", stdin=gzip.compress(plain["csv"].read_bytes()))
+    found = call("measure", "--no-intervals", "-", "--prob", "p", stdin=gzip.compress(plain["csv"].read_bytes()))
     assert found.exit_code == 0, found.stderr
 
 
@@ -185,7 +185,7 @@ def test_bytes_after_the_last_stream_are_refused(fails, tmp_path, suffix, junk):
 def test_streams_in_a_row_are_one_text(call, tmp_path, suffix):
     parts = [b"y,p\n0,0.2\n", b"1,0.", b"7\n" + b"1,0.9\n" * 50_000]
     (tmp_path / f"x.csv.{suffix}").write_bytes(b"".join(map(PACK[suffix], parts)))
-    found = call("measure", f"x.csv.{suffix}", "--format", "json")
+    found = call("measure", "--no-intervals", f"x.csv.{suffix}", "--format", "json")
     assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 50_002
 
 

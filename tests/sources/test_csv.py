@@ -133,13 +133,15 @@ def test_what_cannot_be_read_is_located(read, content, message):
 def test_a_separator_that_hides_the_columns_is_noticed(call, fails, tmp_path):
     (tmp_path / "x.csv").write_text("y;p\n0;0.1\n1;0.4\n")
     assert "say `--separator ';'`" in fails("measure", "x.csv")
-    assert call("measure", "x.csv", "--separator", ";").exit_code == 0
+    assert call("measure", "--no-intervals", "x.csv", "--separator", ";").exit_code == 0
     assert "must be one character" in fails("measure", "x.csv", "--separator", ";;")
 
 
 def test_tab_can_be_written_as_a_word(call):
     for word in ("tab", r"\t", "\t"):
-        assert call("measure", "-", "--separator", word, stdin="y\tp\n0\t0.2\n1\t0.7\n").exit_code == 0
+        assert (
+            call("measure", "--no-intervals", "-", "--separator", word, stdin="y\tp\n0\t0.2\n1\t0.7\n").exit_code == 0
+        )
 
 
 def test_a_file_without_a_header_is_noticed(fails):
@@ -151,9 +153,9 @@ def test_names_are_taken_literally(call, tmp_path, name):
     rows = "".join(f"{i % 2},{i / 100},{'ab'[i % 2]}\n" for i in range(100))
     (tmp_path / "x.csv").write_text(f"y,{name},g\n{rows}")
     (tmp_path / "plain.csv").write_text(f"y,p,g\n{rows}")
-    found = call("measure", "x.csv", "--label", "y", "--prob", name, "--format", "json")
+    found = call("measure", "--no-intervals", "x.csv", "--label", "y", "--prob", name, "--format", "json")
     assert found.exit_code == 0, found.stderr
-    expected = json.loads(call("measure", "plain.csv", "--prob", "p", "--format", "json").stdout)
+    expected = json.loads(call("measure", "--no-intervals", "plain.csv", "--prob", "p", "--format", "json").stdout)
     assert json.loads(found.stdout)["models"][0]["measures"] == expected["models"][0]["measures"]
     assert call("tally", "x.csv", "--label", "y", "--prob", name, "-o", "x.tally").exit_code == 0
 

@@ -22,7 +22,7 @@ def csv_measures(result):
 def expected(call, binary, tmp_path):
     y, p, w = binary
     np.savez(tmp_path / "x.npz", y=y, p=p, w=w)
-    return csv_measures(call("measure", "x.npz", "--weight", "w", "--format", "csv"))
+    return csv_measures(call("measure", "--no-intervals", "x.npz", "--weight", "w", "--format", "csv"))
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_every_format_gives_the_same_numbers(call, binary, expected, tmp_path, n
         frame.write_ipc(tmp_path / name)
     else:
         frame.write_csv(tmp_path / name, separator="\t" if name.endswith("tsv") else ",")
-    assert csv_measures(call("measure", name, "--weight", "w", "--format", "csv")) == expected
+    assert csv_measures(call("measure", "--no-intervals", name, "--weight", "w", "--format", "csv")) == expected
 
 
 def test_a_npy_matrix_has_columns_named_by_number(call, binary, expected, tmp_path):
     y, p, w = binary
     np.save(tmp_path / "x.npy", np.column_stack([y, p, w]))
     given = "--label", "0", "--prob", "1", "--weight", "2"
-    found = csv_measures(call("measure", "x.npy", *given, "--format", "csv"))
+    found = csv_measures(call("measure", "--no-intervals", "x.npy", *given, "--format", "csv"))
     assert found == expected.replace("measure,p", "measure,1")
 
 
@@ -52,14 +52,19 @@ def test_a_structured_array_has_named_columns(call, binary, expected, tmp_path):
     y, p, w = binary
     table = np.rec.fromarrays([y, p, w], names="y,p,w").view(np.ndarray)
     np.save(tmp_path / "x.npy", table.view([("y", "<i8"), ("p", "<f8"), ("w", "<i8")]))
-    assert csv_measures(call("measure", "x.npy", "--weight", "w", "--format", "csv")) == expected
+    assert csv_measures(call("measure", "--no-intervals", "x.npy", "--weight", "w", "--format", "csv")) == expected
 
 
 def test_standard_input_may_be_any_format(call, binary, expected):
     y, p, w = binary
     packed = io.BytesIO()
     pl.DataFrame({"y": y, "p": p, "w": w}).write_parquet(packed)
-    assert csv_measures(call("measure", "-", "--weight", "w", "--format", "csv", stdin=packed.getvalue())) == expected
+    assert (
+        csv_measures(
+            call("measure", "--no-intervals", "-", "--weight", "w", "--format", "csv", stdin=packed.getvalue())
+        )
+        == expected
+    )
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl"])
@@ -76,7 +81,7 @@ def test_parquet_is_read_in_batches_and_without_pyarrow(call, binary, expected, 
     monkeypatch.setattr(_parquet, "BATCH_ROWS", 64)
     with open_table(str(tmp_path / "x.parquet")) as table:
         assert [len(columns.labels["y"]) for columns, _ in table.batches(["y"], ["p"])] == [64] * 6 + [16]
-    found = call("measure", "x.parquet", "--weight", "w", "--format", "csv", "--stream")
+    found = call("measure", "--no-intervals", "x.parquet", "--weight", "w", "--format", "csv", "--stream")
     assert csv_measures(found) == expected
 
 
@@ -85,13 +90,13 @@ def test_only_the_columns_asked_for_are_read(call, tmp_path, monkeypatch):
     asked = []
     frames = _parquet.ParquetFile.frames
     monkeypatch.setattr(_parquet.ParquetFile, "frames", lambda t, *n: asked.append(n) or frames(t, *n))
-    assert call("measure", "x.parquet").exit_code == 0
+    assert call("measure", "--no-intervals", "x.parquet").exit_code == 0
     assert [list(dict.fromkeys(chain(*names))) for names in asked] == [["y", "p"]]
 
 
 def test_arrays_of_objects_that_nobody_asks_for_do_no_harm(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=[0, 1], p=[0.5, 0.6], other=np.array([{}, None], dtype=object))
-    assert call("measure", "x.npz").exit_code == 0
+    assert call("measure", "--no-intervals", "x.npz").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -109,9 +114,9 @@ def test_labels_of_every_type_are_read_from_parquet(call, tmp_path, labels, opti
     scores = pl.Series([0.8, 0.3, 0.9, 0.5], dtype=pl.Float32)
     pl.DataFrame({"y": labels, "p": scores}).write_parquet(tmp_path / "x.parquet")
     pl.DataFrame({"y": labels, "p": scores}).head(3).write_parquet(tmp_path / "full.parquet")
-    dropped = call("measure", "x.parquet", "--missing", "drop", "--format", "csv", *option)
+    dropped = call("measure", "--no-intervals", "x.parquet", "--missing", "drop", "--format", "csv", *option)
     assert "1 of 4 rows miss a value and were dropped" in dropped.stderr
-    full = call("measure", "full.parquet", "--format", "csv", *option)
+    full = call("measure", "--no-intervals", "full.parquet", "--format", "csv", *option)
     assert full.exit_code == 0, full.stderr
     assert dropped.stdout == full.stdout
 
@@ -123,7 +128,7 @@ def test_scores_that_miss_values_are_located_and_can_be_dropped(call, fails, tmp
     assert "Column 'p' must not have missing values" in message
     assert "row 1" in message
     assert "`--missing drop`" in message
-    assert "\nn,3\n" in call("measure", "x.parquet", "--missing", "drop", "--format", "csv").stdout
+    assert "\nn,3\n" in call("measure", "--no-intervals", "x.parquet", "--missing", "drop", "--format", "csv").stdout
 
 
 @pytest.mark.parametrize(
@@ -236,12 +241,12 @@ def test_arrays_of_the_wrong_shape_or_type_are_refused(fails, tmp_path):
 def test_a_matrix_of_one_column_is_that_column(call, binary, expected, tmp_path):
     y, p, w = binary
     np.savez(tmp_path / "column.npz", y=y[:, None], p=p[:, None], w=w)
-    assert csv_measures(call("measure", "column.npz", "--weight", "w", "--format", "csv")) == expected
+    assert csv_measures(call("measure", "--no-intervals", "column.npz", "--weight", "w", "--format", "csv")) == expected
 
 
 def test_labels_of_bytes_are_text(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=np.array([b"no", b"yes"]), p=[0.3, 0.8])
-    assert call("measure", "x.npz", "--pos-label", "yes").exit_code == 0
+    assert call("measure", "--no-intervals", "x.npz", "--pos-label", "yes").exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["x.arrow", "x.arrows", "x"])

@@ -58,13 +58,13 @@ def test_lists_are_rows_of_a_matrix(call, multiclass, tmp_path):
     y, P = multiclass
     rows = zip(y.tolist(), P.tolist(), strict=True)
     (tmp_path / "x.ndjson").write_text("".join(json.dumps({"y": a, "P": b}) + "\n" for a, b in rows))
-    found = json.loads(call("measure", "x.ndjson", "--prob", "P", "--format", "json").stdout)
+    found = json.loads(call("measure", "--no-intervals", "x.ndjson", "--prob", "P", "--format", "json").stdout)
     assert found["models"][0]["measures"]["ece_confidence"] == tn.ece(y, P, kind="confidence")
 
 
 def test_objects_are_known_by_their_first_letter(call):
-    assert call("measure", "-", stdin="\n" + objects(0, 1)).exit_code == 0
-    assert call("measure", "-", stdin=b"\xef\xbb\xbf" + objects(0, 1).encode()).exit_code == 0
+    assert call("measure", "--no-intervals", "-", stdin="\n" + objects(0, 1)).exit_code == 0
+    assert call("measure", "--no-intervals", "-", stdin=b"\xef\xbb\xbf" + objects(0, 1).encode()).exit_code == 0
 
 
 @pytest.mark.parametrize(

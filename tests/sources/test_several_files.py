@@ -10,7 +10,7 @@ from trueness.sources import _compression
 
 VERBS = {
     "report": ["--prob", "p", "--format", "text"],
-    "measure": ["--prob", "p", "--by", "region"],
+    "measure": ["--prob", "p", "--by", "region", "--no-intervals"],
     "test": ["--prob", "p", "--cluster", "who"],
     "compare": ["--prob", "p", "--prob", "q"],
     "gate": ["--prob", "p", "--max-ece", "0.9"],
@@ -65,19 +65,22 @@ def test_formats_may_differ_and_columns_come_in_any_order(call, grouped, tmp_pat
     write_columns(tmp_path / "c.jsonl", third)
     write_columns(tmp_path / "all.csv", grouped)
     given = ["--prob", "p", "--by", "region", "--format", "csv"]
-    assert call("measure", "a.csv", "b.parquet", "c.jsonl", *given).stdout == call("measure", "all.csv", *given).stdout
+    assert (
+        call("measure", "--no-intervals", "a.csv", "b.parquet", "c.jsonl", *given).stdout
+        == call("measure", "--no-intervals", "all.csv", *given).stdout
+    )
 
 
 def test_a_pattern_that_the_shell_left_alone_is_expanded(call, fails, grouped, tmp_path):
     written(tmp_path, "csv", parts(grouped, 100))
-    assert "note: 2 files, 600 rows" in call("measure", "[01].csv", "--prob", "p").stderr
-    assert "note: 2 files, 600 rows" in call("measure", str(tmp_path / "*.csv"), "--prob", "p").stderr
+    assert "note: 2 files, 600 rows" in call("measure", "--no-intervals", "[01].csv", "--prob", "p").stderr
+    assert "note: 2 files, 600 rows" in call("measure", "--no-intervals", str(tmp_path / "*.csv"), "--prob", "p").stderr
     assert fails("measure", "*.tsv") == "No file fits the pattern '*.tsv'."
 
 
 def test_a_file_with_magic_letters_in_its_name_is_that_file(call, grouped, tmp_path):
     write_columns(tmp_path / "[01].csv", grouped)
-    assert call("measure", "[01].csv", "--prob", "p").exit_code == 0
+    assert call("measure", "--no-intervals", "[01].csv", "--prob", "p").exit_code == 0
 
 
 def test_a_column_that_one_file_lacks_is_named_with_the_file(fails, tmp_path):
@@ -139,7 +142,19 @@ def test_a_file_whose_labels_are_all_missing_says_nothing_of_their_kind(call, tm
     (tmp_path / "a.csv").write_text("y,p\nno,0.5\nyes,0.5\n")
     (tmp_path / "b.csv").write_text("y,p\nNA,0.5\n")
     (tmp_path / "c.csv").write_text("y,p\n")
-    found = call("measure", "a.csv", "b.csv", "c.csv", "--pos-label", "yes", "--missing", "drop", "--format", "csv")
+    found = call(
+        "measure",
+        "--no-intervals",
+        "a.csv",
+        "b.csv",
+        "c.csv",
+        "--pos-label",
+        "yes",
+        "--missing",
+        "drop",
+        "--format",
+        "csv",
+    )
     assert "\nn,2\n" in found.stdout
     assert "1 of 3 rows miss a value and were dropped" in found.stderr
 
@@ -152,7 +167,7 @@ def test_matrices_must_be_as_wide(fails, tmp_path):
 
 def test_standard_input_may_be_one_of_them(call, tmp_path):
     (tmp_path / "a.csv").write_text("y,p\n0,0.5\n")
-    found = call("measure", "a.csv", "-", "--format", "json", stdin="y,p\n1,0.7\n")
+    found = call("measure", "--no-intervals", "a.csv", "-", "--format", "json", stdin="y,p\n1,0.7\n")
     assert json.loads(found.stdout)["data"]["source"] == "a.csv and standard input"
     assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 2
 
@@ -173,7 +188,7 @@ def test_apply_takes_one_file(call, tmp_path):
 
 def test_many_files_have_a_short_name(call, grouped, tmp_path):
     names = written(tmp_path, "csv", parts(grouped, *range(50, 600, 50)))
-    found = call("measure", *names, "--prob", "p")
+    found = call("measure", "--no-intervals", *names, "--prob", "p")
     assert "Data: 0.csv, 1.csv and 10 more files, labels 'y'." in found.stdout
 
 

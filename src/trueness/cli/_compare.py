@@ -1,15 +1,18 @@
 """``trueness compare``."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
+from trueness._text.numbers import common_decimals, level_percent
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._interval_texts import Texts, limits_notes, with_limits
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import IMPORTANCE, Rows, read_rows
 from trueness.cli._writing import Output, Target
@@ -31,12 +34,15 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
     "[default: influence; for ece, ace, smooth-ece and tce bootstrap, the only one]",
 )
 @opt.bins(None, "Bins of squared-ece, ece and ace", blind=True)
-@opt.level(0.95, "Confidence level of the intervals.")
+@opt.level(0.95, "Confidence level of all intervals.")
+@opt.intervals
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
 @opt.seed()
 @opt.output()
 def command(**options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
+
+    The interval of a difference is far narrower than those of the models, which make their errors on the same rows.
 
     A negative difference means that the first model has the smaller error. With three or more models, p-values are
     adjusted for the number of pairs by Holm's method.
@@ -51,8 +57,9 @@ def command(**options: Any) -> None:
     opt.check_input()
     measure = options["measure"]
     target = Target.pop_from(options)
+    bins = opt.bin_rule(options["bins"])
     settings = {
-        **_measure(measure, opt.bin_rule(options["bins"])),
+        **_measure(measure, bins),
         "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
         **{name: options[name] for name in ("level", "resamples", "seed")},
     }
@@ -63,7 +70,21 @@ def command(**options: Any) -> None:
     if rows.weight_type == "importance" and settings["method"] == "influence":
         settings["weight_type"] = rows.weight_type
         note(IMPORTANCE)
-    target.deliver(_output(rows, list(_comparisons(rows, settings))))
+    results = []
+    for group, part in rows.groups():
+        comparison = _comparison(part, group, settings)
+        own = _estimates(part, group, measure, bins, comparison, options["seed"]) if options["intervals"] else {}
+        results.append(_Compared(group, comparison, own))
+    target.deliver(_output(rows, results))
+
+
+class _Compared(NamedTuple):
+    """The models compared on the rows of one group."""
+
+    group: Group
+    comparison: "tn.Comparison"
+    estimates: "Mapping[str, tn.Estimate]"
+    """The measure of each model with its limits, unless only the differences were asked for."""
 
 
 def _measure(name: str, bins: Any) -> dict[str, Any]:
@@ -82,39 +103,65 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
     return {"measure": measure}
 
 
-def _comparisons(rows: Rows, settings: dict[str, Any]) -> Iterator[tuple[Group, "tn.Comparison"]]:
+def _comparison(part: Rows, group: Group, settings: dict[str, Any]) -> "tn.Comparison":
     compare: Any = tn.compare
-    for group, part in rows.groups():
-        with part.about(*rows.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
-            scores, one = part.model_scores()
-            result = compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
-        warning(*warned, about=str(group))
-        yield group, result
+    with part.about(*part.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
+        scores, one = part.model_scores()
+        result: tn.Comparison = compare(
+            one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows
+        )
+    warning(*warned, about=str(group))
+    return result
 
 
-def _output(rows: Rows, results: Sequence[tuple[Group, "tn.Comparison"]]) -> Output:
+def _estimates(
+    part: Rows, group: Group, measure: str, bins: Any, comparison: "tn.Comparison", seed: int
+) -> "dict[str, tn.Estimate]":
+    """The measure of each model with its limits, in the bins of the comparison."""
+    from trueness.infer._exact import score_test_bins
 
-    first = results[0][1]
+    if bins is None and measure == "squared-ece":
+        bins = score_test_bins(comparison.n)
+    options: dict[str, Any] = {} if bins is None else {"bins": bins}
+    estimate: Any = tn.estimate
+    with part.about(*part.choice.models, group=group):  # the comparison has given its warnings
+        scores, one = part.model_scores()
+        return {
+            name: estimate(
+                measure.replace("-", "_"),
+                one.y_true,
+                p,
+                level=comparison.level,
+                cluster=part.cluster,
+                seed=seed,
+                **options,
+                **one.rows,
+            )
+            for name, p in scores.items()
+        }
+
+
+def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
+    first = results[0].comparison
+    level = level_percent(first.level)
     columns = [
         *group_columns(rows.choice.by),
         *(Column(key, key, "name") for key in ("first", "second")),
-        Column("first_estimate", "of first", "fraction"),
-        Column("second_estimate", "of second", "fraction"),
         Column("difference", "difference", "fraction"),
-        Column("low", f"{100 * first.level:g} % from", "fraction"),
+        Column("low", f"{level} from", "fraction"),
         Column("high", "to", "fraction"),
         Column("pvalue", "p", "p"),
         Column("adjusted_pvalue", "adjusted p", "p", "all" if len(first.pairs) > 1 else "data"),
         *(Column(key, key, "fraction", "data") for key in ("standard_error", "simultaneous_low", "simultaneous_high")),
     ]
+    ends = ("", *(("_low", "_high", "_floor") if results[0].estimates else ()))
+    columns += [Column(f"{place}_estimate{end}", "", forms="data") for place in ("first", "second") for end in ends]
     lines = [
-        {
-            **group.entry(),
-            **pair.to_dict(),
-            "first_estimate": one.estimates[pair.first],
-            "second_estimate": one.estimates[pair.second],
-        }
-        for group, one in results
+        group.entry()
+        | pair.to_dict()
+        | _of_model("first", pair.first, one, own)
+        | _of_model("second", pair.second, one, own)
+        for group, one, own in results
         for pair in one.pairs
     ]
     number = "" if rows.choice.by else f", {first.n:,} rows"
@@ -123,15 +170,50 @@ def _output(rows: Rows, results: Sequence[tuple[Group, "tn.Comparison"]]) -> Out
         f"Data: {rows.source}, labels {rows.choice.label!r}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
     ]
+    notes += limits_notes([(first.measure, one) for each in results for one in each.estimates.values()])
     data = {
         "data": rows.choice.about(rows.source),
-        "comparisons": [{**group.entry(), **_entry(one)} for group, one in results],
+        "comparisons": [{**one.group.entry(), **_entry(one)} for one in results],
     }
-    return Output(Table(columns, lines, notes), data)
+    return Output(Table(columns, lines, notes), data, [("Each model:", _models_table(rows, results))])
 
 
-def _entry(one: "tn.Comparison") -> dict[str, Any]:
+def _of_model(place: str, name: str, one: "tn.Comparison", own: "Mapping[str, tn.Estimate]") -> dict[str, float]:
+    key = f"{place}_estimate"
+    return {key: one.estimates[name]} | (with_limits(key, own[name]) if own else {})
+
+
+def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
+    """The measure of each model."""
+    first = results[0].comparison
+    values = [value for one in results for value in one.comparison.estimates.values()]
+    texts = Texts("percent" if first.measure == "tce" else "fraction", common_decimals(values))
+    columns = [
+        *group_columns(rows.choice.by),
+        Column("model", "model", "name"),
+        Column("value", first.measure, "number"),
+        Column("interval", f"{level_percent(first.level)} interval", "number"),
+        Column("floor", "if calibrated", "number"),
+    ]
+    lines = []
+    for group, one, own in results:
+        for name, value in one.estimates.items():
+            line = {**group.entry(), "model": name, "value": texts.value(value)}
+            if own:
+                line["interval"] = texts.interval(own[name].low, own[name].high)
+                line |= {} if math.isnan(own[name].floor) else {"floor": texts.value(own[name].floor)}
+            lines.append(line)
+    return Table(columns, lines)
+
+
+def _entry(compared: _Compared) -> dict[str, Any]:
     """A comparison with its pairs as a list of objects."""
+    one, own = compared.comparison, compared.estimates
     pairs = one.columns().keys()
-    rest = {key: value for key, value in one.to_dict().items() if key not in pairs}
-    return {**rest, "pairs": one.rows()}
+    entry: dict[str, Any] = {}
+    for key, value in one.to_dict().items():
+        entry |= {} if key in pairs else {key: value}
+        if key == "estimates" and own:
+            for end in ("low", "high", "floor"):
+                entry[f"estimates_{end}"] = {name: getattr(each, end) for name, each in own.items()}
+    return {**entry, "pairs": one.rows()}

@@ -1,7 +1,6 @@
 """``trueness measure``, of rows and of .tally files. docs/commands.md lists the keys of the JSON object."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,9 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._text.bins import bin_name, rule_in_words
-from trueness._text.numbers import ratio, span
-from trueness._text.strings import shorten, visible
-from trueness._text.table import Cell, Column, Table
+from trueness._text.bins import rule_in_words
+from trueness._text.strings import shorten
+from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._messages import note, warning
@@ -22,33 +20,20 @@ from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, r
 from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
-    from trueness._tally.rules import BinRule
-    from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options, Quantity
-
-_BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
-_OF_GROUPS = {
-    *("n", "prevalence", "accuracy", "ece", "ece_floor", "ace", "tce", "tce_floor", "brier", "observed_expected")
-}
-"""Measures that a table of groups shows; CSV and JSON have all."""
+    from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options
 
 _KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
-_SKETCH = (
-    "The sums are a sketch: where limits are shown, the exact value lies between them, and needs the rows. Equal-width "
-    "bins are exact if their number is a power of two up to 512."
-)
-_VIEW = re.compile("_(classwise|confidence|top_label)$")
-_NO_LIMITS = (
-    "No limits known: rows count at the mean score of their cell. The errors seen in experiments are in docs/sketch.md."
-)
 
 
 @click.command("measure", no_args_is_help=True)
 @opt.data()
+@opt.cluster
 @opt.seed("Seed of the demo data.")
 @opt.choice("--kind", opt.KINDS, None, _KINDS, "kinds", multiple=True)
 @opt.bins("10", "Bins of ECE and MCE; ACE takes as many, of equal mass")
 @click.option("--table", "tables", is_flag=True, help="Also the bins, with intervals for the event rates.")
-@opt.level(0.95, "Confidence level of these intervals.")
+@opt.level(0.95, "Confidence level of all intervals.", least=0.5)
+@opt.intervals
 @click.option("--each", is_flag=True, help="For .tally files: also each file separately.")
 @opt.stream
 @opt.output()
@@ -70,21 +55,25 @@ def command(**options: Any) -> None:
     from trueness.cli._measurements import Options, measure_all
 
     opt.check_input(only_demo=("rows", "seed"))
-    if not options["tables"] and opt.is_typed("level"):
-        raise click.UsageError("--level is for the intervals of --table; add --table or leave it out.")
+    if not options["tables"] and not options["intervals"] and opt.is_typed("level"):
+        raise click.UsageError("--level is for intervals; leave it out, or leave --no-intervals out.")
+    if options["cluster"] and not options["intervals"]:
+        raise click.UsageError("--cluster is for intervals; leave it out, or leave --no-intervals out.")
     stream = options["stream"]
     if options.pop("each"):
         raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
     if options["by"] and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
-    if options["by"] and stream:
-        raise click.UsageError("--by needs all rows at once; leave --stream out.")
+    for name in ("by", "cluster"):
+        if options[name] and stream:
+            raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
     kinds = tuple(dict.fromkeys(options["kinds"]))
-    settings = Options(opt.bin_rule(options["bins"]), options["level"], kinds, options["tables"])
+    rule = opt.bin_rule(options["bins"])
+    settings = Options(rule, options["level"], kinds, options["tables"], options["intervals"])
     target = Target.pop_from(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
-        if stream or (stream is None and data.large and not request.by):
+        if stream or (stream is None and data.large and not request.by and not request.cluster):
             results = [(Group(), _from_stream(data, settings, asked=stream is not None))]
         else:
             rows = data.rows().validate()
@@ -99,7 +88,8 @@ def command(**options: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each
-@opt.level(0.95, "Confidence level of sets and flags, with --each.", least=0.5)
+@opt.level(0.95, "Confidence level of intervals and, with --each, of flags.", least=0.5)
+@opt.intervals
 @opt.output()
 def measure(**options: Any) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
@@ -108,19 +98,23 @@ def measure(**options: Any) -> None:
       trueness measure monday.tally tuesday.tally
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._measurements import sums_lines
+    from trueness.cli._measurements import Options, sums_lines
 
     target = Target.pop_from(options)
     rule = opt.bin_rule(options["bins"])  # before the files are read
+    if not options["intervals"] and not options["each"] and opt.is_typed("level"):
+        raise click.UsageError("--level is for intervals and --each; leave it out, or leave --no-intervals out.")
     sums, total = read_total(options["files"], target.path)
-    rule = rule or own_bins(total)
-    lines = sums_lines(total, rule, blocks=True)
-    output = _sums_output(sums, total, lines, rule)
+    settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])
+    lines = sums_lines(total, settings, blocks=True)
+    source = _sums_source(sums, total, settings)
+    output = _sums_output(sums, total, lines, settings, source)
     if options["each"]:
+        from trueness.cli._measures_table import sums_notes
         from trueness.cli._series import compare_files, files_output
 
-        files = compare_files(sums, total, rule, options["level"], lines)
-        output = files_output(files, output, lines, total.by)
+        files = compare_files(sums, total, settings, lines)
+        output = files_output(files, output, lines, total.by, sums_notes(total, source), intervals=settings.intervals)
     target.deliver(output)
 
 
@@ -158,35 +152,34 @@ def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
 
 def _models_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
     """A row per measure, a column per model."""
-    from trueness.cli._measurements import CERTAIN
+    from trueness.cli._measures_table import bins_table, measures_table, shown_quantities
 
     ((_, result),) = results
     names = [model.name for model in result.models]
-    key, meaning = (_unused_key(names, word) for word in ("measure", "meaning"))
-    columns = [Column(key, "measure"), *(Column(name, shorten(visible(name), 24), "number") for name in names)]
-    columns.append(Column(meaning, "meaning", forms="table", optional=True))
-    texts = _value_table(result.quantities, [model.values for model in result.models])
-    rows = [
-        {
-            key: Cell(q.key, f"– {q.name}" if q.part else q.name),
-            **{m.name: Cell(m.values[q.key], texts.texts(c)[i]) for i, m in enumerate(result.models)},
-            meaning: q.meaning,
-        }
-        for q, c in zip(result.quantities, texts.columns, strict=True)
-        if q.key not in CERTAIN or any(m.values["n_certain"] > 0 for m in result.models)
-    ]
     tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
     details = [
-        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", _bins_table(table))
+        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", bins_table(table))
         for name, kind, table in tables
     ]
     data = {
-        "data": {"source": source, "label": result.label, "weight": result.weight},
+        "data": _about(result, source),
         "bins": result.bins,
+        **({} if result.level is None else {"level": result.level}),
         "models": [_entry(model, result) for model in result.models],
     }
-    csv = _bin_lines(tables) if tables else None
-    return Output(Table(columns, rows, _notes(result, source)), data, details, csv)
+    if tables:
+        csv = _bin_lines(tables)
+    else:
+        key = _unused_key(names, "measure")
+        numbers = {model.name: model.numbers(shown_quantities(result)) for model in result.models}
+        rows = [{key: one} | {name: numbers[name][one] for name in names} for one in numbers[names[0]]]
+        csv = Table([Column(name, name) for name in (key, *names)], rows)
+    return Output(measures_table(result, source), data, details, csv)
+
+
+def _about(result: "Measurements", source: str) -> dict[str, Any]:
+    found = {"source": source, "label": result.label, "weight": result.weight}
+    return found if result.cluster is None else found | {"cluster": result.cluster}
 
 
 def _unused_key(names: Sequence[str], word: str) -> str:
@@ -196,61 +189,24 @@ def _unused_key(names: Sequence[str], word: str) -> str:
 
 def _groups_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
     """A row per group and model, a column per measure."""
+    from trueness.cli._measures_table import groups_table
+
     first = results[0][1]
-    rows = [{**group.entry(), "model": model.name, **model.values} for group, one in results for model in one.models]
-    table = _value_table(first.quantities, rows)
-    columns = [c if _VIEW.sub("", c.key) in _OF_GROUPS else c._replace(forms="data") for c in table.columns]
-    floors = {c.key: f"{c.key.partition('_')[0].upper()} floor" for c in columns if "_floor" in c.key}
-    columns = [c._replace(title=floors.get(c.key, c.title)) for c in columns]
-    columns = [*group_columns(["by"]), Column("model", "model", "name"), *columns]
+    rows = [
+        {**group.entry(), "model": model.name, **model.numbers(one.quantities)}
+        for group, one in results
+        for model in one.models
+    ]
+    columns = [column._replace(title=column.key) for column in group_columns(["by"])]
+    numbers = first.models[0].numbers(first.quantities)
+    csv = Table([*columns, *(Column(key, key) for key in ("model", *numbers))], rows)
     data = {
-        "data": {"source": source, "label": first.label, "weight": first.weight},
+        "data": _about(first, source),
         "bins": first.bins,
+        **({} if first.level is None else {"level": first.level}),
         "groups": [{**group.entry(), "models": [_entry(m, one) for m in one.models]} for group, one in results],
     }
-    return Output(replace(table, columns=columns, notes=_notes(first, source)), data)
-
-
-def _value_table(quantities: Sequence["Quantity"], rows: Sequence[dict[str, Any]]) -> Table:
-
-    return Table([Column(q.key, q.name, q.form) for q in quantities], rows)
-
-
-def _notes(result: "Measurements", source: str) -> list[str]:
-    """The data, and the bins in words."""
-    weight = "" if result.weight is None else f", weights {result.weight!r}"
-    measures: dict[str, list[str]] = {}
-    for key, words in result.bins.items():
-        measures.setdefault(words, []).append(_BINNED[key])
-    bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
-    floors = ["If calibrated (noise floor): the mean over labels drawn from the scores."]
-    with_floors = any("_floor" in q.key for q in result.quantities)
-    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}.", *(floors if with_floors else [])]
-
-
-def _bins_table(table: "tn.BinTable") -> Table:
-    """The bins as people read them."""
-    columns = [
-        Column("label", "class", "name"),
-        Column("bin", "bin"),
-        Column("n", "rows", "count"),
-        Column("score", "score", "number"),
-        Column("rate", "rate", "number"),
-        Column("low", f"{100 * table.level:g} % interval", "number"),
-        Column("gap", "gap", "signed"),
-        Column("ratio", "O/E", "number"),
-        Column("ratio_low", f"{100 * table.level:g} % interval", "number"),
-    ]
-    bins, rows = table.rows(), []
-    for row, following in zip(bins, [*bins[1:], {"low_edge": -1}], strict=True):
-        name = bin_name(row["low_edge"], row["high_edge"], last=following["low_edge"] < row["high_edge"])
-        interval = "" if row["low"] != row["low"] else f"{row['low']:.4f} to {row['high']:.4f}"
-        limits = "" if row["ratio_low"] != row["ratio_low"] else span(row["ratio_low"], row["ratio_high"], ratio)
-        texts = {"low": interval, "ratio": ratio(row["ratio"]), "ratio_low": limits}
-        cells = {key: Cell(row[key], text) for key, text in texts.items()}
-        empty = dict.fromkeys(("score", "rate", "gap", "ratio")) if row["n"] == 0 else {}
-        rows.append({**row, "bin": name, **cells, **empty})
-    return Table(columns, rows)
+    return Output(groups_table(results, source), data, csv=csv)
 
 
 def _bin_lines(tables: Sequence[tuple[str, str, "tn.BinTable"]]) -> Table:
@@ -263,7 +219,7 @@ def _bin_lines(tables: Sequence[tuple[str, str, "tn.BinTable"]]) -> Table:
 
 def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
     """One model as JSON has it."""
-    values = {q.key: model.values[q.key] for q in result.quantities}
+    values = model.numbers(result.quantities)
     entry: dict[str, Any] = {
         "name": model.name,
         "columns": list(model.columns),
@@ -271,65 +227,35 @@ def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
         "measures": values,
         "infinite": [key for key, value in values.items() if math.isinf(value)],
     }
+    if model.estimates:
+        entry["methods"] = {key: one.method for key, one in model.estimates.items() if one.method}
+        entry["notes"] = {key: one.note for key, one in model.estimates.items() if one.note}
     if model.tables:
         entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
     return entry
 
 
-def _sums_output(sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], rule: "BinRule") -> Output:
+def _sums_source(sums: Sequence[SumsFile], total: "tn.Accumulator", options: "Options") -> str:
+    names = file_names([name for name, _ in sums])
+    columns = f"labels {total.about.get('label')!r}, scores {total.about.get('score')!r}"
+    return f"{names}: {total.n:,} rows; {columns}; bins: {rule_in_words(options.bins)}."
+
+
+def _sums_output(
+    sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], options: "Options", source: str
+) -> Output:
     """A row per measure and group."""
     from trueness.cli._measurements import group_name, lines_data
+    from trueness.cli._measures_table import sums_table
 
-    names = [name for name, _ in sums]
-    columns = [
-        *([Column("group", total.by, "name")] if total.by else []),
-        Column("key", "measure"),
-        Column("value", "value"),
-        *(Column(name, name, forms="data") for name in ("low", "high")),
-        Column("limits", "limits", forms="table"),
-        Column("note", ""),
-    ]
-    rows = [
-        {
-            **line,
-            "group": group_name(line["group"]),
-            "key": Cell(line["key"], line["name"]),
-            "value": Cell(line.get("value"), _value(line)),
-            "limits": _limits(line),
-            "note": Cell(line.get("note") or None, _short_note(line.get("note") or "")),
-        }
-        for line in lines
-    ]
+    entries = lines_data(lines, options.intervals)
     data = {
-        "data": {"sources": names, **total.about, "by": total.by},
+        "data": {"sources": [name for name, _ in sums], **total.about, "by": total.by},
         "kept": total.bins,
-        "bins": rule_in_words(rule),
-        "measures": lines_data(lines),
+        "bins": rule_in_words(options.bins),
+        **({"level": options.level} if options.intervals else {}),
+        "measures": entries,
     }
-    first = f"{file_names(names)}: {total.n:,} rows; labels {total.about.get('label')!r}"
-    notes = [f"{first}, scores {total.about.get('score')!r}; bins: {rule_in_words(rule)}."]
-    if total.bins == "sketch":
-        notes.append(_SKETCH)
-    if any(str(line.get("note")).startswith("No limits known") for line in lines):
-        notes.append(_NO_LIMITS)
-    return Output(Table(columns, rows, notes), data)
-
-
-def _short_note(note: str) -> str:
-    """The beginning of a long note, for which a table has no room; JSON and CSV have all of it."""
-    starts = {
-        "No limits known": "no limits known",
-        "This measure needs every": "needs every distinct score",
-        "`--bins` must be a coarsening": "needs other bins",
-    }
-    return next((short for start, short in starts.items() if note.startswith(start)), note)
-
-
-def _value(line: "Line") -> str:
-    value = line.get("value")
-    return "-" if value is None else f"{value:,}" if line["key"] == "n" else f"{value:.6g}"
-
-
-def _limits(line: "Line") -> str | None:
-    """The limits, if there are any and they differ."""
-    return f"{line['low']:.6g} to {line['high']:.6g}" if line.get("low") is not None and not line["note"] else None
+    keys = [key for key in entries[0] if key != "group" or total.by]
+    csv = Table([Column(key, key) for key in keys], [one | {"group": group_name(one["group"])} for one in entries])
+    return Output(sums_table(lines, total, options, source), data, csv=csv)

@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
 from trueness.cli._columns import Choice, Group, Model
+from trueness.cli._interval_texts import with_limits
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import Rows, dropped_message, sort_values
 from trueness.cli._sums import ModelSums
@@ -21,8 +22,6 @@ from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
 _ORDINARY_BINS = 10
-_FLOOR_DRAWS = {20_000: 99, 200_000: 39, math.inf: 19}
-"""Sets of labels for a noise floor, by the number of distinct scores."""
 _IMPORTANCE = (
     "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance."
 )
@@ -51,6 +50,13 @@ class Quantity(NamedTuple):
     """Whether it is a part of the measure above it."""
     kind: str = "binary"
     """The kind of the sums."""
+    ideal: float = math.nan
+    """Its value for a calibrated model, if that does not depend on the scores."""
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it varies by chance, and so has limits."""
+        return self.form != "count" and self.key != "weight"
 
     def arguments(self, options: "Options") -> dict[str, Any]:
         """The arguments of its function besides the sums."""
@@ -66,12 +72,15 @@ class Quantity(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """Bins, kinds and tables to compute."""
+    """Bins, kinds, tables and limits to compute."""
 
     bins: BinRule
     level: float = 0.95
     kinds: tuple[Kind, ...] = ()
     tables: bool = False
+    intervals: bool = True
+    floors: bool = True
+    """Whether the limits come with noise floors, which take longer."""
 
     @property
     def mass(self) -> tn.EqualMass:
@@ -99,6 +108,17 @@ class ModelMeasures:
     remarks: tuple[str, ...] = ()
     """Choices made by default."""
     warnings: tuple[str, ...] = ()
+    estimates: Mapping[str, tn.Estimate] = field(default_factory=dict)
+    """The limits and the noise floor of each measure, unless only the values were asked for."""
+
+    def numbers(self, quantities: Iterable[Quantity]) -> dict[str, float]:
+        """The values by key, each followed by its limits and its noise floor."""
+        found = {}
+        for q in quantities:
+            found[q.key] = self.values[q.key]
+            if q.key in self.estimates:
+                found |= with_limits(q.key, self.estimates[q.key])
+        return found
 
 
 @dataclass(frozen=True)
@@ -111,6 +131,9 @@ class Measurements:
     weight: str | None
     bins: dict[str, str]
     """The bins in words, by measure."""
+    level: float | None = None
+    """Confidence level of the limits, if there are any."""
+    cluster: str | None = None
 
 
 def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
@@ -119,7 +142,8 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     results = []
     for model in rows.choice.models:
         with rows.about(model, group=group) as warned:
-            one = measure_sums(model, sums_of(rows, model, options), options)
+            sums = sums_of(rows, model, options)
+            one = measure_sums(model, sums, options, _sources(rows, model, sums))
         results.append(replace(one, warnings=(*dropped, *warned)))
     return measurements(rows.choice, results, options)
 
@@ -130,7 +154,9 @@ def measurements(
     """The measures of all models with their description."""
     quantities = _quantities(options, models[0].classes is not None, choice.weight is not None)
     squared = any(quantity.function is tn.squared_ece for quantity in quantities)
-    return Measurements(quantities, tuple(models), choice.label, choice.weight, _bins(options, squared, binned))
+    bins = _bins(options, squared, binned)
+    level = options.level if options.intervals else None
+    return Measurements(quantities, tuple(models), choice.label, choice.weight, bins, level, choice.cluster)
 
 
 def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
@@ -146,16 +172,23 @@ def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
     return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
 
 
-def measure_sums(model: Model, sums: ModelSums, options: Options) -> ModelMeasures:
-    """Every measure of one model."""
+def measure_sums(
+    model: Model, sums: ModelSums, options: Options, sources: "Mapping[str, _Source] | None" = None
+) -> ModelMeasures:
+    """Every measure of one model; limits come from `sources`, if the rows are known, else from the sums."""
     matrix = "binary" not in sums.parts
     kinds: tuple[str, ...] = options.of_matrix if matrix else ("binary",)
     t = sums.parts["classwise" if matrix else "binary"]
-    values = {q.key: _value(q, sums.parts[q.kind], options) for q in _quantities(options, matrix, weighted=True)}
+    quantities = _quantities(options, matrix, weighted=True)
+    values = {q.key: _value(q, sums.parts[q.kind], options) for q in quantities}
+    estimates = {}
+    if options.intervals:
+        sources = sources or {kind: _Source(part) for kind, part in sums.parts.items()}
+        estimates = _estimates(quantities, sources, options, binned=sums.binned)
     tabled = kinds if options.tables else ()
     tables = {kind: tn.bin_table(sums.parts[kind], bins=options.bins, level=options.level) for kind in tabled}
     remarks = filter(None, [sums.remark, "" if _whole_weights(t) else _IMPORTANCE])
-    return ModelMeasures(model.name, model.columns, t.classes, values, tables, tuple(remarks))
+    return ModelMeasures(model.name, model.columns, t.classes, values, tables, tuple(remarks), estimates=estimates)
 
 
 def _event_rate(t: Any) -> float:
@@ -184,34 +217,6 @@ def _corp(part: str, meaning: str) -> Quantity:
     return Quantity(f"brier_{part}", part, meaning, function=value, limits=part, scores=True, part=True)
 
 
-def _floor(of: Quantity) -> Quantity:
-    """The mean of a measure over labels drawn from the scores: what a calibrated model would show."""
-
-    def value(t: Any, **arguments: Any) -> float:
-        sums = _distinct(t)
-        cells = max(part.size for part in sums.parts)
-        draws = next(draws for most, draws in _FLOOR_DRAWS.items() if cells <= most)
-        measure: Any = partial(of.function, **arguments)
-
-        def of_part(part: Any) -> float:
-            # Of several classes, too, the mean over classes is the mean of their floors, though labels are dependent.
-            return tn.noise_floor(measure, tn.Tally("binary", (part,)), resamples=draws, seed=0, progress=False).mean
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)  # the measure itself gives them
-            return sums.average(of_part) * (sums.class_factor if of.part else 1)
-
-    return of._replace(
-        key=f"{of.key}_floor",
-        name="if calibrated",
-        meaning="noise floor",
-        function=value,
-        limits="",
-        scores=True,
-        part=True,
-    )
-
-
 def _distance(method: Literal["ks", "kuiper"], name: str) -> Quantity:
     def value(t: Any) -> float:
         return tn.calibration_test(t, method=method).statistic
@@ -226,45 +231,43 @@ _TABLE = {
         Quantity("weight", "weight", "in total", "number", lambda t: t.weight),
         Quantity("prevalence", "prevalence", "share of events", function=_event_rate),
         Quantity("classes", "classes", "", "count", lambda t: len(t.classes)),
-        Quantity("accuracy", "accuracy", "share of correct top labels", function=_event_rate, kind="confidence"),
-        Quantity("ece", "ECE", "mean gap between score and rate", function=tn.ece, bins="own"),
-        Quantity("ece_l2", "ECE, l2", "root mean squared gap", function=tn.ece, bins="own", norm="l2"),
-        Quantity("ace", "ACE", "mean gap in bins of equal mass", function=tn.ace, bins="mass", scores=True),
-        Quantity("mce", "MCE", "largest gap of a bin", function=tn.mce, bins="own"),
-        Quantity("tce", "TCE", "scores rejected by a test", "percent", tn.tce, scores=True),
+        Quantity("accuracy", "accuracy", "top label right", function=_event_rate, kind="confidence"),
+        Quantity("ece", "ECE", "mean gap", function=tn.ece, bins="own"),
+        Quantity("ece_l2", "ECE, l2", "quadratic mean", function=tn.ece, bins="own", norm="l2"),
+        Quantity("ace", "ACE", "equal-mass bins", function=tn.ace, bins="mass", scores=True),
+        Quantity("mce", "MCE", "largest gap", function=tn.mce, bins="own"),
+        Quantity("tce", "TCE", "scores rejected", "percent", tn.tce, scores=True),
         Quantity("tce_equal_mass", "TCE", "", "percent", tn.tce, bins="mass", scores=True),
-        Quantity("smooth_ece", "smooth ECE", "mean gap, smoothed, no bins", function=tn.smooth_ece, scores=True),
-        Quantity("squared_ece", "squared ECE", "mean squared gap, debiased", function=tn.squared_ece, bins="own"),
+        Quantity("smooth_ece", "smooth ECE", "without bins", function=tn.smooth_ece, scores=True),
+        Quantity("squared_ece", "squared ECE", "debiased", function=tn.squared_ece, bins="own", ideal=0),
         _distance("ks", "KS distance"),
         _distance("kuiper", "Kuiper distance"),
-        Quantity("brier", "Brier score", "mean squared error", function=tn.brier),
-        _corp("miscalibration", "above 0 even if calibrated"),
-        _corp("discrimination", "gain over prevalence (subtracted)"),
-        _corp("uncertainty", "Brier score of the prevalence"),
-        Quantity("log_loss", "log loss", "negative log-likelihood per row", function=tn.log_loss, scores=True),
-        Quantity("slope", "slope", "1 if calibrated; < 1, too extreme", "number", tn.calibration_slope, scores=True),
-        Quantity("intercept", "intercept", "0 if right on average", "number", tn.calibration_intercept, scores=True),
-        Quantity("n_certain", "scores of 0 or 1", "left out of slope, intercept", "count", _certain, scores=True),
+        Quantity("brier", "Brier score", "squared error", function=tn.brier),
+        _corp("miscalibration", "0 at best"),
+        _corp("discrimination", "is subtracted"),
+        _corp("uncertainty", "of prevalence"),
+        Quantity("log_loss", "log loss", "-log-likelihood", function=tn.log_loss, scores=True),
+        Quantity("slope", "slope", "< 1: extreme", "number", tn.calibration_slope, scores=True, ideal=1),
+        Quantity("intercept", "intercept", "at slope 1", "number", tn.calibration_intercept, scores=True, ideal=0),
+        Quantity("n_certain", "scores of 0 or 1", "no log-odds", "count", _certain, scores=True),
         Quantity("n_certain_wrong", "contradicted", "by their label", "count", _contradicted, scores=True, part=True),
-        Quantity("observed_expected", "observed/expected", "1 if right on average", "number", tn.observed_expected),
+        Quantity("observed_expected", "observed/expected", "> 1: too low", "number", tn.observed_expected, ideal=1),
     )
 }
-_TABLE |= {f"{key}_floor": _floor(_TABLE[key]) for key in ("ece", "tce", "tce_equal_mass", "brier_miscalibration")}
-_ERRORS = ("ece", "ece_floor", "ace", "mce", "tce", "tce_floor", "smooth_ece")
-_PARTS = ("brier_miscalibration", "brier_miscalibration_floor", "brier_discrimination", "brier_uncertainty")
+_ERRORS = ("ece", "ace", "mce", "tce", "smooth_ece")
+_PARTS = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
 _OF_VECTOR = (
-    *("prevalence", "ece", "ece_floor", "ece_l2", "ace", "mce", "tce", "tce_floor", "smooth_ece", "squared_ece"),
-    *("brier", *_PARTS, "log_loss"),
+    *("prevalence", "ece", "ece_l2", "ace", "mce", "tce", "smooth_ece", "squared_ece", "brier", *_PARTS, "log_loss"),
     *("slope", "intercept", "n_certain", "n_certain_wrong", "observed_expected"),
 )
 _OF_SUMS = (
-    *("ece", "ece_floor", "ece_l2", "mce", "ace", "tce", "tce_floor", "tce_equal_mass", "tce_equal_mass_floor"),
-    *("smooth_ece", "brier", *_PARTS[:3], "log_loss", "squared_ece", "ks", "kuiper"),
-    *("slope", "intercept", "n_certain", "n_certain_wrong", "observed_expected"),
+    *("prevalence", "ece", "ece_l2", "mce", "ace", "tce", "tce_equal_mass", "smooth_ece", "brier", *_PARTS[:2]),
+    *("log_loss", "squared_ece", "ks", "kuiper", "slope", "intercept", "n_certain", "n_certain_wrong"),
+    "observed_expected",
 )
 CERTAIN = ("n_certain", "n_certain_wrong")
 """Shown only if there are scores of exactly 0 or 1."""
-_OF_EVENTS = ("slope", "intercept", *CERTAIN, "observed_expected")
+_OF_EVENTS = ("prevalence", "slope", "intercept", *CERTAIN, "observed_expected")
 
 
 def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantity, ...]:
@@ -290,8 +293,7 @@ def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantit
 
 def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
     binned, whole = isinstance(t, Binned), _whole_weights(t)
-    counted = quantity.key.startswith("tce") or "_floor" in quantity.key  # whole rows, each with one label
-    if (binned and quantity.scores) or (counted and not whole):
+    if (binned and quantity.scores) or (quantity.function is tn.tce and not whole):
         return math.nan
     arguments = quantity.arguments(options)
     if quantity.function is tn.squared_ece:
@@ -299,6 +301,59 @@ def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
         arguments["bins"] = options.bins if binned else None
     value: float = quantity.function(t, **arguments)
     return value
+
+
+class _Source(NamedTuple):
+    """The sums of one kind, and the rows where sums do not suffice for limits."""
+
+    sums: Any
+    y_true: Any = None
+    y_prob: Any = None
+    options: Mapping[str, Any] = {}
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether all limits come from the rows: those in clusters, or with weights that are not whole numbers."""
+        return self.y_true is not None and (self.options["cluster"] is not None or not _whole_weights(self.sums))
+
+
+def _sources(rows: Rows, model: Model, sums: ModelSums) -> dict[str, _Source]:
+    one = rows.arguments(model)
+    options = {"cluster": rows.cluster, **one.rows}
+    views = {kind: {} if kind == "binary" else {"kind": kind} for kind in sums.parts}
+    return {kind: _Source(t, one.y_true, one.y_prob, {**options, **views[kind]}) for kind, t in sums.parts.items()}
+
+
+def _estimates(
+    quantities: Iterable[Quantity], sources: Mapping[str, _Source], options: Options, *, binned: bool = False
+) -> dict[str, tn.Estimate]:
+    """The limits and the noise floors of all measures."""
+    from trueness.infer._estimate import estimates
+
+    settings: dict[str, Any] = {"level": options.level, "seed": 0, "floor": options.floors}
+    found: dict[str, tn.Estimate] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)  # the measures themselves give them
+        for kind, source in sources.items():
+            named = {q.key: _as_measure(q, options, binned) for q in quantities if q.kind == kind and q.uncertain}
+            rows = named if source.needs_rows else {}
+            if kind == "classwise" and source.y_true is not None:  # whose sums do not keep the scores of a row together
+                rows = rows or {key: named[key] for key in ("brier",) if key in named}
+            if rows:
+                found |= estimates(rows, source.y_true, source.y_prob, **settings, **source.options)
+            rest = {key: one for key, one in named.items() if key not in rows}
+            if rest:
+                found |= estimates(rest, source.sums, **settings)
+    return found
+
+
+def _as_measure(q: Quantity, options: Options, binned: bool) -> Any:
+    """A measure as `estimates` takes it: its name, or a function with its bins."""
+    arguments = q.arguments(options)
+    if q.function is tn.squared_ece and not binned:
+        arguments = {}
+    key = q.key.removesuffix(f"_{q.kind.replace('-', '_')}")
+    return partial(q.function, **arguments) if arguments else key
 
 
 def _whole_weights(t: tn.Tally | Binned) -> bool:
@@ -312,56 +367,51 @@ def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
 
 
 Line = dict[str, Any]
-"""A measure of one group: group, key, name, value, low, high and note."""
+"""A measure of one group: group, key, name, value, low, high, floor, estimate, exact_low, exact_high and note."""
 
 
-def _sums_quantities(options: Options, kind: str, blocks: bool, floors: bool) -> Iterator[Quantity]:
+def _sums_quantities(options: Options, kind: str, blocks: bool) -> Iterator[Quantity]:
     names = {"tce": "TCE, %", "tce_equal_mass": f"TCE, %, {options.mass.n} bins"}
-    names["squared_ece"] = "squared ECE of these bins"
     view = {"binary": "", "classwise": " (class-wise)"}.get(kind, f" ({kind})")
     for key in _OF_SUMS:
         of_one = key in ("squared_ece", "ks", "kuiper") and kind not in ("binary", "confidence")
         of_events = key in _OF_EVENTS and kind != "binary"
-        slow = (key in ("tce", "tce_floor") and not blocks) or (key.endswith("_floor") and not floors)
-        if not of_one and not of_events and not slow:
+        if not of_one and not of_events and (key != "tce" or blocks):
             quantity = _TABLE[key]
             name = f"– {quantity.name}" if quantity.part else f"{names.get(key, quantity.name)}{view}"
-            yield quantity._replace(name=name)
+            yield quantity._replace(name=name, kind=kind)
 
 
-def sums_lines(
-    total: tn.Accumulator, rule: BinRule, where: str = "", *, blocks: bool = False, floors: bool = True
-) -> list[Line]:
+def sums_lines(total: tn.Accumulator, options: Options, where: str = "", *, blocks: bool = False) -> list[Line]:
     """All measures of all rows, then of each group; `where` begins the warnings.
 
-    `blocks` adds the TCE in isotonic blocks for all rows, which takes longer; so do the noise floors.
+    `blocks` adds the TCE in isotonic blocks for all rows, which takes longer.
     """
     if total.n == 0:
         return [{"group": None, "key": "n", "name": "rows", "value": 0}]
-    lines = _lines_of(total.total, rule, None, where, blocks, floors)
+    lines = _lines_of(total.total, options, None, where, blocks)
     for group in sort_values(total.groups) if total.by is not None else ():
-        lines += _lines_of(total.groups[group], rule, group, where, blocks=False, floors=floors)
+        lines += _lines_of(total.groups[group], options, group, where, blocks=False)
     return lines
 
 
-def _lines_of(sums: Any, rule: BinRule, group: Any, where: str, blocks: bool, floors: bool) -> list[Line]:
+def _lines_of(sums: Any, options: Options, group: Any, where: str, blocks: bool) -> list[Line]:
     lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
-    if sums.kind == "binary":
-        lines.append({"key": "prevalence", "name": "prevalence", **_exact_line(_event_rate(sums))})
+    quantities = tuple(_sums_quantities(options, sums.kind, blocks))
     with reword_messages(wording()) as warned:
-        options = Options(rule)
-        lines += [_line(one, sums, options) for one in _sums_quantities(options, sums.kind, blocks, floors)]
-        lines = [line for line in lines if line.get("value") or not line["key"].endswith(("_floor", *CERTAIN))]
+        lines += [_line(one, sums, options) for one in quantities]
+        known = [one for one, line in zip(quantities, lines[1:], strict=True) if "value" in line]
+        found = _estimates(known, {sums.kind: _Source(sums)}, options, binned=True) if options.intervals else {}
+        for line in lines:
+            if line["key"] in found:
+                line |= {name: getattr(found[line["key"]], name) for name in LIMITS} | {"estimate": found[line["key"]]}
+        lines = [line for line in lines if line.get("value") or line["key"] not in CERTAIN]
     warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
     return [{"group": group} | line for line in lines]
 
 
-def _exact_line(value: float) -> Line:
-    return {"value": value, "low": value, "high": value, "note": "exact"}
-
-
 def _line(one: Quantity, sums: Any, options: Options) -> Line:
-    """Value and limits of a measure, or why there are none."""
+    """Value, limits and exact range of a measure, or why there are none."""
     line: Line = {"key": one.key, "name": one.name}
     arguments = one.arguments(options)
     try:
@@ -370,20 +420,22 @@ def _line(one: Quantity, sums: Any, options: Options) -> Line:
         if isinstance(sums, Binned) and one.scores:  # not the bins that it asks for, which the user did not name
             return line | {"note": _SCORES_LOST}
         return line | {"note": reason.but(remedy="", context="").render(wording())}
-    if one.key.endswith("_floor"):
-        return line | {"value": value, "note": "simulated"}
-    if not isinstance(sums, tn.Sketch):
-        return line | _exact_line(value)
+    if not isinstance(sums, tn.Sketch) or one.function is _event_rate:
+        return line | {"value": value, "exact_low": value, "exact_high": value, "note": "exact"}
     limits = tn.bounded(one.limits or one.function, sums, **arguments)
     if limits.note:
         return line | {"value": value, "note": limits.note}
     note = "" if limits.error > 1e-9 * max(1, abs(limits.value)) else "exact"
-    return line | {"value": limits.value, "low": limits.low, "high": limits.high, "note": note}
+    return line | {"value": limits.value, "exact_low": limits.low, "exact_high": limits.high, "note": note}
 
 
-def lines_data(lines: Iterable[Line]) -> list[Line]:
+LIMITS = ("low", "high", "floor")
+
+
+def lines_data(lines: Iterable[Line], intervals: bool) -> list[Line]:
     """The lines as JSON has them."""
-    return [{key: line.get(key) for key in ("group", "key", "value", "low", "high", "note")} for line in lines]
+    keys = ("group", "key", "value", *(LIMITS if intervals else ()), "exact_low", "exact_high", "note")
+    return [{key: line.get(key) for key in keys} for line in lines]
 
 
 def group_name(group: Any) -> Any:

@@ -183,6 +183,13 @@ def level(default: float | None, what: str, least: float = 0) -> Decorator:
     return number("--level", what, default, Between(least, 1, min_open=True, max_open=True))
 
 
+intervals = click.option(
+    "--intervals/--no-intervals",
+    default=True,
+    help="Limits and noise floors beside every number, or the numbers alone, which is faster.",
+)
+
+
 def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator:
     """``--seed``; 0 by default, so that a command repeats itself."""
     return count("--seed", what, 0, least=0)

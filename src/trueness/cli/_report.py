@@ -71,12 +71,14 @@ def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
     from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
+    from trueness.cli._measurements import Options
     from trueness.cli._series import compare_files
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
-    files = compare_files(sums, total, rule or own_bins(total), options["level"]) if options["each"] else None
+    series = Options(rule or own_bins(total), options["level"])
+    files = compare_files(sums, total, series) if options["each"] else None
     given: dict[str, Any] = {} if files is None else {"files": files.rows, "series": files.series}
     names = [name for name, _ in sums]
     columns = {key: value for key, value in total.about.items() if key in ("label", "score") and isinstance(value, str)}

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import trueness as tn
 from trueness._progress import progress_bar
 from trueness._report.series import files_table
-from trueness._tally.rules import BinRule
 from trueness._text.table import Column, Table
-from trueness.cli._measurements import Line, group_name, lines_data, sums_lines
+from trueness.cli._measurements import LIMITS, Line, Options, group_name, lines_data, sums_lines
 from trueness.cli._messages import note
 from trueness.cli._sums import SumsFile
 from trueness.cli._writing import Output
@@ -19,10 +18,10 @@ from trueness.results import Series
 
 _NUMBERS = re.compile(r"(\d+)")
 _COLUMNS = {
-    "ece_confidence_low": "ece_low",
-    "ece_confidence_high": "ece_high",
-    "noise_floor": "floor",
-    "noise_floor_high": "floor_high",
+    "ece_low": "ece_low",
+    "ece_high": "ece_high",
+    "ece_floor": "floor",
+    "ece_floor_high": "floor_high",
     "l2_error": "error",
     "l2_low": "error_low",
     "l2_high": "error_high",
@@ -45,7 +44,7 @@ class Files(NamedTuple):
 
 
 def compare_files(
-    sums: Sequence[SumsFile], total: tn.Accumulator, rule: BinRule, level: float, lines: list[Line] | None = None
+    sums: Sequence[SumsFile], total: tn.Accumulator, options: Options, lines: list[Line] | None = None
 ) -> Files:
     """Measure and test each file, and look for a change; `lines` are the measures of all files, if they are known."""
     _mention_order([name for name, _ in sums])
@@ -53,11 +52,12 @@ def compare_files(
     names = short if len(set(short)) == len(short) else [name for name, _ in sums]
     named = dict(zip(names, (one for _, one in sums), strict=True))
     with progress_bar("Testing the files") as bar:
-        series = tn.calibration_series(named, bins=rule, level=level, seed=0, progress=bar)
-    whole = tn.calibration_series({"all": total}, bins=rule, level=level, seed=0, progress=False)
+        series = tn.calibration_series(named, bins=options.bins, level=options.level, seed=0, progress=bar)
+    whole = tn.calibration_series({"all": total}, bins=options.bins, level=options.level, seed=0, progress=False)
     # The series has the noise floor that the table shows; those of other measures would take a second for each file.
-    measures = [(name, sums_lines(one, rule, name, floors=False)) for name, one in sums]
-    rows = _file_rows([*measures, ("all", sums_lines(total, rule, floors=False) if lines is None else lines)])
+    quick = replace(options, floors=False)
+    measures = [(name, sums_lines(one, quick, name)) for name, one in sums]
+    rows = _file_rows([*measures, ("all", sums_lines(total, quick) if lines is None else lines)])
     tested = iter([*series.rows(), whole.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
     changed = (
         range(0) if series.change is None else range(series.change.start, series.change.start + series.change.days)
@@ -66,9 +66,14 @@ def compare_files(
     for row in rows:
         if row["group"] is None:
             place, one = place + 1, next(tested)
-            row |= {key: one[column] for key, column in _COLUMNS.items()}
+            row |= {key: one[column] for key, column in _COLUMNS.items() if options.intervals or not _is_limit(key)}
             row["changed"] = None if place == len(sums) else place in changed
     return Files(series, rows, measures)
+
+
+def _is_limit(key: str) -> bool:
+    """Whether a column is about the uncertainty of another one."""
+    return key.endswith(("_low", "_high", "_floor", "_interval", "_includes_zero", "confidence_set"))
 
 
 def _mention_order(names: Sequence[str]) -> None:
@@ -93,33 +98,34 @@ def _file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
             row = rows.setdefault((i, group), {"file": name, "group": group_name(group)})
             row[key] = line.get("value")
             if key != "n":
-                row |= {f"{key}_{end}": line.get(end) for end in ("low", "high")}
+                row |= {f"{key}_{end}": line.get(end) for end in (*LIMITS, "exact_low", "exact_high")}
     return list(rows.values())
 
 
-def files_output(files: Files, whole: Output, lines: Sequence[Line], by: str | None) -> Output:
+def files_output(
+    files: Files, whole: Output, lines: Sequence[Line], by: str | None, notes: Sequence[str], *, intervals: bool
+) -> Output:
     """A row per file and group, and rows for all files; `whole` is the output for all files together."""
     names = {line["key"]: line["name"] for line in lines if line["key"] != "n"}
-    measures = {key: names[key] for key in ("prevalence", "ece", "observed_expected") if key in names}
-    after = {
-        "ece": {
-            "ece_interval": "interval",
-            "noise_floor": "noise floor",
-            "l2_error": "l2 error",
-            "confidence_set": "confidence set",
-        }
-    }
     titles = {"file": "file", **({"group": by} if by else {}), "n": "rows"}
-    for key, title in measures.items():
-        titles |= {key: title} | after.get(key, {})
+    if "prevalence" in names:
+        titles |= {"prevalence": "prevalence", "prevalence_interval": "interval"}
+    titles |= {"ece": names.get("ece", "ECE"), "ece_interval": "interval", "ece_floor": "noise floor"}
+    titles |= {"l2_error": "l2 error", "confidence_set": "confidence set"}
+    if "observed_expected" in names:
+        titles |= {"observed_expected": "O/E", "observed_expected_interval": "interval"}
     titles |= {"adjusted_pvalue": "adjusted p", "flag": "flag"}
+    if not intervals:
+        titles = {key: title for key, title in titles.items() if not _is_limit(key)}
     table = files_table(files.rows, files.series, titles, exact=True)
     data = {
         **whole.data,
-        "files": [{"file": name, "measures": lines_data(own)} for name, own in files.measures],
+        "files": [{"file": name, "measures": lines_data(own, intervals)} for name, own in files.measures],
         "series": files.series,
     }
-    notes = [files.series.headline, *table.notes, *whole.table.notes]
-    keys = [key + end for key in names for end in ("", "_low", "_high")]
-    columns = [Column(key, key) for key in ("file", *(["group"] if by else []), "n", *keys, *_COLUMNS, "changed")]
+    notes = [files.series.headline, *table.notes, *notes]
+    ends = ("", *(f"_{end}" for end in (*(LIMITS if intervals else ()), "exact_low", "exact_high")))
+    tested = [key for key in _COLUMNS if intervals or not _is_limit(key)]
+    keys = dict.fromkeys([*(key + end for key in names for end in ends), *tested, "changed"])
+    columns = [Column(key, key) for key in ("file", *(["group"] if by else []), "n", *keys)]
     return replace(whole, table=replace(table, notes=notes), data=data, csv=Table(columns, files.rows))

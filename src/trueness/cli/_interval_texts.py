@@ -1,0 +1,59 @@
+"""Numbers with their limits: keys for JSON and CSV, texts for tables."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from trueness._text.numbers import number, percentage, span
+from trueness._text.table import Cell
+
+if TYPE_CHECKING:
+    from trueness.results import Estimate
+
+_NO_INTERVAL = "no valid interval is known; compare with the value if calibrated."
+_FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floor)."
+
+
+def with_limits(key: str, estimate: "Estimate") -> dict[str, float]:
+    """Limits and noise floor by key."""
+    return {f"{key}_low": estimate.low, f"{key}_high": estimate.high, f"{key}_floor": estimate.floor}
+
+
+class Texts(NamedTuple):
+    """How the numbers of one measure are written."""
+
+    form: str
+    decimals: int = 4
+
+    def text(self, value: float) -> str:
+        """A number."""
+        if self.form == "count" and not math.isnan(value):
+            return f"{value:,.0f}"
+        return percentage(value) if self.form == "percent" else number(value, self.decimals)
+
+    def value(self, value: float) -> Cell:
+        """A number in a table."""
+        return Cell(value, self.text(value))
+
+    def interval(self, low: float, high: float) -> Cell:
+        """An interval in a table; a dash if there is none."""
+        if math.isnan(low) and math.isnan(high):
+            return Cell(low, "–")
+        return Cell(low, span(low, high, self._replace(decimals=4).text))
+
+
+def limits_notes(found: Sequence[tuple[str, "Estimate"]]) -> list[str]:
+    """The meaning of the value if calibrated, and which measures, by name, have no interval."""
+    floors = [name for name, one in found if not math.isnan(one.floor)]
+    without: dict[str, list[str]] = {}
+    for name, one in found:
+        if not one.bounded and math.isfinite(one.value):
+            reason = _NO_INTERVAL if name in floors else f"{one.note[:1].lower()}{one.note[1:]}"
+            without.setdefault(reason, []).append(name)
+    reasons = [f"{join_names(names)}: {reason}" for reason, names in without.items() if reason]
+    return [_FLOORS] * bool(floors) + reasons
+
+
+def join_names(names: Iterable[str]) -> str:
+    """The names of measures in a sentence, each once."""
+    return ", ".join(dict.fromkeys(name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names))

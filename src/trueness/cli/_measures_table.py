@@ -1,0 +1,183 @@
+"""The tables of ``trueness measure``: every number with its interval, or with its value for a calibrated model."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import trueness as tn
+from trueness._text.bins import bin_name
+from trueness._text.numbers import common_decimals, level_percent, ratio, span
+from trueness._text.strings import shorten, visible
+from trueness._text.table import Cell, Column, Table
+from trueness.cli._columns import Group, group_columns
+from trueness.cli._interval_texts import Texts, join_names, limits_notes
+from trueness.cli._measurements import CERTAIN, Line, Measurements, ModelMeasures, Options, Quantity, group_name
+
+_BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
+_OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected")
+"""Measures that a table of groups shows; CSV and JSON have all."""
+_ALWAYS = ("n", "ece", "observed_expected")
+"""Those that a narrow terminal shows, too."""
+_VIEW = re.compile("_(classwise|confidence|top_label)$")
+_SKETCH = (
+    "The sums are a sketch: the exact value of the rows lies in the exact range, and needs the rows. Equal-width "
+    "bins are exact if their number is a power of two up to 512."
+)
+_APPROXIMATE = (
+    "≈: no range is known, since rows count at the mean score of their cell. The errors seen in experiments are in "
+    "docs/sketch.md."
+)
+
+
+def _texts(q: Quantity, values: Iterable[float]) -> Texts:
+    """With decimals that suit the values of all models."""
+    return Texts(q.form, common_decimals(list(values)) if q.form == "fraction" else 4)
+
+
+def measures_table(result: Measurements, source: str) -> Table:
+    """A row per measure, with value and interval of each model.
+
+    The value of a calibrated model is a column for one model, and a row below for several.
+    """
+    single = len(result.models) == 1
+    columns = [Column("measure", "measure")]
+    for i, model in enumerate(result.models):
+        columns.append(Column(f"value {i}", shorten(visible(model.name), 24), "number"))
+        if result.level is not None:
+            columns.append(Column(f"interval {i}", f"{level_percent(result.level)} interval", "number"))
+    columns += [Column("floor", "if calibrated", "number")] if single else []
+    columns.append(Column("meaning", "meaning", optional=True))
+    shown = shown_quantities(result)
+    rows = [row for q in shown for row in _measure_rows(q, result.models, single)]
+    ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.form == "number"]
+    more = [f"Calibrated: {', '.join(ideals)}."] if ideals and not single and result.level is not None else []
+    return Table(columns, rows, [*_notes(result, source, shown), *more])
+
+
+def shown_quantities(result: Measurements) -> list[Quantity]:
+    """The measures of a table: without the number of scores of 0 and 1 if there are none."""
+    some = any(model.values.get("n_certain", 0) > 0 for model in result.models)
+    return [q for q in result.quantities if some or q.key not in CERTAIN]
+
+
+def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], single: bool) -> Iterator[dict[str, Any]]:
+    values = [model.values[q.key] for model in models]
+    texts = _texts(q, values)
+    row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name, "meaning": q.meaning}
+    below: dict[str, Any] = {}
+    for i, (model, value) in enumerate(zip(models, values, strict=True)):
+        row[f"value {i}"] = texts.value(value)
+        if (found := model.estimates.get(q.key)) is None:
+            continue
+        row[f"interval {i}"] = texts.interval(found.low, found.high)
+        if not math.isnan(found.floor):
+            (row if single else below)["floor" if single else f"value {i}"] = texts.value(found.floor)
+        elif single and not math.isnan(q.ideal):
+            row["floor"] = Cell(q.ideal, f"{q.ideal:g}")
+    yield row
+    if below:
+        yield {"measure": "– if calibrated", "meaning": "noise floor", **below}
+
+
+def _notes(result: Measurements, source: str, shown: Iterable[Quantity]) -> list[str]:
+    """The data, the bins in words, and what the columns of the measures shown mean."""
+    weight = "" if result.weight is None else f", weights {result.weight!r}"
+    weight += "" if result.cluster is None else f", clusters {result.cluster!r}"
+    measures: dict[str, list[str]] = {}
+    for key, words in result.bins.items():
+        measures.setdefault(words, []).append(_BINNED[key])
+    bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
+    found = [(q.name, one.estimates[q.key]) for q in shown for one in result.models if q.key in one.estimates]
+    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}.", *limits_notes(found)]
+
+
+def groups_table(results: Sequence[tuple[Group, Measurements]], source: str) -> Table:
+    """A row per group and model, a column per measure."""
+    first = results[0][1]
+    columns = [*group_columns(["by"]), Column("model", "model", "name")]
+    rows = [group.entry() | {"model": model.name} for group, one in results for model in one.models]
+    models = [model for _, one in results for model in one.models]
+    shown = [q for q in first.quantities if _VIEW.sub("", q.key) in _OF_GROUPS]
+    for q in shown:
+        base = _VIEW.sub("", q.key)
+        optional = base not in _ALWAYS
+        name = "O/E" if base == "observed_expected" else q.name
+        titles = {"": name, " interval": f"{level_percent(first.level or 0)} interval", " floor": f"{name} floor"}
+        columns += [Column(q.key + end, title, "number", optional=optional) for end, title in titles.items()]
+        texts = _texts(q, [model.values[q.key] for model in models])
+        for row, model in zip(rows, models, strict=True):
+            row[q.key] = texts.value(model.values[q.key])
+            if (found := model.estimates.get(q.key)) is not None:
+                row |= {f"{q.key} interval": texts.interval(found.low, found.high)} if found.bounded else {}
+                row |= {f"{q.key} floor": texts.value(found.floor)} if found.floor == found.floor else {}
+    return Table(columns, rows, _notes(first, source, shown))
+
+
+def bins_table(table: tn.BinTable) -> Table:
+    """The bins as people read them."""
+    columns = [
+        Column("label", "class", "name"),
+        Column("bin", "bin"),
+        Column("n", "rows", "count"),
+        Column("score", "score", "number"),
+        Column("rate", "rate", "number"),
+        Column("low", f"{100 * table.level:g} % interval", "number"),
+        Column("gap", "gap", "signed"),
+        Column("ratio", "O/E", "number"),
+        Column("ratio_low", f"{100 * table.level:g} % interval", "number"),
+    ]
+    bins, rows = table.rows(), []
+    for row, following in zip(bins, [*bins[1:], {"low_edge": -1}], strict=True):
+        name = bin_name(row["low_edge"], row["high_edge"], last=following["low_edge"] < row["high_edge"])
+        interval = "" if row["low"] != row["low"] else f"{row['low']:.4f} to {row['high']:.4f}"
+        limits = "" if row["ratio_low"] != row["ratio_low"] else span(row["ratio_low"], row["ratio_high"], ratio)
+        texts = {"low": interval, "ratio": ratio(row["ratio"]), "ratio_low": limits}
+        cells = {key: Cell(row[key], text) for key, text in texts.items()}
+        empty = dict.fromkeys(("score", "rate", "gap", "ratio")) if row["n"] == 0 else {}
+        rows.append({**row, "bin": name, **cells, **empty})
+    return Table(columns, rows)
+
+
+def sums_table(lines: Sequence[Line], total: tn.Accumulator, options: Options, source: str) -> Table:
+    """A row per measure and group."""
+    columns = [
+        *([Column("group", total.by, "name")] if total.by else []),
+        Column("measure", "measure"),
+        Column("value", "value", "number"),
+        Column("range", "exact range", "number"),
+        Column("interval", f"{level_percent(options.level)} interval", "number"),
+        Column("floor", "calibrated", "number"),  # shorter than elsewhere: the table has to fit into 80 columns
+    ]
+    rows = [_sums_row(line) for line in lines]
+    found = sums_notes(total, source)
+    if any(str(row["value"].text).startswith("≈") for row in rows):
+        found.append(_APPROXIMATE)
+    reasons: dict[str, list[str]] = {}
+    for line in lines:
+        if line.get("value") is None:
+            reasons.setdefault(line["note"], []).append(line["name"])
+    found += limits_notes([(line["name"], line["estimate"]) for line in lines if "estimate" in line])
+    found += [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
+    return Table(columns, rows, found)
+
+
+def sums_notes(total: tn.Accumulator, source: str) -> list[str]:
+    """The data, and what a sketch knows."""
+    return [source, *([_SKETCH] if total.bins == "sketch" else [])]
+
+
+def _sums_row(line: Line) -> dict[str, Any]:
+    row: dict[str, Any] = {"group": group_name(line["group"]), "measure": line["name"]}
+    value = line.get("value")
+    if value is None or line["key"] == "n":
+        return row | {"value": Cell(value, "–" if value is None else f"{value:,}")}
+    texts = Texts("number")
+    low, high = line.get("exact_low"), line.get("exact_high")
+    row["value"] = Cell(value, ("≈" if low is None else "") + texts.text(value))
+    if low is not None and high is not None and texts.text(low) != texts.text(high):
+        row["range"] = texts.interval(low, high)
+    if "low" in line:
+        row["interval"] = texts.interval(line["low"], line["high"])
+        row |= {} if math.isnan(line["floor"]) else {"floor": texts.value(line["floor"])}
+    return row
