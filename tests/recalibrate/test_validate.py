@@ -145,6 +145,8 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
         wrong("one entry per row", y=np.arange(20) % 2),
         wrong("`y`", y=np.where(np.arange(30) % 2, 1.0, np.nan)),
         wrong("`groups` must have one entry per row (30)", groups=np.arange(3)),
+        wrong("`groups` must not have missing values", groups=[None, *range(29)]),
+        wrong("both classes in each training part; fold 0 has one", y=np.r_[1, np.zeros(29)], cv=KFold(3)),
         wrong("`sample_weight` must have one entry per row (30)", sample_weight=[1.0]),
         wrong("`pos_label` must be 0 or 1; got 2", pos_label=2),
         wrong("`method` must be 'crossfit' or 'bootstrap'", method="loo"),

@@ -22,10 +22,11 @@ from trueness._input.labels import labels_missing
 from trueness._input.weights import check_weights, row_weights
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
-from trueness.errors import InputError, TruenessWarning, warn
+from trueness.errors import InputError, TruenessWarning, remedies, warn
 from trueness.infer._panel import panel, panel_values
 from trueness.measure._flexible_curve import FlexibleMethod
 from trueness.recalibrate._base_classifier import base_scores, check_classifier, check_cv, rows_and_classes
+from trueness.recalibrate._calibration_set import REMEDIES
 from trueness.results import Estimate, Panel, Validation
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
@@ -234,7 +235,8 @@ def _group_codes(groups: ArrayLike | None, n: int) -> Ints | None:
         raise InputError("groups", f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
     missing = labels_missing(found)
     if missing is not None:
-        refuse_missing("groups", missing)
+        with remedies(REMEDIES):
+            refuse_missing("groups", missing)
     return np.asarray(np.unique(found.values, return_inverse=True)[1], np.int64)
 
 
@@ -293,6 +295,9 @@ def _check_folds(folds: list[tuple[Ints, Ints]], rows: _Rows) -> None:
     for number, (train, test) in enumerate(folds):
         if np.intersect1d(train, test).size:
             raise InputError("cv", "must keep test rows out of the training part", f"fold {number} does not")
+        if not 0 < rows.events[train].sum() < train.size:
+            demand = "must leave rows of both classes in each training part"
+            raise InputError("cv", demand, f"fold {number} has one class only", remedy="Use fewer folds.")
         if rows.group is not None and np.intersect1d(rows.group[train], rows.group[test]).size:
             remedy = "An int, or `GroupKFold`, keeps them together."
             raise InputError("cv", "must keep the rows of a group together", f"fold {number} does not", remedy=remedy)
