@@ -23,6 +23,7 @@ from trueness._input.weights import check_weights, row_weights
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning, remedies, warn
+from trueness.infer._interval import checked_level
 from trueness.infer._panel import panel, panel_values
 from trueness.measure._flexible_curve import FlexibleMethod
 from trueness.recalibrate._base_classifier import base_scores, check_classifier, check_cv, rows_and_classes
@@ -30,7 +31,7 @@ from trueness.recalibrate._calibration_set import REMEDIES
 from trueness.results import Estimate, Panel, Validation
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
-_RESAMPLES = 200
+_FOLDS, _RESAMPLES = 5, 200
 _MOST_DRAWS = 100  # resamples of one class that are drawn again
 _CROSSFIT = (
     "Limits treat these predictions as fixed: they do not include how the models would vary with other training rows."
@@ -54,7 +55,7 @@ def validate(
     X: Any,
     y: ArrayLike,
     *,
-    cv: Any = 5,
+    cv: Any = _FOLDS,
     method: Literal["crossfit", "bootstrap"] = "crossfit",
     level: float = 0.95,
     groups: ArrayLike | None = None,
@@ -145,21 +146,21 @@ def validate(
     >>> result.apparent["brier"].value < 0.1 < 0.2 < result.corrected["brier"].value
     True
     """
-    method = checked_word(method, "method", ("crossfit", "bootstrap"))  # type: ignore[assignment]
-    rng = generator(seed)
+    crossfit = checked_word(method, "method", ("crossfit", "bootstrap")) == "crossfit"
+    if crossfit and resamples is not None:
+        raise InputError("resamples", "is used by `method='bootstrap'` only", remedy="Leave it out.")
+    if not crossfit and not (isinstance(cv, int) and cv == _FOLDS):
+        raise InputError("cv", "is used by `method='crossfit'` only", remedy="Leave it out.")
+    level, rng, report = checked_level(level), generator(seed), reporter(progress)
+    number = _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
     rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
-    report = reporter(progress)
+    folds = _folds(cv, rows, seed is not None, rng) if crossfit else []
     options = {"level": level, "curve": curve, "floor": floor, "seed": rng}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # a model that fits its own rows too well is expected here
         apparent = rows.panel(_fitted_scores(estimator, rows, None), None, {**options, "floor": False})
-    if method == "crossfit":
-        if resamples is not None:
-            raise InputError("resamples", "is used by `method='bootstrap'` only", remedy="Leave it out.")
-        return _crossfit(estimator, rows, _folds(cv, rows, seed is not None, rng), apparent, options, report, n_jobs)
-    if cv != 5:
-        raise InputError("cv", "is used by `method='crossfit'` only", remedy="Leave it out.")
-    number = _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
+    if crossfit:
+        return _crossfit(estimator, rows, folds, apparent, options, report, n_jobs)
     return _bootstrap(estimator, rows, number, rng, apparent, curve, report, n_jobs)
 
 
@@ -260,7 +261,7 @@ def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> lis
     state = int(rng.integers(2**31)) if shuffle else None
     if cv is None or isinstance(cv, int | np.integer):
         kind = StratifiedKFold if rows.group is None else StratifiedGroupKFold
-        cv = kind(5 if cv is None else int(cv), shuffle=shuffle, random_state=state)
+        cv = kind(_FOLDS if cv is None else int(cv), shuffle=shuffle, random_state=state)
     wanted = hasattr(cv, "split") and get_routing_for_object(cv).consumes("split", ["groups"])
     if wanted and rows.group is None:
         raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
