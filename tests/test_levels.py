@@ -14,6 +14,7 @@ INTERVALS = [
     tn.compare,
     tn.noise_floor,
     tn.reliability_bands,
+    tn.monotone_band,
     tn.bin_table,
     tn.grade_table,
     tn.report,

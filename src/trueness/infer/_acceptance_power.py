@@ -114,7 +114,7 @@ def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bo
     if criterion == "l2":
         return upper_limit(DefaultParts.of_cells(cells))(alpha) <= within**2
     if criterion == "band":
-        return BandRuns(cells).share_within(within, alpha) >= SHARE
+        return BandRuns(cells).share_within(within, alpha) >= SHARE - 1e-12
     return EquivalenceData(Tally("binary", (cells,)), None, {}).keeps("ece", within, alpha)
 
 

@@ -33,8 +33,8 @@ _CRITERIA = ("l2", "oe", "band", "ece")
 TOO_GOOD: Final = 0.001
 """Labels that agree with the scores this well by chance this rarely are too good to be true."""
 _LEVEL, _PERCENT, _RATIO = 0.95, "95 %", "O/E"
-SHARE = 0.95 - 1e-12
-"""The share of rows whose scores the band must show to be right, less rounding."""
+SHARE = 0.95
+"""The share of rows whose scores the band must show to be right."""
 # The error rates among which the p-value is sought, and its relative accuracy.
 _SMALLEST, _LARGEST, _ACCURACY = 1e-9, 0.499, 1e-6
 # Bins of a Binned that are fine enough for the l2 error; cells above which neighbours share redrawn labels.
@@ -271,10 +271,10 @@ class EquivalenceData(NamedTuple):
         runs = BandRuns(band_cells(self.y_true, self.y_prob, self.rows))
         band = runs.band(_LEVEL)
 
-        def kept(alpha: float) -> bool:
+        def enough(alpha: float) -> bool:
             return runs.share_within(within, alpha) >= share - 1e-12
 
-        shown, pvalue = band.share_within(within), smallest_alpha(kept) if band.rising else 1.0
+        shown, pvalue = band.share_within(within), smallest_alpha(enough) if band.rising else 1.0
         fits = "" if band.rising else " No rising function fits."
         what = f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
         return Evidence(shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}")
@@ -335,16 +335,16 @@ class _Limits(NamedTuple):
         return 1 - within <= low and high <= 1 + within if self.name == _RATIO else high <= within
 
 
-def smallest_alpha(kept: Callable[[float], bool]) -> float:
-    """The smallest error rate at which a margin is kept, by bisection; 1 if there is none below 1/2."""
-    if not kept(_LARGEST):
+def smallest_alpha(keeps: Callable[[float], bool]) -> float:
+    """The smallest error rate at which limits keep a margin, by bisection; 1 if there is none below 1/2."""
+    if not keeps(_LARGEST):
         return 1.0
     low, high = math.log(_SMALLEST), math.log(_LARGEST)
-    if kept(_SMALLEST):
+    if keeps(_SMALLEST):
         return _SMALLEST
     while high - low > _ACCURACY:
         middle = (low + high) / 2
-        low, high = (low, middle) if kept(math.exp(middle)) else (middle, high)
+        low, high = (low, middle) if keeps(math.exp(middle)) else (middle, high)
     return math.exp(high)
 
 
@@ -360,8 +360,7 @@ def cells_at_their_mean(binned: Binned) -> Tally | None:
 
 
 def _checked_margin(within: Any) -> float:
-    number_ = isinstance(within, int | float | np.number) and not isinstance(within, bool)
-    if not number_ or not 0 < within <= 1:
+    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not 0 < within <= 1:
         raise InputError("within", "must be above 0 and at most 1", f"got {within!r}")
     return float(within)
 
