@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate import BetaCalibration as BetaCalibration
     from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
     from trueness.recalibrate import DirichletCalibration as DirichletCalibration
+    from trueness.recalibrate import EnsembleTemperatureScaling as EnsembleTemperatureScaling
     from trueness.recalibrate import HistogramBinning as HistogramBinning
     from trueness.recalibrate import IsotonicCalibration as IsotonicCalibration
     from trueness.recalibrate import MatrixScaling as MatrixScaling
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate import QuadraticScaling as QuadraticScaling
     from trueness.recalibrate import ScalingBinning as ScalingBinning
     from trueness.recalibrate import SplineCalibration as SplineCalibration
+    from trueness.recalibrate import StructuredScaling as StructuredScaling
     from trueness.recalibrate import TemperatureScaling as TemperatureScaling
     from trueness.recalibrate import TopLabel as TopLabel
     from trueness.recalibrate import VectorScaling as VectorScaling
@@ -181,10 +183,11 @@ _HOMES = {
     "measure._squared": "squared_ece",
     "measure._tce": "tce",
     "recalibrate": (
-        "AutoCalibration BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration HistogramBinning "
-        "IsotonicCalibration MatrixScaling OneVsRest PlattScaling PriorCorrection QuadraticScaling ScalingBinning "
-        "SplineCalibration TemperatureScaling TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins "
-        "mean_validity prior_correction sample_size validate validity_band validity_curve validity_runs"
+        "AutoCalibration BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration "
+        "EnsembleTemperatureScaling HistogramBinning IsotonicCalibration MatrixScaling OneVsRest PlattScaling "
+        "PriorCorrection QuadraticScaling ScalingBinning SplineCalibration StructuredScaling TemperatureScaling "
+        "TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity prior_correction sample_size "
+        "validate validity_band validity_curve validity_runs"
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError Grade "

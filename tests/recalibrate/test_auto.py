@@ -125,3 +125,46 @@ def test_little_is_lost_on_calibrated_scores(n, bar):
         lost += np.mean((AutoCalibration().fit(p, y).predict(new) - new) ** 2)
         isotonic += np.mean((tn.IsotonicCalibration().fit(p, y).predict(new) - new) ** 2)
     assert lost / isotonic < bar + 0.04
+
+
+def classes(n=500, k=4, seed=0):
+    d = tn.simulate.multiclass(n, k, alpha=0.4, distortion=tn.simulate.Temperature(2.0), seed=seed)
+    return d.y_prob, d.y_true
+
+
+def test_several_classes_in_any_order_of_rows_and_classes():
+    P, y = classes()
+    new = classes(40, seed=5)[0]
+    found = AutoCalibration().fit(P, y).predict(new)
+    rows, order = np.random.default_rng(0).permutation(y.size), np.array([2, 0, 3, 1])
+    np.testing.assert_allclose(AutoCalibration().fit(P[rows], y[rows]).predict(new), found, rtol=1e-7)
+    turned = AutoCalibration().fit(P[:, order], np.argsort(order)[y]).predict(new[:, order])
+    np.testing.assert_allclose(turned, found[:, order], atol=0.02)  # rows are dealt into other folds
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_several_classes_weigh_rows_as_repetitions():
+    P, y = classes(200)
+    w = np.random.default_rng(2).integers(0, 3, y.size)
+    one, other = AutoCalibration().fit(P, y, w), AutoCalibration().fit(np.repeat(P, w, axis=0), np.repeat(y, w))
+    np.testing.assert_allclose(one.predict(P[:9]), other.predict(P[:9]), rtol=1e-7)
+
+
+def test_over_confident_classes_are_mended_and_the_map_is_saved():
+    P, y = classes(1500)
+    fitted = AutoCalibration().fit(P, y)
+    assert fitted.gain_low_ > 0 < fitted.brier_gain_low_
+    new, truth = classes(5000, seed=7)
+    assert tn.log_loss(truth, fitted.predict(new)) < tn.log_loss(truth, new) - fitted.gain_low_ / 2
+    again = calibrator_from_dict(json.loads(json.dumps(fitted.to_dict())))
+    assert np.array_equal(again.predict(new), fitted.predict(new))
+    logits = AutoCalibration(from_logits=True).fit(np.log(P) + 3, y)
+    np.testing.assert_allclose(logits.predict(np.log(new)), fitted.predict(new), atol=0.01)
+
+
+def test_impossible_classes_stay_impossible_if_limits_are_wanted():
+    P, y = classes(300)
+    found = AutoCalibration(limits=True).fit(P, y).predict([[0.0, 0.2, 0.3, 0.5]])
+    assert found[0, 0] == 0
+    assert found.sum() == pytest.approx(1)
+    assert AutoCalibration().fit(P, y).predict([[0.0, 0.2, 0.3, 0.5]])[0, 0] > 0

@@ -1,6 +1,7 @@
 """The softmax of logits at a temperature, and the temperature that fits labels best."""
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -167,7 +168,7 @@ def _derivatives(
 ) -> _Derivatives:
     status, (_, slope, curvature) = softmax_sums(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
-    total = float(w.sum()) if w.size else float(y.size)
+    total = max(float(w.sum()) if w.size else float(y.size), sys.float_info.min)
     slope, curvature = slope + ridge * unit * (beta * unit - 1), curvature + ridge * unit * unit
     return _Derivatives(float(slope + pull) / total, float(curvature) / total)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate._saving import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._scaling_binning import ScalingBinning
     from trueness.recalibrate._spline import SplineCalibration
+    from trueness.recalibrate._structured import EnsembleTemperatureScaling, StructuredScaling
     from trueness.recalibrate._temperature import TemperatureScaling
     from trueness.recalibrate._top_label import TopLabel
     from trueness.recalibrate._validate import validate
@@ -38,6 +39,7 @@ __all__ = [
     "CalibratedClassifier",
     "Calibrator",
     "DirichletCalibration",
+    "EnsembleTemperatureScaling",
     "HistogramBinning",
     "IsotonicCalibration",
     "MatrixScaling",
@@ -48,6 +50,7 @@ __all__ = [
     "QuadraticScaling",
     "ScalingBinning",
     "SplineCalibration",
+    "StructuredScaling",
     "TemperatureScaling",
     "TopLabel",
     "VectorScaling",
@@ -85,6 +88,7 @@ __getattr__, __dir__ = lazily(
         "_scaling_binning": ("ScalingBinning",),
         "_saving": ("calibrator_from_dict", "load_calibrator"),
         "_spline": ("SplineCalibration",),
+        "_structured": ("EnsembleTemperatureScaling", "StructuredScaling"),
         "_temperature": ("TemperatureScaling",),
         "_top_label": ("TopLabel",),
         "_validate": ("validate",),

@@ -11,6 +11,16 @@ from sklearn.utils import metadata_routing
 from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
 from trueness._input.weights import row_weights
+from trueness._numerics.multinomial import log_softmax
+from trueness.recalibrate._auto_matrix import (
+    MAPS,
+    Affine,
+    OneVsRestBeta,
+    Rows,
+    Temperature,
+    fit_matrix,
+    mixed_log_probabilities,
+)
 from trueness.recalibrate._auto_vector import (
     Candidate,
     Curve,
@@ -21,8 +31,8 @@ from trueness.recalibrate._auto_vector import (
     loss_differences,
     vector_shapes,
 )
-from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._cross_fit import cluster_codes, deal_folds
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape
+from trueness.recalibrate._cross_fit import cluster_codes, deal_folds, number_of_deals
 from trueness.recalibrate._fitted_state import Field, array, number
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_flag
 from trueness.recalibrate._mixture import (
@@ -36,8 +46,9 @@ from trueness.recalibrate._mixture import (
 from trueness.recalibrate._shaped_map import LogitCells, logit_cells, with_limits
 from trueness.typing import ArrayLike, Floats, Ints
 
-# Up to this many rows there are ten folds, then five.
-_MOST_TEN = 1000
+_FOLDS = 5
+# Rows of scores of several classes that are repeated as their weights say.
+_MOST_REPEATED = 1_000_000
 
 
 def _n_candidates(calibrator: Any) -> int:
@@ -58,8 +69,13 @@ def _any_number(_: Any, value: Any) -> str:
 
 
 def _arrays(calibrator: Any, value: Any) -> str:
-    sizes = [shape.identity.size for shape in vector_shapes(calibrator.reach_, calibrator.knots_).values()]
-    good = isinstance(value, tuple) and [np.shape(one) for one in value] == [(size,) for size in sizes]
+    k = calibrator.n_classes_
+    if k is None:
+        shapes = [(shape.identity.size,) for shape in vector_shapes(calibrator.reach_, calibrator.knots_).values()]
+    else:
+        sizes = {Temperature: (1,), Affine: (k, k + 1), OneVsRestBeta: (k, 3)}
+        shapes = [sizes[MAPS[name][0]] for name in calibrator.candidates_[1:] if name in MAPS]
+    good = isinstance(value, tuple) and [np.shape(one) for one in value] == shapes
     return "" if good and all(np.isfinite(one).all() for one in value) else "a tuple of arrays of coefficients"
 
 
@@ -81,7 +97,7 @@ class AutoCalibration(LogitMap):
     from_logits : bool, default False
         Whether the scores are logits.
     monotone : bool, default True
-        Whether the map must not decrease.
+        Whether the map of a vector must not decrease.
     level : float, default 0.95
         Confidence level of the limits of the gain.
     eps : float, optional
@@ -108,10 +124,14 @@ class AutoCalibration(LogitMap):
     knots; and isotonic regression with its blocks joined at their means. Parametric ones minimise the log loss, summed
     over rows, plus half the squared distance of their coefficients from those of the identity, and must not decrease.
 
-    The rows are dealt into ten folds (above 1,000 rows, five), always in the same way and whatever their order; rows of
-    a cluster stay together. Candidate :math:`j` with prior weight :math:`\pi_j` and cross-fitted log loss :math:`L_j`,
-    summed over rows, gets a weight proportional to :math:`\pi_j e^{-L_j / d}`. The design effect :math:`d` is 1 without
-    clusters. The gain in a fold is that of the weights which the other folds give.
+    For several classes, with the logarithms of a row, the candidates are the identity; one temperature;
+    :class:`StructuredScaling` with a vector and (up to 100 classes and 5,000,000 entries) a matrix; and beta
+    calibration of each class against the others. Logarithms are averaged and normalised.
+
+    The rows are dealt into five folds, and up to five times if they are fewer than 2,000, always in the same way and
+    whatever their order; rows of a cluster stay together. Candidate :math:`j` with prior weight :math:`\pi_j` and
+    cross-fitted log loss :math:`L_j`, summed over rows, gets a weight proportional to :math:`\pi_j e^{-L_j / d}`. The
+    design effect :math:`d` is 1 without clusters. The gain in a fold is that of the weights which the other folds give.
 
     Above 4,096 distinct scores, neighbours are pooled in fitting.
 
@@ -124,16 +144,23 @@ class AutoCalibration(LogitMap):
     False
     """
 
+    _shape: ClassVar[Shape] = "any"
+
+    reach_: float | None
+    knots_: Floats | None
+    points_: Floats | None
+    curves_: tuple[Floats, ...]
+
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"cluster": metadata_routing.UNUSED}
 
     _state: ClassVar = {
         **EPS_STATE,
         "candidates": Field("names of the candidates", _names),
         "weights": Field("share of each candidate", array(_n_candidates, least=0)),
-        "reach": Field("largest distance of fitted log-odds from 0", number(above=0)),
-        "knots": Field("log-odds of the knots of the spline", array(_n_knots)),
+        "reach": Field("of a vector: largest distance of fitted log-odds from 0", number(above=0), True),
+        "knots": Field("of a vector: log-odds of the knots of the spline", array(_n_knots), True),
         "curves": Field("coefficients of the parametric candidates, in their order", _arrays),
-        "points": Field("log-odds of the isotonic blocks, before and after", _points),
+        "points": Field("of a vector: log-odds of the isotonic blocks, before and after", _points, True),
         "gain": Field("reduction of the log loss per row, cross-fitted", _any_number),
         "gain_low": Field("lower confidence limit of it", _any_number),
         "gain_high": Field("upper confidence limit of it", _any_number),
@@ -197,19 +224,42 @@ class AutoCalibration(LogitMap):
             del self._cluster
 
     def _fit(self, rows: CalibrationSet) -> None:
-        cells = logit_cells(self._fit_logits(rows), rows.y, rows.w)
-        rows_worth = float(cells.weight.sum()) if rows.w is None else _rows_worth(rows.w)
-        number = min(10 if rows_worth <= _MOST_TEN else 5, rows.y.size if rows.w is None else max(2, rows.y.size))
-        if self._cluster is not None:
-            number = min(number, int(self._cluster.max()) + 1)
-        folds = deal_folds(cells, rows.y, rows.w, self._cluster, max(number, 1))
+        logits = self._fit_logits(rows)
+        if logits.ndim == 2:
+            self._fit_matrix(logits, rows)
+        else:
+            self._fit_vector(logits, rows)
+
+    def _number_of_folds(self, rows_worth: float) -> int:
+        units = rows_worth if self._cluster is None else int(self._cluster.max()) + 1
+        return max(1, min(_FOLDS, int(units)))
+
+    def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet) -> None:
+        z, y, w, cluster = log_softmax(logits.astype(np.float64)), rows.y, rows.weights, self._cluster
+        worth = _rows_worth(w)
+        if rows.w is not None and worth == w.sum() <= _MOST_REPEATED:  # a weight of 2 is two rows, in any fold
+            times = w.astype(np.int64)
+            z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
+            cluster = None if cluster is None else np.repeat(cluster, times)
+        found = fit_matrix(Rows(z, y, w), cluster, self._number_of_folds(worth), self.level, worth)
+        self.candidates_, self.weights_ = ("identity", *found.maps), found.weights
+        self.curves_ = tuple(one[0] for one in found.maps.values())
+        self.reach_ = self.knots_ = self.points_ = None
+        self.gain_, self.gain_low_, self.gain_high_ = found.gain
+        self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = found.brier_gain
+
+    def _fit_vector(self, logits: NDArray[Any], rows: CalibrationSet) -> None:
+        cells = logit_cells(logits, rows.y, rows.w)
+        rows_worth = _rows_worth(rows.weights)
+        number, deals = self._number_of_folds(rows_worth), number_of_deals(rows_worth)
+        folds = deal_folds(cells, rows.y, rows.w, self._cluster, number, deals)
         candidates = fit_candidates(cells, folds, monotone=bool(self.monotone))
         held = held_out(candidates, folds)
         self._keep(cells, candidates)
         if folds.number < 2:  # nothing can be held out
             held = held._replace(loss=np.zeros_like(held.loss))
         effect = self._design_effect(held, cells, rows)
-        self.weights_ = mixture_weights(held.loss.sum(axis=1), effect)
+        self.weights_ = mixture_weights(held.loss.sum(axis=2).mean(axis=1), effect)
         gains = self._gains(held, cells, rows, effect, rows_worth)
         self.gain_, self.gain_low_, self.gain_high_ = gains["log"]
         self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = gains["brier"]
@@ -226,7 +276,7 @@ class AutoCalibration(LogitMap):
         """How much clusters enlarge the variance of the gain of the best candidate."""
         if self._cluster is None or held.folds.number < 2:
             return 1.0
-        best = int(held.loss[1:].sum(axis=1).argmin()) + 1
+        best = int(held.loss[1:].sum(axis=(1, 2)).argmin()) + 1
         differences = loss_differences(held.log_odds[0], held.log_odds[best])["log"]
         return design_effect(_at_rows(differences, held, cells, rows), rows.weights, self._cluster)
 
@@ -237,22 +287,35 @@ class AutoCalibration(LogitMap):
         if held.folds.number < 2:
             return dict.fromkeys(("log", "brier"), Gain(0.0, -np.inf, np.inf))
         weights = held_out_weights(held.loss, effect)
-        differences = loss_differences(held.log_odds[0], np.einsum("cf,cfm->fm", weights, held.log_odds))
+        differences = loss_differences(held.log_odds[0], np.einsum("cdf,cdfm->dfm", weights, held.log_odds))
         if self._cluster is not None:
             return {
                 name: clustered_gain(_at_rows(one, held, cells, rows), rows.weights, self._cluster, self.level)
                 for name, one in differences.items()
             }
-        weight = np.concatenate([held.folds.events, held.folds.others])
+        weight = np.concatenate([held.folds.events, held.folds.others]) / held.folds.deals
         return {
             name: mean_gain(np.concatenate(one), weight, self.level, rows_worth) for name, one in differences.items()
         }
 
     def _map(self, p: NDArray[Any]) -> Floats:
-        return np.asarray(expit(with_limits(self._log_odds, np.asarray(self._logits(p), np.float64))))
+        logits = np.asarray(self._logits(p), np.float64)
+        if logits.ndim == 1:
+            return np.asarray(expit(with_limits(self._log_odds, logits)))
+        zero = np.isneginf(logits)
+        z = log_softmax(np.where(zero, np.log(self.eps_), logits))
+        maps = [MAPS[name][0](theta) for name, theta in zip(self.candidates_[1:], self.curves_, strict=True)]
+        found = np.exp(mixed_log_probabilities(z, self.weights_, maps))
+        if zero.any():  # with `limits`, what is impossible stays so
+            found[zero] = 0
+            found /= found.sum(axis=1, keepdims=True)
+        return found
 
     def _log_odds(self, z: Floats) -> Floats:
         """Log-odds of the prediction at log-odds of the score."""
+        assert self.reach_ is not None
+        assert self.knots_ is not None
+        assert self.points_ is not None
         shapes = vector_shapes(self.reach_, self.knots_).values()
         maps = [Curve(shape, theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
         every = [z, *(one(z) for one in maps), Points(*self.points_)(z)]
@@ -280,6 +343,6 @@ def _rows_worth(w: Floats) -> float:
 
 
 def _at_rows(differences: tuple[Floats, Floats], held: Held, cells: LogitCells, rows: CalibrationSet) -> Floats:
-    """Differences for events and for others at each fold and log-odds, as one for each row."""
-    at = held.folds.of_row, cells.cell
-    return np.where(rows.y == 1, differences[0][at], differences[1][at])
+    """Differences for events and for others at each fold and log-odds, as one for each row: the mean over deals."""
+    at = np.arange(held.folds.deals)[:, None], held.folds.of_row, cells.cell
+    return np.asarray(np.where(rows.y == 1, differences[0][at], differences[1][at]).mean(axis=0))

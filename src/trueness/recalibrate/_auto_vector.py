@@ -71,33 +71,36 @@ class Candidate(NamedTuple):
 def fit_candidates(cells: LogitCells, folds: Folds, *, monotone: bool, ridge: float = 1.0) -> dict[str, Candidate]:
     """Fit every candidate on all rows and without each fold; the first one leaves the scores alone."""
     weight, events = folds.training()
-    found = {"identity": Candidate(None, np.tile(cells.z, (folds.number, 1)))}
+    shape_of_folds = folds.events.shape
+    found = {"identity": Candidate(None, np.broadcast_to(cells.z, shape_of_folds))}
     reach = max(float(np.abs(cells.z).max()), 1.0)
     for name, shape in vector_shapes(reach, spline_knots(cells.z, cells.weight, N_KNOTS)).items():
         X = shape.basis(cells.z)
         bounded = shape.bounded if monotone else None
         theta = ridge_logistic(X, weight, events, shape.identity, ridge * shape.ridge, bounded)
-        found[name] = Candidate(Curve(shape, theta[-1]), theta[:-1] @ X.T)
+        found[name] = Candidate(Curve(shape, theta[-1]), (theta[:-1] @ X.T).reshape(shape_of_folds))
     points = [isotonic_points(cells.z, *one) for one in zip(weight, events, strict=True)]
-    found["isotonic regression"] = Candidate(points[-1], np.array([one(cells.z) for one in points[:-1]]))
+    found["isotonic regression"] = Candidate(
+        points[-1], np.array([one(cells.z) for one in points[:-1]]).reshape(shape_of_folds)
+    )
     return found
 
 
 class Held(NamedTuple):
-    """Losses of rows that were held out, at each fold (row) and log-odds (column), with the weight of such rows."""
+    """Losses of rows that were held out, with the weight of such rows."""
 
     loss: Floats
-    """Of shape (candidates, folds): log losses summed over rows."""
+    """Of shape (candidates, deals, folds): log losses summed over rows."""
     folds: Folds
     log_odds: Floats
-    """Of shape (candidates, folds, cells)."""
+    """Of shape (candidates, deals, folds, cells)."""
 
 
 def held_out(candidates: dict[str, Candidate], folds: Folds) -> Held:
     """The log loss of each candidate in each fold."""
     log_odds = np.array([one.held_out for one in candidates.values()])
     loss = folds.events * np.logaddexp(0, -log_odds) + folds.others * np.logaddexp(0, log_odds)
-    return Held(loss.sum(axis=2), folds, log_odds)
+    return Held(loss.sum(axis=3), folds, log_odds)
 
 
 def loss_differences(plain: Floats, mixed: Floats) -> dict[str, tuple[Floats, Floats]]:

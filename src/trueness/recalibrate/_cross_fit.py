@@ -16,61 +16,86 @@ _SEED = 20_260_101
 
 
 class Folds(NamedTuple):
-    """The weight of events and of other rows in each fold (row) at each log-odds (column)."""
+    """The weight of events and of other rows in each fold at each log-odds: arrays (deals, folds, cells).
+
+    Rows are dealt several times where they are few, so that chance in the deal matters less.
+    """
 
     events: Floats
     others: Floats
     of_row: Ints | None
-    """The fold of each row, where rows were dealt; None where counts were."""
+    """The fold of each row in each deal, where rows were dealt; None where counts were."""
 
     @property
-    def weight(self) -> Floats:
-        """Weights of all rows."""
-        return self.events + self.others
+    def deals(self) -> int:
+        """How often the rows were dealt."""
+        return int(self.events.shape[0])
 
     @property
     def number(self) -> int:
         """How many folds there are."""
-        return int(self.events.shape[0])
+        return int(self.events.shape[1])
 
     def training(self) -> tuple[Floats, Floats]:
         """Weights, and weights of events, of the rows outside each fold, and last of all rows."""
-        with_all = [np.vstack([side.sum(axis=0) - side, side.sum(axis=0)]) for side in (self.weight, self.events)]
-        return with_all[0], with_all[1]
+        parts = []
+        for side in (self.events + self.others, self.events):
+            total = side.sum(axis=1, keepdims=True)
+            parts.append(np.vstack([(total - side).reshape(-1, side.shape[2]), total[0]]))
+        return parts[0], parts[1]
 
 
-def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | None, number: int) -> Folds:
+def number_of_deals(rows: float) -> int:
+    """How often rows are dealt: up to five times if they are few."""
+    return int(np.clip(2000 // max(rows, 1), 1, 5))
+
+
+def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int) -> Folds:
     """Deal the rows into folds at random, but always in the same way, with events spread evenly.
 
     A row of weight 2 is dealt as two rows, if all weights are whole numbers. Rows of a cluster stay together.
     """
-    rng, m = np.random.default_rng(_SEED), cells.z.size
+    m = cells.z.size
     if cluster is None and (w is None or (w == np.rint(w)).all()):
+        rng = np.random.default_rng(_SEED)
         events = np.rint(cells.events).astype(np.int64)
         others = np.rint(cells.weight).astype(np.int64) - events
-        return Folds(_deal_counts(events, number, rng), _deal_counts(others, number, rng), None)
-    fold = _deal_rows(y, cells.z[cells.cell], w, number, rng) if cluster is None else _deal(cluster, number, rng)
+        begin = int(events.sum())
+        dealt = [(_deal_counts(events, 0, number, rng), _deal_counts(others, begin, number, rng)) for _ in range(deals)]
+        return Folds(np.stack([one for one, _ in dealt]), np.stack([other for _, other in dealt]), None)
+    fold = deal_rows(cells.z[cells.cell], y, w, cluster, number, deals)
     weight = np.ones(y.size) if w is None else w
-    code = fold * m + cells.cell
-    events, others = (np.bincount(code, weight * side, number * m).reshape(number, m) for side in (y, 1.0 - y))
-    return Folds(events, others, fold)
+    code = (np.arange(deals)[:, None] * number + fold) * m + cells.cell
+    both = [
+        np.bincount(code.ravel(), np.tile(weight * side, deals), deals * number * m).astype(np.float64)
+        for side in (y, 1.0 - y)
+    ]
+    return Folds(both[0].reshape(deals, number, m), both[1].reshape(deals, number, m), fold)
 
 
-def _deal_counts(count: Ints, number: int, rng: np.random.Generator) -> Floats:
+def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator) -> Floats:
     total = int(count.sum())
     if total > _MOST_DEALT:
         return np.asarray(rng.multinomial(count, np.full(number, 1 / number)).T, np.float64)
     row = rng.permutation(np.repeat(np.arange(count.size), count))
-    code = np.arange(total) % number * count.size + row
+    code = (begin + np.arange(total)) % number * count.size + row
     return np.bincount(code, minlength=number * count.size).reshape(number, count.size).astype(np.float64)
 
 
-def _deal_rows(y: Ints, z: Floats, w: Floats | None, number: int, rng: np.random.Generator) -> Ints:
-    order = np.lexsort((z if w is None else w, z, y))
-    fold = np.empty(y.size, np.int64)
-    start = int((y == 0).sum())
-    for part in (order[:start], order[start:]):
-        fold[rng.permutation(part)] = np.arange(part.size) % number
+def deal_rows(z: Floats, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int) -> Ints:
+    """The fold of each row in each deal, with classes spread evenly; z may have a column per class."""
+    rng = np.random.default_rng(_SEED)
+    if cluster is not None:
+        return np.array([_deal(cluster, number, rng) for _ in range(deals)])
+    # Rows are put in an order of their content, so that the one they come in does not matter.
+    key = z @ rng.standard_normal(z.shape[1]) if z.ndim == 2 else z
+    order = np.lexsort((key if w is None else w, key, y))
+    fold = np.empty((deals, y.size), np.int64)
+    for deal in fold:
+        begin = 0
+        for part in np.split(order, np.flatnonzero(np.diff(y[order])) + 1):
+            deal[rng.permutation(part)] = (begin + np.arange(part.size)) % number
+            begin += part.size  # the next class begins where this one ended, so that folds are of equal size
     return fold
 
 

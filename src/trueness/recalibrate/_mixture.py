@@ -34,10 +34,10 @@ def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 
 
 def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
-    """Weights for each fold from the losses in the other ones; `loss` and result have a row per candidate."""
-    return np.column_stack(
-        [mixture_weights(rest, design_effect) for rest in (loss.sum(axis=1, keepdims=True) - loss).T]
-    )
+    """Weights for each fold from the losses in the other ones; arrays (candidates, deals, folds)."""
+    others = loss.sum(axis=2, keepdims=True) - loss
+    columns = others.reshape(loss.shape[0], -1).T
+    return np.column_stack([mixture_weights(one, design_effect) for one in columns]).reshape(loss.shape)
 
 
 def mean_gain(difference: Floats, weight: Floats, level: float, rows: float) -> Gain:

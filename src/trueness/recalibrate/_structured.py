@@ -1,0 +1,229 @@
+"""Structured scaling of several classes, shrunk towards one temperature; and a mixture of temperatures."""
+
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.arguments import checked_whole, checked_word
+from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
+from trueness._numerics.softmax import inverse_temperature, softmax
+from trueness.errors import NotConvergedWarning, warn
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape
+from trueness.recalibrate._fitted_state import Field, array, fractions, number, whole
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._multinomial import _n_classes
+from trueness.typing import Floats, Ints
+
+Structure: TypeAlias = Literal["vector", "matrix"]
+
+# Penalties of factors, shifts and mixing terms, as numbers of rows.
+_FACTORS: dict[str, float] = {"vector": 1.0, "matrix": 5.0}
+_SHIFTS, _MIXING = 1.0, 20.0
+_EM_STEPS, _EM_CONVERGED = 1000, 1e-10
+
+
+class StructuredFit(NamedTuple):
+    """Log-odds z W′ + b of centred logits."""
+
+    temperature: float
+    matrix: Floats
+    intercept: Floats
+    n_steps: int
+    converged: bool
+
+    def __call__(self, z: Floats) -> Floats:
+        return log_softmax(centred(z) @ self.matrix.T + self.intercept)
+
+
+def centred(logits: NDArray[Any]) -> Floats:
+    """Logits minus their mean over classes: a number added to a row has no meaning."""
+    z = logits.astype(np.float64)
+    return np.asarray(z - z.mean(axis=1, keepdims=True))
+
+
+def fit_structured(
+    logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
+) -> StructuredFit:
+    """Fit one temperature, then factors, shifts and (for a matrix) mixing terms with a ridge towards it."""
+    z, n = centred(logits), float(w.sum())
+    k = z.shape[1]
+    beta = inverse_temperature(z, y, w, ridge or 0.0).value
+    factor, shift, mixing = (ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING))
+    linear: LinearMap
+    if structure == "vector":
+        linear, centre, penalty = DiagonalMap(z), np.tile([beta, 0.0], (k, 1)), np.tile([factor, shift], (k, 1))
+    else:
+        linear, centre = FullMap(z), beta * np.eye(k, k + 1)
+        penalty = np.column_stack([np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)])
+    found = multinomial_regression(linear, y, w, centre, penalty, max_iter)
+    matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
+    return StructuredFit(1 / beta, matrix, found.theta[:, -1].copy(), found.n_steps, found.converged)
+
+
+class StructuredScaling(LogitMap):
+    r"""Vector or matrix scaling with penalties that pull towards one temperature.
+
+    Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows are few. Here a
+    temperature is fitted first; factors of single classes, shifts and, with ``structure="matrix"``, influences of one
+    class on another depart from it only as far as the rows demand.
+
+    Parameters
+    ----------
+    structure : {'matrix', 'vector'}, default 'matrix'
+        Whether classes may influence each other. The matrix has K² parameters: up to about 100 classes.
+    from_logits : bool, default False
+        Whether the scores are logits. A number added to all logits of a row does not matter.
+    ridge : float, default 1
+        Multiple of the penalties below.
+    eps : float, optional
+        Probabilities below this are moved to it, in `fit` with a warning if some are exactly 0. Default: as for
+        :class:`VectorScaling`.
+    max_iter : int, default 100
+        Maximum number of Newton steps.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature towards which the map is pulled.
+    matrix_ : array of shape (K, K)
+        Row k holds the coefficients of class k.
+    intercept_ : array of shape (K,)
+        Shifts.
+    n_iter_ : int
+        Newton steps taken.
+
+    Notes
+    -----
+    With :math:`z` the logits of a row minus their mean, the map is the softmax of :math:`W z + b`. The log loss, summed
+    over rows, plus :math:`\frac12 (\lambda \sum_k (w_{kk} - 1/T)^2 + 20 \sum_{j \ne k} w_{kj}^2 + \sum_k b_k^2)` is
+    minimised, :math:`\lambda = 5` for a matrix and 1 for a vector, whose :math:`w_{kj}` are 0. As the loss is
+    summed, the penalties fade as rows increase.
+
+    References
+    ----------
+    E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, Structured matrix scaling for multi-class calibration, 2025.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> d = tn.simulate.multiclass(4_000, 3, distortion=tn.simulate.Temperature(2.0), seed=0)
+    >>> fitted = tn.StructuredScaling().fit(d.y_prob, d.y_true)
+    >>> round(fitted.temperature_)
+    2
+    """
+
+    _shape: ClassVar[Shape] = "matrix"
+    _state: ClassVar = {
+        **EPS_STATE,
+        "temperature": Field("temperature towards which the map is pulled", number(above=0)),
+        "matrix": Field("row k holds the factors of all centred logits in class k", array(_n_classes, _n_classes)),
+        "intercept": Field("number added to each class's log-odds", array(_n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
+    }
+
+    def __init__(
+        self,
+        *,
+        structure: Structure = "matrix",
+        from_logits: bool = False,
+        ridge: float = 1.0,
+        eps: float | None = None,
+        max_iter: int = 100,
+    ) -> None:
+        self.structure = structure
+        self.from_logits = from_logits
+        self.ridge = ridge
+        self.eps = eps
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checked_word(self.structure, "structure", ("matrix", "vector"))
+        check_penalty("ridge", self.ridge, positive=True)
+        checked_whole(self.max_iter, "max_iter")
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        found = fit_structured(
+            self._fit_logits(rows), rows.y, rows.weights, self.structure, float(self.ridge), self.max_iter
+        )
+        self.temperature_, self.matrix_, self.intercept_, self.n_iter_, converged = found
+        if not converged:
+            warn(
+                f"The optimisation stopped after {self.n_iter_} steps without converging. "
+                "Increase `max_iter` or the penalty.",
+                NotConvergedWarning,
+            )
+
+    def _map(self, p: NDArray[Any]) -> Floats:
+        return softmax(centred(self._logits(p)) @ self.matrix_.T + self.intercept_)
+
+
+class EnsembleTemperatureScaling(LogitMap):
+    r"""A mixture of the tempered scores, the scores as they are, and the uniform distribution.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether the scores are logits.
+    eps : float, optional
+        As for :class:`VectorScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        Temperature of the first part.
+    weights_ : array of shape (3,)
+        Weights of the tempered scores, the scores, and 1/K.
+
+    Notes
+    -----
+    The temperature is that of :class:`TemperatureScaling`; then the weights minimise the log loss, which is convex in
+    them, by expectation-maximisation. The order of the classes in a row never changes.
+
+    References
+    ----------
+    J. Zhang, B. Kailkhura, T. Y.-J. Han, Mix-n-Match: ensemble and compositional methods for uncertainty calibration in
+    deep learning, ICML 2020.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> d = tn.simulate.multiclass(4_000, 3, distortion=tn.simulate.LabelNoise(0.3), seed=0)
+    >>> fitted = tn.EnsembleTemperatureScaling().fit(d.y_prob, d.y_true)
+    >>> bool(fitted.weights_[2] > 0.1)
+    True
+    """
+
+    _shape: ClassVar[Shape] = "matrix"
+    _state: ClassVar = {
+        **EPS_STATE,
+        "temperature": Field("number that logits are divided by", number(above=0)),
+        "weights": Field("weights of the tempered scores, the scores and 1/K", fractions(lambda _: 3)),
+    }
+
+    def __init__(self, *, from_logits: bool = False, eps: float | None = None) -> None:
+        self.from_logits = from_logits
+        self.eps = eps
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        logits = self._fit_logits(rows)
+        self.temperature_ = 1 / inverse_temperature(logits, rows.y, rows.w).value
+        own = np.stack([part[np.arange(rows.y.size), rows.y] for part in self._parts(logits)], axis=1)
+        weight = rows.weights / rows.weights.sum()
+        mixture = np.full(3, 1 / 3)
+        for _ in range(_EM_STEPS):
+            share = own * mixture
+            total = share.sum(axis=1, keepdims=True)
+            after = weight @ (share / np.where(total > 0, total, 1))
+            after = after / after.sum()
+            moved, mixture = float(np.abs(after - mixture).max()), after
+            if moved < _EM_CONVERGED:
+                break
+        self.weights_ = mixture
+
+    def _parts(self, logits: NDArray[Any]) -> list[Floats]:
+        return [softmax(logits, self.temperature_), softmax(logits), np.full(logits.shape, 1 / logits.shape[1])]
+
+    def _map(self, p: NDArray[Any]) -> Floats:
+        return np.asarray(sum(w * part for w, part in zip(self.weights_, self._parts(self._logits(p)), strict=True)))
