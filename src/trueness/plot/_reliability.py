@@ -346,7 +346,7 @@ def from_band(
     if band is None:
         return None
     if band == "monotone":
-        return _rising_band(few, method, level)
+        return from_monotone_band(few, method, level)
     if method in ("spline", "loess"):
         from trueness.infer._curve_bands import band_of_cells
 
@@ -370,7 +370,7 @@ def from_band(
     )
 
 
-def _rising_band(tally: Tally, method: CurveMethod, level: float) -> CurveBand:
+def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> CurveBand:
     """The monotone band with its steps written out, so that straight lines join its points."""
     from trueness.infer import monotone_band
 
