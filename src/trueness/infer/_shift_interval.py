@@ -85,11 +85,17 @@ def limits_in_words(inside: Cells) -> str:
 
 def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floats, Floats]:
     """Neighbours at the log-odds of their mean probability at `shift`, in pools of about equal information."""
-    runs = _run_sums(x, w, e, shift, _SHORT_RUN if x.size > _SHORT_RUN * _MANY_SCORES else 1)
-    if runs[4].max() > runs[4].sum() / _MANY_SCORES:  # a few scores carry much: single ones can be told apart
-        runs = _run_sums(x, w, e, shift, 1)
+    length = _SHORT_RUN if x.size > _SHORT_RUN * _MANY_SCORES else 1
+    runs = _run_sums(x, w, e, shift, length)
+    share = runs[4].sum() / _MANY_SCORES
+    if length > 1 and (rich := np.flatnonzero(runs[4] > share)).size:  # the scores of these are pooled one by one
+        cells = (rich[:, None] * length + np.arange(length)).ravel()
+        cells = cells[cells < x.size]
+        order = np.argsort(np.concatenate([np.delete(np.arange(runs.shape[1]), rich) * length, cells]))
+        alone = _run_sums(x[cells], w[cells], e[cells], shift, 1)
+        runs = np.concatenate([np.delete(runs, rich, axis=1), alone], axis=1)[:, order]
     information = np.cumsum(runs[4])
-    cuts = np.searchsorted(information, np.arange(1, _MANY_SCORES) * (information[-1] / _MANY_SCORES))
+    cuts = np.searchsorted(information, np.arange(1, _MANY_SCORES) * share)
     first = np.unique(np.concatenate([[0], cuts[cuts < information.size]]))
     weight, events, expected, others = np.add.reduceat(runs[:4], first, axis=1)
     with np.errstate(divide="ignore", over="ignore"):
@@ -103,10 +109,15 @@ def _run_sums(x: Floats, w: Numbers, e: Numbers, shift: float, length: int) -> F
     for i in range(0, x.size, _BLOCK):
         some = slice(i, min(i + _BLOCK, x.size))
         weight, eta = w[some].astype(np.float64), x[some] + shift
-        q, r = expit(eta), expit(-eta)
-        columns = weight, e[some], weight * q, weight * r, weight * q * r
+        decay = np.exp(-np.abs(eta))
+        near = weight / (1 + decay)
+        far = near * decay
+        above = eta > 0
+        columns = weight, e[some], np.where(above, near, far), np.where(above, far, near), far / (1 + decay)
         at = np.arange(0, weight.size, length)
-        sums[:, i // length : i // length + at.size] = [np.add.reduceat(column, at) for column in columns]
+        sums[:, i // length : i // length + at.size] = [
+            np.add.reduceat(column, at) if length > 1 else column for column in columns
+        ]
     return sums
 
 
