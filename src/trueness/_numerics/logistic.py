@@ -83,7 +83,7 @@ def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = Fals
 
     None where that is not known to be accurate: nearly separated labels, or log-odds in no order.
     """
-    few, scale, total = _pools(x, w, e), 1.0, float(np.sum(w))
+    few, scale, total = line_pools(x, w, e, _POOLS), 1.0, float(np.sum(w))
     if few is None:
         return None
     slope, intercept = (1.0, recalibration_shift(*few)) if fixed_slope else recalibration_line(*few)
@@ -122,10 +122,10 @@ def line_sums(
     >>> residual.tolist(), information.tolist()
     ([1.0, 0.0], [[1.0, 0.0], [0.0, 0.0]])
     """
-    x, w, e = np.ascontiguousarray(x), np.ascontiguousarray(w), np.ascontiguousarray(e)
-    if w.dtype != e.dtype or w.dtype.kind not in "if" or w.dtype.itemsize != 8:
-        w, e = w.astype(np.float64), e.astype(np.float64)
-    sums = line_sums_of(x, w, e, slope, intercept, centre)
+    kind = np.int64 if w.dtype.kind == e.dtype.kind == "i" else np.float64
+    weight: Numbers = np.ascontiguousarray(w, dtype=kind)  # type: ignore[assignment]  # one of the two kinds
+    events: Numbers = np.ascontiguousarray(e, dtype=kind)  # type: ignore[assignment]
+    sums = line_sums_of(np.ascontiguousarray(x), weight, events, slope, intercept, centre)
     return sums[:2], sums[[[2, 3], [3, 4]]]
 
 
@@ -144,9 +144,9 @@ def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
     return total
 
 
-def _pools(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats] | None:
-    """Runs of neighbours at their mean log-odds; None if a cell has no weight."""
-    length = -(-x.size // _POOLS)
+def line_pools(x: Floats, w: Numbers, e: Numbers, most: int) -> tuple[Floats, Floats, Floats] | None:
+    """At most `most` runs of neighbours at their mean log-odds; None if a cell has no weight."""
+    length = -(-x.size // most)
     first = np.arange(0, x.size, length)
     weight, events = np.add.reduceat(w, first).astype(np.float64), np.add.reduceat(e, first).astype(np.float64)
     if not np.min(w) > 0:

@@ -21,4 +21,7 @@ def placement_sums(weight: Numbers, events: Numbers, area: float = 0.5) -> Float
     rest = weight.sum().item() - total
     if total <= 0 or rest <= 0:
         return None
-    return _kernels.placement_sums(np.ascontiguousarray(weight), np.ascontiguousarray(events), total, rest, area)
+    kind = np.int64 if weight.dtype.kind == events.dtype.kind == "i" else np.float64
+    w: Numbers = np.ascontiguousarray(weight, dtype=kind)  # type: ignore[assignment]  # one of the two kinds
+    e: Numbers = np.ascontiguousarray(events, dtype=kind)  # type: ignore[assignment]
+    return _kernels.placement_sums(w, e, total, rest, area)

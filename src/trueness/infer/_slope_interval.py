@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, ndtri, stdtrit, xlogy
 
-from trueness._numerics.logistic import line_sums, log_likelihood, recalibration_line, recalibration_shift
+from trueness._numerics.logistic import line_pools, line_sums, log_likelihood, recalibration_line, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._slope import InsideCells, inside_cells, logits
@@ -152,16 +152,18 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, fl
     return (limit, math.inf) if rising else (-math.inf, limit)
 
 
+def _pooled(x: Floats, cells: Cells) -> tuple[Floats, Floats, Floats]:
+    """Log-odds, weights and events; many are pooled with their neighbours."""
+    pools = line_pools(x, cells.weight, cells.events, _MOST_POOLED) if x.size > _MOST_POOLED else None
+    return pools or (x, cells.weight.astype(np.float64), cells.events.astype(np.float64))
+
+
 def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Limits:
     """Limits from the profile of the likelihood penalised as by Jeffreys' prior (Firth 1993).
 
     With few rows of one class the likelihood alone takes slopes to be larger than they are, and its lower limit, too.
     """
-    w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
-    if x.size > _MOST_POOLED:  # neighbouring scores are pooled: this likelihood only widens the limits
-        first = np.arange(0, x.size, -(-x.size // _MOST_POOLED))
-        x, w, e = (np.add.reduceat(column, first) for column in (w * x, w, e))
-        x = x / w
+    x, w, e = _pooled(x, cells)  # this likelihood only widens the limits
     scale = float(np.std(x))
 
     def penalised(a: float, b: float) -> float:
@@ -301,11 +303,7 @@ def free_intercept_interval(
 def _intercept_profile(line: FittedLine, error: float, level: float) -> _Limits:
     """Intercepts whose likelihood, at the best slope for each, is not too far below its maximum."""
     cells, x, intercept = line.inside.cells, line.x, line.intercept
-    w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
-    if x.size > _MOST_POOLED:
-        first = np.arange(0, x.size, -(-x.size // _MOST_POOLED))
-        x, w, e = (np.add.reduceat(column, first) for column in (w * x, w, e))
-        x = x / w
+    x, w, e = _pooled(x, cells)
 
     def profile(a: float) -> float:
         eta = a + _best_slope(a, x, w, e, line.slope) * x
