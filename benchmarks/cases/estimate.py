@@ -136,11 +136,17 @@ def coverage(scenario: Scenario, names: tuple[str, ...], runs: int, rng: np.rand
 
 
 @case("estimate", "coverage of the interval of every measure", "25 min")
-def estimate(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
-    runs = runs or (10 if quick else 400)
-    chosen = list(scenarios())[:: 8 if quick else 1]
+def estimate(
+    page: Page, quick: bool, *, runs: int = 0, measures: str = "", clustered: bool = False, seed: int = 0
+) -> None:
+    """All measures, or some of them (separated by commas); `clustered` leaves out independent rows."""
+    runs = runs or (10 if quick else 300)
+    chosen = [one for one in scenarios() if one.clustered or not clustered][:: 8 if quick else 1]
     rng = np.random.default_rng(seed)
-    for names, share in ((MEANS + RATES, 1), (ERRORS_IN_BINS, 4)):
+    groups = [(MEANS + RATES, 1), (ERRORS_IN_BINS, 4)]
+    if measures:
+        groups = [(tuple(measures.split(",")), 1)]
+    for names, share in groups:
         number = max(1, runs // share)
         noise = math.sqrt(0.95 * 0.05 / number)
         title = f"Coverage at level 0.95 of {number:,} data sets (standard error {noise:.3f})"
