@@ -541,6 +541,13 @@ def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
     assert "if the event probability rises with the score" in " ".join(drawn.to_text().split())
 
 
+def test_a_spline_says_which_scores_it_leaves_out():
+    y, p = usual()
+    with pytest.warns(tn.CertainScoresWarning, match="3 of 603 scores are exactly 0 or 1"):
+        drawn = ReliabilityDisplay.from_predictions([*y, 0, 1, 1], [*p, 0.0, 1.0, 1.0], curve="spline", resamples=9)
+    assert "n = 603\n        without 3 scores of 0 or 1" in drawn.to_text()
+
+
 def test_a_curve_that_does_not_exist_is_said_and_drawn_without_failing():
     y, p = [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]
     drawn = ReliabilityDisplay.from_predictions(y, p, curve="spline").plot()

@@ -436,7 +436,8 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
     if record.interval is not None:
         level, ends = level_percent(record.interval.level), confidence_set(record.interval, short_number)
         lines.append(f"l2 error {short_number(record.interval.estimate)}, {level} {ends}")
-    return [*lines, f"n = {record.n:,}"]
+    left_out = record.n - int(record.curve.n.sum()) if record.curve.method == "spline" else 0
+    return [*lines, f"n = {record.n:,}", *([f"without {left_out:,} scores of 0 or 1"] if left_out else [])]
 
 
 def _measure_lines(record: Reliability) -> list[str]:

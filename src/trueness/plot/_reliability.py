@@ -192,6 +192,11 @@ class ReliabilityDisplay(FromEstimator):
         elif method != "binned":
             raise InputError("bins", "is for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
         band = _checked_band(band, method, rule, len(models))
+        if method == "spline":
+            from trueness.measure._flexible_curve import warn_certain_scores
+
+            for tally in models.values():
+                warn_certain_scores(tally)
         with warnings.catch_warnings():
             # Reading the rows has given all warnings about them.
             warnings.simplefilter("ignore", TruenessWarning)
