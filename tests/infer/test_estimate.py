@@ -281,3 +281,11 @@ def test_bad_arguments_are_named(arguments, match):
         tn.estimate(y_true=y, y_prob=p, **arguments)
     with pytest.raises(TypeError, match="curve"):
         tn.estimate("ece", y, p, curve=1)
+
+
+def test_the_squared_error_of_a_vector_in_clusters_has_an_interval():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    found = tn.estimate("squared_ece", rng.random(200) < p, p, cluster=np.arange(200) // 4, seed=0)
+    assert found.bounded
+    assert found.low <= found.value <= found.high or found.value < 0

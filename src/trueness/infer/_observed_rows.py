@@ -109,7 +109,8 @@ def observe(
         if sample.p.ndim == 1 or two or chosen == "confidence":
             own: RowOptions = rows if rows.get("kind") or two or sample.p.ndim == 1 else {**rows, "kind": chosen}
             grouped = clustered_rows(y_true, y_prob, cluster, own, importance=importance, binary=two)
-            view: Literal["binary", "confidence"] = "confidence" if chosen == "confidence" and not two else "binary"
+            top = chosen == "confidence" and sample.p.ndim == 2 and not two
+            view: Literal["binary", "confidence"] = "confidence" if top else "binary"
             tally = Tally(view, (grouped.cells,), None if view == "binary" else sample.classes)
         else:
             paired = read_rows(
