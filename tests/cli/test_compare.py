@@ -105,3 +105,20 @@ def test_fractional_weights_are_importance_and_that_is_said(call, fails, grouped
     assert found["low"] == expected["p", "q"].low
     message = fails("compare", *asked, "--measure", "ece")
     assert message.endswith("`--method influence` (of squared-ece, brier and log-loss) takes others.")
+
+
+@pytest.mark.parametrize("measure", ["squared-ece", "brier", "ece"])
+def test_each_model_has_its_own_interval(call, lines, grouped, measure):
+    asked = ["--measure", measure, "--cluster", "who", "--level", "0.9", "--resamples", "99"]
+    (found,) = lines(*asked)
+    for place, name in (("first", "p"), ("second", "q")):
+        value, low, high = (float(found[f"{place}_estimate{end}"]) for end in ("", "_low", "_high"))
+        assert low <= value <= high
+        if measure == "brier":
+            own = tn.estimate("brier", grouped["y"], grouped[name], cluster=grouped["who"], level=0.9)
+            assert (low, high) == (own.low, own.high)
+    text = call("compare", "x.csv", "--prob", "p", "--prob", "q", *asked).stdout
+    assert "90 % interval" in text
+    (alone,) = lines(*asked, "--no-intervals")
+    assert "first_estimate_low" not in alone
+    assert alone["first_estimate"] == found["first_estimate"]

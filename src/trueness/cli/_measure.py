@@ -15,7 +15,7 @@ from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._messages import note, warning
-from trueness.cli._rows import Dataset, open_dataset
+from trueness.cli._rows import Dataset, open_dataset, read_rows
 from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
 from trueness.cli._writing import Output, Target
 
@@ -34,6 +34,7 @@ _KINDS = "What to compare for several classes; repeatable.  [default: classwise 
 @click.option("--table", "tables", is_flag=True, help="Also the bins, with intervals for the event rates.")
 @opt.level(0.95, "Confidence level of all intervals.", least=0.5)
 @opt.intervals
+@opt.panel
 @click.option("--each", is_flag=True, help="For .tally files: also each file separately.")
 @opt.stream
 @opt.output()
@@ -67,6 +68,8 @@ def command(**options: Any) -> None:
     for name in ("by", "cluster"):
         if options[name] and stream:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
+    if options["panel"] or options["tripod"]:
+        return _panel(options)
     kinds = tuple(dict.fromkeys(options["kinds"]))
     rule = opt.bin_rule(options["bins"])
     settings = Options(rule, options["level"], kinds, options["tables"], options["intervals"])
@@ -81,7 +84,19 @@ def command(**options: Any) -> None:
                 rows.warn_of_dropped()
             results = [(group, measure_all(part, settings, group)) for group, part in rows.groups()]
     _print_remarks(results)
-    target.deliver((_groups_output if request.by else _models_output)(results, data.source.name))
+    return target.deliver((_groups_output if request.by else _models_output)(results, data.source.name))
+
+
+def _panel(options: dict[str, Any]) -> None:
+    from trueness.cli import _panel as panels
+
+    target, tripod = Target.pop_from(options), options["tripod"]
+    panels.check_options(target, tripod=tripod)
+    rows = read_rows(Request.pop_from(options))
+    about, cluster = rows.choice.about(rows.source), rows.choice.cluster
+    source = f"Data: {rows.source}, labels {rows.choice.label!r}{'' if cluster is None else f', clusters {cluster!r}'}."
+    found = list(panels.panels_of_rows(rows, options["level"]))
+    panels.deliver(found, target, {"data": about, "level": options["level"]}, source, tripod=tripod)
 
 
 @click.command("measure")
@@ -90,6 +105,7 @@ def command(**options: Any) -> None:
 @each
 @opt.level(0.95, "Confidence level of intervals and, with --each, of flags.", least=0.5)
 @opt.intervals
+@opt.panel
 @opt.output()
 def measure(**options: Any) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
@@ -105,6 +121,8 @@ def measure(**options: Any) -> None:
     if not options["intervals"] and not options["each"] and opt.is_typed("level"):
         raise click.UsageError("--level is for intervals and --each; leave it out, or leave --no-intervals out.")
     sums, total = read_total(options["files"], target.path)
+    if options["panel"] or options["tripod"]:
+        return _panel_of_sums(sums, total, options, target)
     settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])
     lines = sums_lines(total, settings, blocks=True)
     source = _sums_source(sums, total, settings)
@@ -115,7 +133,16 @@ def measure(**options: Any) -> None:
 
         files = compare_files(sums, total, settings, lines)
         output = files_output(files, output, lines, total.by, sums_notes(total, source), intervals=settings.intervals)
-    target.deliver(output)
+    return target.deliver(output)
+
+
+def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: dict[str, Any], target: Target) -> None:
+    from trueness.cli import _panel as panels
+
+    panels.check_options(target, tripod=options["tripod"])
+    data = {"data": {"sources": [name for name, _ in sums], **total.about, "by": total.by}, "level": options["level"]}
+    source = f"{file_names([name for name, _ in sums])}: labels {total.about.get('label')!r}."
+    panels.deliver([panels.panel_of_sums(total, options["level"])], target, data, source, tripod=options["tripod"])
 
 
 def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":

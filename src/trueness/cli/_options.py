@@ -190,6 +190,12 @@ intervals = click.option(
 )
 
 
+panel = combine(
+    click.option("--panel", is_flag=True, help="The numbers that a clinical or credit validation asks for instead."),
+    click.option("--tripod", is_flag=True, help="The same as text for a paper, after TRIPOD+AI."),
+)
+
+
 def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator:
     """``--seed``; 0 by default, so that a command repeats itself."""
     return count("--seed", what, 0, least=0)
