@@ -1,83 +1,174 @@
-"""Verdicts on real models beside Cox's test, with every disagreement explained.
+"""Every map on real models: what it does to the Brier score and the log loss of rows that were held out.
 
-The predictions are those of ``arena.npz`` in the folder that TRUENESS_DATA names: seven kinds of models on 15 data
-sets, each judged on rows that it was not fitted on. Scores of several classes are judged by their largest.
+The scores are those of ``arena.npz`` in the folder that TRUENESS_DATA names (seven kinds of models on 15 data sets,
+with rows to fit a map on and rows to judge it by); ``arena_peers.json`` has a peer library's losses on the same rows.
+The Brier score is summed over classes; the log loss takes probabilities of at least 1e-15.
 """
 
+import json
 import os
+import time
 import warnings
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from benchmark import Page, case
 
 import trueness as tn
-from trueness._report.evidence import read_rows
-from trueness._report.inference import Notes, Options
-from trueness._report.summary import summarize
-from trueness._report.verdict import verdict
-from trueness._tally.rules import EqualWidth
 
-LEVEL = 0.95
-ACCUSED = ("miscalibrated", "slightly-miscalibrated")
+RESAMPLES = 1_000
+SCORES = ("Brier score", "log loss")
+DEFAULT = "AutoCalibration"
+
+VECTOR: dict[str, Callable[[], Any]] = {
+    "AutoCalibration": tn.AutoCalibration,
+    "PlattScaling": tn.PlattScaling,
+    "PlattScaling, ridge 1": lambda: tn.PlattScaling(ridge=1),
+    "BetaCalibration": tn.BetaCalibration,
+    "BetaCalibration, ridge 1": lambda: tn.BetaCalibration(ridge=1),
+    "QuadraticScaling": tn.QuadraticScaling,
+    "QuadraticScaling, signed": lambda: tn.QuadraticScaling(signed=True),
+    "SplineCalibration": tn.SplineCalibration,
+    "TemperatureScaling": tn.TemperatureScaling,
+    "IsotonicCalibration": tn.IsotonicCalibration,
+    "IsotonicCalibration, centred, prior 1": lambda: tn.IsotonicCalibration(interpolation="centred", prior=1),
+    "HistogramBinning": lambda: tn.HistogramBinning(seed=0),
+    "VennAbers": tn.VennAbers,
+    "BayesianBinning": tn.BayesianBinning,
+}
+MATRIX: dict[str, Callable[[], Any]] = {
+    "AutoCalibration": tn.AutoCalibration,
+    "StructuredScaling, matrix": tn.StructuredScaling,
+    "StructuredScaling, vector": lambda: tn.StructuredScaling(structure="vector"),
+    "TemperatureScaling": tn.TemperatureScaling,
+    "EnsembleTemperatureScaling": tn.EnsembleTemperatureScaling,
+    "VectorScaling": tn.VectorScaling,
+    "MatrixScaling": tn.MatrixScaling,
+    "DirichletCalibration": tn.DirichletCalibration,
+    "OneVsRest(BetaCalibration)": lambda: tn.OneVsRest(tn.BetaCalibration()),
+    "OneVsRest(AutoCalibration)": lambda: tn.OneVsRest(tn.AutoCalibration()),
+}
 
 
-class Outcome(NamedTuple):
+class Experiment(NamedTuple):
+    """Scores and labels to fit on and to judge by."""
+
     name: str
-    n: int
-    code: str
-    pvalue: float
-    cox: float
-    why: str
-    """What explains a disagreement; empty if both refute calibration, or neither does."""
+    fit_scores: np.ndarray
+    fit_labels: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def data_set(self) -> str:
+        return self.name.split(".")[0]
 
 
-def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
-    """The verdict and Cox's test of one model."""
-    data = read_rows(y, p, {"labels": list(range(p.shape[1]))} if p.ndim == 2 else {}).evidence("scores")
-    found = summarize(data, Options(EqualWidth(10), LEVEL, 0), Notes())
-    code = verdict(found, LEVEL).code
-    test = found.test
-    assert test is not None
-    cox = tn.calibration_test(data.tally, method="cox", seed=0).pvalue
-    accused, refuted = code in ACCUSED, cox <= 1 - LEVEL
-    why = ""
-    if accused and not refuted:
-        why = f"neither shift nor slope: {test.strongest}"
-    elif refuted and code == "too-good":
-        why = "too good to be true"
-    elif refuted and not accused:
-        rounded = "impossible labels, but at scores on a coarse grid, which may have been rounded to 0 or 1"
-        why = (
-            rounded
-            if test.contradicted
-            else "a shift or slope that is not clear enough for a test of other shapes, too"
-        )
-    return Outcome(name, int(y.size), code, test.pvalue, cox, why)
+def experiments(file: Path) -> list[Experiment]:
+    """All of them."""
+    with np.load(file) as arrays:
+        names = [name.removesuffix(".pt") for name in arrays.files if name.endswith(".pt")]
+        parts = {name: [arrays[f"{name}.{part}"] for part in ("pc", "yc", "pt", "yt")] for name in names}
+    return [
+        Experiment(name, pc.astype(np.float64), yc.astype(np.int64), pt.astype(np.float64), yt.astype(np.int64))
+        for name, (pc, yc, pt, yt) in parts.items()
+    ]
 
 
-@case("arena", "verdicts on real models, beside Cox's test", "2 min")
+def losses(p: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Brier score, summed over classes, and log loss."""
+    P = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+    own = P[np.arange(y.size), y]
+    brier = float(np.mean((P * P).sum(axis=1) - 2 * own + 1))
+    return brier, float(-np.mean(np.log(np.clip(own, 1e-15, None))))
+
+
+def judge(
+    every: list[Experiment], maps: dict[str, Callable[[], Any]]
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """Losses of each map in each experiment, and CPU seconds per experiment."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in maps}
+    seconds = dict.fromkeys(maps, 0.0)
+    for one in every:
+        for name, make in maps.items():
+            begin = time.process_time()
+            after = make().fit(one.fit_scores, one.fit_labels).predict(one.scores)
+            seconds[name] += time.process_time() - begin
+            found[name].append(losses(np.asarray(after), one.labels))
+    return {name: np.array(rows) for name, rows in found.items()}, {n: s / len(every) for n, s in seconds.items()}
+
+
+def win_rates(loss: dict[str, np.ndarray], column: int) -> dict[str, np.ndarray]:
+    """For each map and experiment, the share of the other maps that it beats; ties count half."""
+    table = np.stack([one[:, column] for one in loss.values()])
+    rates = {}
+    for i, name in enumerate(loss):
+        others = np.delete(table, i, axis=0)
+        tie = np.abs(table[i] - others) <= 1e-12
+        rates[name] = np.mean(np.where(tie, 0.5, table[i] < others), axis=0)
+    return rates
+
+
+def by_data_set(every: list[Experiment], values: np.ndarray) -> tuple[float, float, float]:
+    """Mean of values of experiments, with 95 % limits by resampling data sets."""
+    names = np.array([one.data_set for one in every])
+    sets = np.unique(names)
+    sums = np.array([[values[names == name].sum(), (names == name).sum()] for name in sets])
+    draws = np.random.default_rng(0).integers(0, sets.size, (RESAMPLES, sets.size))
+    drawn = sums[draws].sum(axis=1)
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], [0.025, 0.975])
+    return float(values.mean()), float(low), float(high)
+
+
+def table(
+    page: Page, title: str, every: list[Experiment], maps: dict[str, Callable[[], Any]], peers: dict[str, Any]
+) -> None:
+    """Judge one kind of scores, and check the bars of the default map."""
+    loss, seconds = judge(every, maps)
+    raw = np.array([peers[one.name]["raw"] for one in every])
+    names = sorted(set.intersection(*(set(peers[one.name]) for one in every)) - {"raw"})
+    loss |= {"the scores as they are": raw} | {n: np.array([peers[one.name][n] for one in every]) for n in names}
+    for column, score in enumerate(SCORES):
+        page.head("map", "win rate", "worse than raw", "mean gain", "CPU ms", title=f"{title}: {score}")
+        wins = win_rates(loss, column)
+        gains = {name: 1 - one[:, column] / raw[:, column] for name, one in loss.items()}
+        worse = {name: (one[:, column] > raw[:, column] + 1e-12).astype(float) for name, one in loss.items()}
+        for name in sorted(loss, key=lambda name: -wins[name].mean()):
+            win, low, high = by_data_set(every, wins[name])
+            gain, least, most = by_data_set(every, 100 * gains[name])
+            cost = f"{1e3 * seconds[name]:.1f}" if name in seconds else ""
+            page.row(
+                name,
+                f"{win:.3f} ({low:.3f} to {high:.3f})",
+                f"{100 * worse[name].mean():.0f} %",
+                f"{gain:.1f} % ({least:.1f} to {most:.1f})",
+                cost,
+            )
+        _bars(page, f"{title}, {score}", wins, worse, gains, names)
+
+
+def _bars(page: Page, where: str, wins: Any, worse: Any, gains: Any, peers: list[str]) -> None:
+    best = max(wins, key=lambda name: wins[name].mean())
+    page.bar(f"{where}: the default map wins most often", best, best == DEFAULT)
+    share = float(worse[DEFAULT].mean())
+    page.bar(f"{where}: worse than the raw scores in at most 10 %", f"{100 * share:.1f} %", share <= 0.1)
+    most = max(float(gains[name].mean()) for name in peers)
+    own = float(gains[DEFAULT].mean())
+    page.bar(f"{where}: mean gain above the best peer's", f"{100 * own:.1f} % and {100 * most:.1f} %", own > most)
+
+
+@case("arena", "every map on the scores of real models, beside a peer's", "3 min")
 def arena(page: Page, quick: bool) -> None:
-    file = Path(os.environ.get("TRUENESS_DATA", "")) / "arena.npz"
-    if not os.environ.get("TRUENESS_DATA") or not file.exists():
+    folder = Path(os.environ.get("TRUENESS_DATA", ""))
+    if not os.environ.get("TRUENESS_DATA") or not (folder / "arena.npz").exists():
         page.text("Skipped: TRUENESS_DATA names no folder with arena.npz.")
         return
-    with np.load(file) as arrays, warnings.catch_warnings():
+    every = experiments(folder / "arena.npz")[:: 6 if quick else 1]
+    peers = json.loads((folder / "arena_peers.json").read_text(encoding="utf-8"))
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names = [name.removesuffix(".pt") for name in arrays.files if name.endswith(".pt")][:: 8 if quick else 1]
-        outcomes = [judge(name, arrays[f"{name}.yt"], arrays[f"{name}.pt"].astype(np.float64)) for name in names]
-    counts = Counter((one.code, one.cox <= 1 - LEVEL) for one in outcomes)
-    page.head("verdict", "Cox's test refutes", "it does not", title=f"{len(outcomes)} models at 5 %")
-    for code in dict.fromkeys(one.code for one in outcomes):
-        page.row(code, str(counts[code, True]), str(counts[code, False]))
-    page.head("explanation", "models", title="Disagreements by kind")
-    kinds = Counter(one.why for one in outcomes if one.why)
-    for why, number in kinds.most_common():
-        page.row(why, str(number))
-    page.head("model", "rows", "verdict", "p (omnibus)", "p (Cox)", "explanation", title="Every disagreement")
-    for one in outcomes:
-        if one.why:
-            page.row(one.name, str(one.n), one.code, f"{one.pvalue:.3g}", f"{one.cox:.3g}", one.why)
-    page.data = [one._asdict() for one in outcomes]
+        for dimensions, title, maps in ((1, "two classes", VECTOR), (2, "several classes", MATRIX)):
+            some = [one for one in every if one.scores.ndim == dimensions]
+            table(page, f"{len(some)} models, {title}", some, maps, peers)

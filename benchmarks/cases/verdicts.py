@@ -1,0 +1,83 @@
+"""Verdicts on real models beside Cox's test, with every disagreement explained.
+
+The predictions are those of ``arena.npz`` in the folder that TRUENESS_DATA names: seven kinds of models on 15 data
+sets, each judged on rows that it was not fitted on. Scores of several classes are judged by their largest.
+"""
+
+import os
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from benchmark import Page, case
+
+import trueness as tn
+from trueness._report.evidence import read_rows
+from trueness._report.inference import Notes, Options
+from trueness._report.summary import summarize
+from trueness._report.verdict import verdict
+from trueness._tally.rules import EqualWidth
+
+LEVEL = 0.95
+ACCUSED = ("miscalibrated", "slightly-miscalibrated")
+
+
+class Outcome(NamedTuple):
+    name: str
+    n: int
+    code: str
+    pvalue: float
+    cox: float
+    why: str
+    """What explains a disagreement; empty if both refute calibration, or neither does."""
+
+
+def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
+    """The verdict and Cox's test of one model."""
+    data = read_rows(y, p, {"labels": list(range(p.shape[1]))} if p.ndim == 2 else {}).evidence("scores")
+    found = summarize(data, Options(EqualWidth(10), LEVEL, 0), Notes())
+    code = verdict(found, LEVEL).code
+    test = found.test
+    assert test is not None
+    cox = tn.calibration_test(data.tally, method="cox", seed=0).pvalue
+    accused, refuted = code in ACCUSED, cox <= 1 - LEVEL
+    why = ""
+    if accused and not refuted:
+        why = f"neither shift nor slope: {test.strongest}"
+    elif refuted and code == "too-good":
+        why = "too good to be true"
+    elif refuted and not accused:
+        rounded = "impossible labels, but at scores on a coarse grid, which may have been rounded to 0 or 1"
+        why = (
+            rounded
+            if test.contradicted
+            else "a shift or slope that is not clear enough for a test of other shapes, too"
+        )
+    return Outcome(name, int(y.size), code, test.pvalue, cox, why)
+
+
+@case("verdicts", "verdicts on real models, beside Cox's test", "2 min")
+def verdicts(page: Page, quick: bool) -> None:
+    file = Path(os.environ.get("TRUENESS_DATA", "")) / "arena.npz"
+    if not os.environ.get("TRUENESS_DATA") or not file.exists():
+        page.text("Skipped: TRUENESS_DATA names no folder with arena.npz.")
+        return
+    with np.load(file) as arrays, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = [name.removesuffix(".pt") for name in arrays.files if name.endswith(".pt")][:: 8 if quick else 1]
+        outcomes = [judge(name, arrays[f"{name}.yt"], arrays[f"{name}.pt"].astype(np.float64)) for name in names]
+    counts = Counter((one.code, one.cox <= 1 - LEVEL) for one in outcomes)
+    page.head("verdict", "Cox's test refutes", "it does not", title=f"{len(outcomes)} models at 5 %")
+    for code in dict.fromkeys(one.code for one in outcomes):
+        page.row(code, str(counts[code, True]), str(counts[code, False]))
+    page.head("explanation", "models", title="Disagreements by kind")
+    kinds = Counter(one.why for one in outcomes if one.why)
+    for why, number in kinds.most_common():
+        page.row(why, str(number))
+    page.head("model", "rows", "verdict", "p (omnibus)", "p (Cox)", "explanation", title="Every disagreement")
+    for one in outcomes:
+        if one.why:
+            page.row(one.name, str(one.n), one.code, f"{one.pvalue:.3g}", f"{one.cox:.3g}", one.why)
+    page.data = [one._asdict() for one in outcomes]
