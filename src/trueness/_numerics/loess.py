@@ -88,7 +88,7 @@ def _untied(middle: float, below: float, above: float, first: float, last: float
 
 
 def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floats]:
-    """What height and slope at one place are of the events of all cells."""
+    """The linear maps from the events of all cells to height and slope at one place."""
     squares = (x - at) ** 2
     reach = _reach(squares, weight)
     nearest, scale = float(squares.min()), math.sqrt(reach) or 1.0

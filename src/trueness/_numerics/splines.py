@@ -79,9 +79,9 @@ def _cubes(x: Floats, knot: float) -> Floats:
 def fit_spline(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]) -> SplineFit | None:
     """The maximum-likelihood fit of events on a spline of ascending, distinct log-odds `x`, in cells.
 
-    The first of the given sets of knots is used for which the estimate is finite: the spline must not separate the
-    labels, nor have more coefficients than there are log-odds. If none is, a straight line; None if that is not either.
-    Of a single `x`, the fit is its rate.
+    It uses the first of the given sets of knots with a finite estimate: the spline must not separate the labels, nor
+    have more coefficients than there are log-odds. If there is none it is a straight line, and None if a straight line
+    has no finite estimate either. The fit at a single `x` is its event rate.
     """
     for candidate in _candidates(x, knots):
         columns = _columns(x, candidate)
@@ -160,7 +160,8 @@ def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Boo
         values, vectors = np.linalg.eigh(((v * w) @ products).reshape(-1, k, k))
         curved = values[:, 0] > _FLAT * values[:, -1]
         if not curved.all():
-            active, eta, q, v, loss = (array[curved] for array in (active, eta, q, v, loss))
+            active = active[curved]
+            eta, q, v, loss = (array[curved] for array in (eta, q, v, loss))
             values, vectors = values[curved], vectors[curved]
         gradient = (e[active] - w * q) @ Q
         step = np.einsum("dij,dj->di", vectors, np.einsum("dji,dj->di", vectors, gradient) / values)
@@ -178,7 +179,8 @@ def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Boo
         eta, loss = eta + size[:, None] * change, trial
         moved = np.abs(change).max(axis=1, initial=0) > _CONVERGED * (1 + np.abs(eta).max(axis=1, initial=0))
         finite[active[~moved]] = True
-        active, eta, q, v, loss = (array[moved] for array in (active, eta, q, v, loss))
+        active = active[moved]
+        eta, q, v, loss = (array[moved] for array in (eta, q, v, loss))
         if not active.size:
             break
     return theta, finite
