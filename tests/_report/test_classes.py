@@ -58,3 +58,11 @@ def test_very_many_classes_still_make_a_small_page():
     found = tn.report(rng.integers(0, 200, 400), P, labels=list(range(200)))
     assert len(found.page().encode()) < 2_000_000
     assert len(found.to_dict()["models"][0]["classes"]) == 200
+
+
+def test_every_class_has_its_ratio_with_limits(multiclass, classes):
+    y, P = classes
+    for one in multiclass.to_dict()["models"][0]["classes"]:
+        k = int(one["label"])
+        alone = tn.estimate(tn.observed_expected, y == k, P[:, k])
+        assert (one["ratio"], one["ratio_low"], one["ratio_high"]) == pytest.approx((alone.value, alone.low, alone.high))

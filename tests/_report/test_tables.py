@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 import trueness as tn
+from trueness._report.measure_tables import held_out_gain
 from trueness._report.report import report_sums
-from trueness._report.tables import held_out_gain, model_tables, report_tables
+from trueness._report.tables import model_tables, report_tables
 from trueness._text.table import Cell
 
 

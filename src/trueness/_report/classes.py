@@ -1,5 +1,6 @@
 """A matrix of scores: every class against the rest, and the k largest scores jointly."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,7 +11,9 @@ from trueness._report.inference import Alpha, Clustered, Notes, Options, collect
 from trueness._report.records import ClassRow, TopK
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
+from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._compare import holm
+from trueness.infer._observed_expected import observed_expected_interval
 from trueness.infer._paired_rows import some_rows
 from trueness.measure import ece
 from trueness.results import Interval
@@ -40,13 +43,23 @@ def class_rows(classwise: Tally, sample: Sample, options: Options, *, segmented:
     pvalues = [None if one is None else one.pvalue for one in found]
     total = sum(errors)
     rows = []
-    for label, tally, error, p, q in zip(
-        classwise.classes or (), tallies, errors, pvalues, _holm_adjusted(pvalues), strict=True
+    adjusted = _holm_adjusted(pvalues)
+    for k, (label, tally, error, p, q) in enumerate(
+        zip(classwise.classes or (), tallies, errors, pvalues, adjusted, strict=True)
     ):
         score, share, gap = means(tally)
         damage, flagged = error / total if total else 0.0, q is not None and q <= alpha
-        rows.append(ClassRow(str(label), share, score, gap, error, damage, p, q, flagged))
+        ratio = share / score if score > 0 else math.nan
+        limits = _ratio_limits(tally, level, _one(sample, k, cluster))
+        rows.append(ClassRow(str(label), share, score, gap, error, damage, p, q, flagged, ratio, *limits))
     return tuple(sorted(rows, key=lambda row: -row.ece))
+
+
+def _ratio_limits(tally: Tally, level: float, rows: Clustered | None) -> tuple[float, float]:
+    """Limits of observed/expected for one class."""
+    grouped = None if rows is None else ClusteredRows(*rows)
+    found = observed_expected_interval(tally.parts[0], level, grouped)
+    return found.low, found.high
 
 
 def _holm_adjusted(pvalues: list[float | None]) -> list[float | None]:

@@ -259,6 +259,10 @@ class ClassRow:
     pvalue: float | None
     adjusted_pvalue: float | None
     flagged: bool
+    ratio: float = math.nan
+    """Observed/expected, with its limits."""
+    ratio_low: float = math.nan
+    ratio_high: float = math.nan
 
 
 @dataclass(frozen=True)
