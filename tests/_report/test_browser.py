@@ -323,7 +323,7 @@ def test_hovering_and_focusing_a_bin_tells_its_numbers(opened, binary):
 def test_the_tab_key_reaches_every_control(opened, binary):
     page = opened(binary)
     seen = []
-    for _ in range(40):
+    for _ in range(50):
         page.switch_to.active_element.send_keys(Keys.TAB)
         seen.append(
             page.execute_script("const e = document.activeElement; return e.className.baseVal ?? e.className + e.type")

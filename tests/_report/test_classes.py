@@ -65,4 +65,6 @@ def test_every_class_has_its_ratio_with_limits(multiclass, classes):
     for one in multiclass.to_dict()["models"][0]["classes"]:
         k = int(one["label"])
         alone = tn.estimate(tn.observed_expected, y == k, P[:, k])
-        assert (one["ratio"], one["ratio_low"], one["ratio_high"]) == pytest.approx((alone.value, alone.low, alone.high))
+        assert (one["ratio"], one["ratio_low"], one["ratio_high"]) == pytest.approx(
+            (alone.value, alone.low, alone.high)
+        )

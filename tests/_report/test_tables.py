@@ -28,8 +28,8 @@ def test_the_flag_of_a_row_is_beside_its_name():
 def test_files_show_the_range_of_the_exact_value_where_it_is_wider_than_the_digits():
     d = tn.simulate.demo(200)
     files = [
-        {"file": "a.tally", "n": 150, "ece": 0.05, "ece_low": 0.04, "ece_high": 0.06},
-        {"file": "all", "n": 200, "ece": 0.05, "ece_low": 0.05, "ece_high": 0.05},
+        {"file": "a.tally", "n": 150, "ece": 0.05, "ece_exact_low": 0.04, "ece_exact_high": 0.06},
+        {"file": "all", "n": 200, "ece": 0.05, "ece_exact_low": 0.05, "ece_exact_high": 0.05},
     ]
     report = report_sums(tn.sketch(d.y_true, d.y_prob), files=files)
     table = report_tables(report._contents)["files"]

@@ -135,3 +135,12 @@ def test_the_command_for_two_columns_takes_the_second(call, tmp_path, names):
     fit = found["models"][0]["answers"]["action"]["command"].splitlines()[0]
     assert fit.startswith(f"trueness fit x.csv --label y --prob {names[1]} --pos-label yes --calibrator ")
     assert call(*shlex.split(fit)[1:]).exit_code == 0
+
+
+def test_no_intervals_leaves_out_the_panel_and_keeps_the_verdict(call):
+    asked = ("report", "--demo", "--rows", "300", "--prob", "p", "--format", "json")
+    whole, bare = (json.loads(call(*asked, *more).stdout) for more in ([], ["--no-intervals"]))
+    assert bare["verdict"] == whole["verdict"]
+    assert whole["models"][0]["panel"]["text"].startswith("Methods. ")
+    assert bare["models"][0]["panel"] is None
+    assert bare["models"][0]["summary"]["auc"] is None

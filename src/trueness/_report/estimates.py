@@ -124,11 +124,6 @@ def miscalibration(tally: Tally) -> float:
     return corp(tally).miscalibration
 
 
-def discrimination(tally: Tally) -> float:
-    """The gain of isotonic regression of the same rows over the base rate."""
-    return corp(tally).discrimination
-
-
 def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor | None) -> dict[str, NoiseFloor | None]:
     """Noise floors that take labels for all rows; for a matrix also those of all classes."""
     found: dict[str, NoiseFloor | None] = {"ece": of_ece}
@@ -146,10 +141,8 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
     if data.classwise is None and (cells.exact or data.sample is None):
         draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
         found["miscalibration"] = drawn_floor("miscalibration", miscalibration, tally, draws, options, notes)
-        found["discrimination"] = drawn_floor("discrimination", discrimination, tally, few, options, notes)
     else:
-        for measure in (miscalibration, discrimination):
-            found[measure.__name__] = _floor_of_rows(measure.__name__, measure, data, options, notes)
+        found["miscalibration"] = _floor_of_rows("miscalibration", miscalibration, data, options, notes)
         if data.classwise is None:
             found["smooth_ece"] = _floor_of_rows("smooth ECE", smooth_ece, data, options, notes)
     return found

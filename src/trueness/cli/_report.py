@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
+_intervals = click.option(
+    "--intervals/--no-intervals",
+    default=True,
+    help="Limits or noise floors of all measures and the panel, or those of the verdict alone, which is faster.",
+)
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
 )
@@ -32,6 +37,7 @@ _page = opt.combine(
 @opt.cluster
 @opt.bins("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
+@_intervals
 @opt.seed()
 @_page
 def command(**options: Any) -> None:
@@ -53,7 +59,7 @@ def command(**options: Any) -> None:
     opt.check_input()
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     settings = {
-        **{name: options[name] for name in ("crossed", "level", "seed", "title")},
+        **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title")},
         "bins": opt.bin_rule(options["bins"]),
     }
     with open_dataset(Request.pop_from(options)) as data:
@@ -65,6 +71,7 @@ def command(**options: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
+@_intervals
 @each
 @_page
 def report(**options: Any) -> None:
@@ -83,7 +90,7 @@ def report(**options: Any) -> None:
     names = [name for name, _ in sums]
     columns = {key: value for key, value in total.about.items() if key in ("label", "score") and isinstance(value, str)}
     origin = Provenance(_series_name(names), columns.get("label"), None, today(), {"scores": _report_command(columns)})
-    settings = {name: options[name] for name in ("level", "title")}
+    settings = {name: options[name] for name in ("level", "intervals", "title")}
     source = f"{file_names(names)}: labels {total.about.get('label')!r}, scores {total.about.get('score')!r}."
     _write(report_sums(total, bins=rule, origin=origin, notes=[source], **settings, **given), target)
 
