@@ -264,6 +264,26 @@ def test_matrices_by_kind():
     assert tn.estimate("accuracy", y, P).value == pytest.approx(np.mean(P.argmax(axis=1) == y))
 
 
+EXTREMES = {
+    "one class": ([0] * 12, np.linspace(0.1, 0.9, 12)),
+    "one score": ([0, 1, 1] * 4, [0.3] * 12),
+    "certain": ([0, 1] * 6, [0.0, 1.0] * 6),
+    "contradicted": ([1, 0] * 6, [0.0, 1.0] * 6),
+    "separated": ([0] * 6 + [1] * 6, np.linspace(0.1, 0.9, 12)),
+    "two rows": ([0, 1], [0.3, 0.6]),
+}
+
+
+@pytest.mark.parametrize(("y", "p"), EXTREMES.values(), ids=EXTREMES)
+def test_extreme_rows_have_ordered_limits_or_none(y, p):
+    half = {"sample_weight": np.linspace(0.5, 2, len(y))}
+    for options in ({}, half, {"cluster": np.arange(len(y)) % 6}):
+        for name, one in estimates(NAMES, y, p, floor=False, **options).items():
+            assert not one.bounded or one.low <= one.high, name
+            if one.bounded and not math.isnan(one.value) and name != "squared_ece":
+                assert one.low - 1e-12 <= one.value <= one.high + 1e-12, name
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
