@@ -113,8 +113,9 @@ def test_weights_reach_model_and_panels_and_classes_may_have_names():
 
 def test_a_result_reads_as_a_table_and_as_a_frame():
     X, y = data(120)
-    found = validate(MODEL, X, y, cv=3)
+    found = tn.validate(MODEL, X, y, cv=3, seed=0)
     text = str(found)
+    assert "floor 0.0" in text
     assert max(map(len, text.splitlines())) <= 80
     assert "Validation by 3 folds: 120 rows" in text
     paper = " ".join(found.text().split())

@@ -1,5 +1,6 @@
 """The panel of an estimator on its training rows, and on rows it has not seen."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,7 +92,9 @@ class Validation(Record):
         return f"Validation by {self._refits_in_words()}: {self.corrected.rows_in_words()}"
 
     def _footnote(self) -> str:
-        return f"Corrected: {self._correction()}. {self.note}".rstrip()
+        floors = any(not e.bounded and not math.isnan(e.floor) for e in self.corrected.estimates)
+        floor = " Floor: the mean for a calibrated model with the same predictions." if floors else ""
+        return f"Corrected: {self._correction()}. {self.note}{floor}".rstrip()
 
     def _refits_in_words(self) -> str:
         return f"{self.refits:,} {'folds' if self.method == 'crossfit' else 'bootstrap resamples'}"
@@ -108,7 +111,8 @@ class Validation(Record):
         table = [["", "apparent", "optimism", "corrected", f"{level_percent(self.level)} limits"]]
         pairs = zip(self.corrected.names, self.apparent.estimates, self.corrected.estimates, strict=True)
         for key, before, after in pairs:
-            limits = span(after.low, after.high) if after.bounded else "–"
+            floor = "–" if math.isnan(after.floor) else f"floor {number(after.floor)}"
+            limits = span(after.low, after.high) if after.bounded else floor
             optimism = signed(self.optimism[key])
             table.append([after.measure, number(before.value), optimism, number(after.value), limits])
         return table
