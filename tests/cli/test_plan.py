@@ -70,6 +70,13 @@ def test_the_sizes_of_a_validation_are_the_librarys(call):
     assert found["size"] == list(tn.validation_size(**how).size)
 
 
+def test_rows_to_accept_a_model_are_the_librarys(call):
+    found = validation(call, "--log-odds", "0", "1", "--accept-l2", "0.3", "--accept-ece", "0.2", "--accept-oe", "0.3")
+    how = {"log_odds": (0, 1), "accept_l2": 0.3, "accept_ece": 0.2, "accept_oe": 0.3, "seed": 0}
+    assert found["size"] == list(tn.validation_size(**how).size)
+    assert found["criterion"] == ["O/E", "l2 error", "ECE"]
+
+
 def test_earlier_scores_of_a_file_are_planned_with(call, fails, tmp_path):
     (tmp_path / "pilot.csv").write_text("id,model\n1,0.1\n2,0.2\n3,0.6\n")
     found = validation(call, "pilot.csv", "--prob", "model")
