@@ -92,8 +92,8 @@ def with_limits(curve: Callable[[Floats], Floats], z: Floats) -> Floats:
     infinite = np.isinf(z)
     if not infinite.any():
         return curve(z)
-    far = 1e3 + float(np.abs(np.where(infinite, 0.0, z)).max())
-    at = curve(np.array([-2 * far, -far, far, 2 * far]))
-    low = at[0] if at[0] == at[1] else math.copysign(math.inf, at[0] - at[1])
-    high = at[3] if at[3] == at[2] else math.copysign(math.inf, at[3] - at[2])
+    # Log-odds of floats are within 745 of 0. Slopes that are 0 but for rounding do not lead to infinity.
+    below, low, high, above = curve(np.array([-2e3, -1e3, 1e3, 2e3]))
+    low = math.copysign(math.inf, below - low) if abs(below - low) > 1e-6 else low
+    high = math.copysign(math.inf, above - high) if abs(above - high) > 1e-6 else high
     return np.where(infinite, np.where(z < 0, low, high), curve(np.where(infinite, 0.0, z)))
