@@ -20,6 +20,7 @@ LIBRARIES = {
     "rich": {"cli", "_text"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
+    "onnx": {"recalibrate"},
     "torch": {"torch"},
     "triton": {"torch"},
     "polars": {"sources"},

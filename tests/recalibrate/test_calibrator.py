@@ -2,14 +2,24 @@
 
 import json
 import pickle
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
+import trueness as tn
 from trueness import InputError, OneClassWarning, OwnRowsWarning, recalibrate
-from trueness.recalibrate import Calibrator, PlattScaling, TemperatureScaling, load_calibrator
+from trueness.recalibrate import (
+    Calibrator,
+    PlattScaling,
+    TemperatureScaling,
+    _calibrator,
+    calibrator_from_dict,
+    load_calibrator,
+)
 from trueness.recalibrate._fitted_state import Field
 
 
@@ -200,3 +210,64 @@ def test_a_map_of_an_earlier_version_has_no_columns():
     stored = TemperatureScaling().fit(ROWS, [2, 0, 1, 2, 1]).to_dict()
     del stored["learnt"]["columns"]
     assert TemperatureScaling.from_dict(stored).columns_ is None
+
+
+def test_a_map_remembers_where_and_when_it_was_fitted(monkeypatch):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    monkeypatch.setattr(_calibrator, "today", lambda: "2026-01-31")
+    fitted = PlattScaling().fit(pandas.Series([0.2, 0.6, 0.4], name="risk"), pandas.Series([0, 0, 1], name="churned"))
+    again = calibrator_from_dict(json.loads(fitted.to_json()))
+    for known in (fitted, again):
+        assert (known.score_names_, known.label_name_, known.n_rows_) == (("risk",), "churned", 3)
+        assert (known.date_, known.version_) == ("2026-01-31", tn.__version__)
+        assert known.feature_names_in_.tolist() == known.get_feature_names_out().tolist() == ["risk"]
+        assert known.n_features_in_ == 1
+    stored = fitted.to_dict()
+    for name in ("score_names", "label_name", "date", "version"):
+        del stored["learnt"][name]
+    assert calibrator_from_dict(stored).date_ is None
+    plain = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
+    assert not hasattr(plain, "feature_names_in_")
+    assert plain.get_feature_names_out().tolist() == ["plattscaling0"]
+
+
+def test_the_date_is_that_of_greenwich():
+    assert _calibrator.today() in {datetime.now(UTC).date().isoformat(), date.today().isoformat()}
+
+
+def test_the_text_of_a_map_is_what_is_saved(tmp_path):
+    fitted = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
+    fitted.save(tmp_path / "map.json")
+    assert (tmp_path / "map.json").read_text() == fitted.to_json()
+
+
+def test_a_map_is_a_transformer_and_a_classifier_of_scores():
+    fitted = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
+    new = np.array([0.1, 0.7])
+    assert (fitted.transform(new) == fitted.predict(new)).all()
+    assert (fitted.predict_proba(new) == np.column_stack([1 - fitted.predict(new), fitted.predict(new)])).all()
+    matrix = TemperatureScaling().fit(ROWS, [2, 0, 1, 2, 1])
+    assert (matrix.predict_proba(ROWS[:2]) == matrix.predict(ROWS[:2])).all()
+    with pytest.warns(OwnRowsWarning):
+        assert (PlattScaling().fit_transform([0.2, 0.6, 0.4], [0, 0, 1])[:2] == fitted.predict([0.2, 0.6])).all()
+
+
+def test_a_single_column_is_a_vector():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    fitted = PlattScaling().fit(pandas.DataFrame({"p": [0.2, 0.6, 0.4]}), [0, 0, 1])
+    assert fitted.score_names_ == ("p",)
+    expected = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1]).predict([0.1, 0.7])
+    for new in (np.array([[0.1], [0.7]]), pandas.DataFrame({"p": [0.1, 0.7]})):
+        assert (fitted.predict(new) == expected).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_map_in_a_pipeline_returns_the_frame_that_was_chosen(library):
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
+    frame = frames.DataFrame({"p": [0.2, 0.6, 0.4]})
+    pipeline = make_pipeline(PlattScaling()).set_output(transform=library).fit(frame, [0, 0, 1])
+    new = frames.DataFrame({"p": [0.1, 0.7]})
+    found = pipeline.transform(new)
+    assert isinstance(found, frames.DataFrame)
+    assert list(found.columns) == ["p"]
+    assert found["p"].to_list() == pipeline.predict(new).tolist()

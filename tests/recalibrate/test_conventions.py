@@ -310,6 +310,7 @@ ASKED = [
     "check_no_attributes_set_in_init",
     "check_parameters_default_constructible",
     "check_set_params",
+    "check_transformers_unfitted",
     "check_valid_tag_types",
 ]
 _FEATURES = "fits a matrix of features, real numbers of any size; a score is a probability. Here: "
@@ -331,7 +332,7 @@ NOT_ASKED = {
     "check_estimators_pickle": _FEATURES + "test_json_and_pickle_predict_the_same_bits",
     "check_f_contiguous_array_estimator": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
     "check_fit1d": "one dimension is what most calibrators take",
-    "check_fit2d_1feature": "one column is refused: a vector is meant",
+    "check_fit2d_1feature": _FEATURES + "test_a_single_column_is_a_vector",
     "check_fit2d_1sample": _FEATURES + "test_one_or_two_rows_are_enough_or_refused_with_the_number_needed",
     "check_fit2d_predict1d": _FEATURES + "test_scores_of_another_shape_than_in_fit_are_refused",
     "check_fit_check_is_fitted": _FEATURES + "test_a_clone_is_unfitted_and_refuses_to_predict",
@@ -339,9 +340,9 @@ NOT_ASKED = {
     "check_fit_score_takes_y": "the second argument is called y_true, as in scikit-learn's metrics",
     "check_methods_sample_order_invariance": _FEATURES + "test_a_row_is_predicted_alike_alone_and_in_company",
     "check_methods_subset_invariance": _FEATURES + "test_a_row_is_predicted_alike_alone_and_in_company",
-    "check_n_features_in": "scores are no features; `n_classes_` has the columns",
-    "check_n_features_in_after_fitting": "scores are no features; `n_classes_` has the columns",
-    "check_pipeline_consistency": "a pipeline hands on features; `CalibratedClassifier` holds a calibrator",
+    "check_n_features_in": _FEATURES + "test_a_map_remembers_where_and_when_it_was_fitted",
+    "check_n_features_in_after_fitting": _FEATURES + "test_a_map_remembers_where_and_when_it_was_fitted",
+    "check_pipeline_consistency": _FEATURES + "test_a_map_in_a_pipeline_returns_the_frame_that_was_chosen",
     "check_positive_only_tag_during_fit": _FEATURES + "test_bad_rows_are_refused",
     "check_readonly_memmap_input": _FEATURES + "test_arguments_are_not_modified",
     "check_sample_weight_equivalence_on_dense_data": _FEATURES + "test_weight_is_repetition",
@@ -350,6 +351,10 @@ NOT_ASKED = {
     "check_sample_weights_not_overwritten": _FEATURES + "test_arguments_are_not_modified",
     "check_sample_weights_pandas_series": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
     "check_sample_weights_shape": _FEATURES + "test_bad_weights_are_refused",
+    "check_transformer_data_not_an_array": _FEATURES + "test_containers_of_all_kinds_are_the_same_numbers",
+    "check_transformer_general": _FEATURES + "test_a_map_is_a_transformer_and_a_classifier_of_scores",
+    "check_transformer_n_iter": _FEATURES + "steps of Newton's method are in `n_iter_`",
+    "check_transformer_preserve_dtypes": "predictions have double precision",
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -127,6 +128,23 @@ def column_names(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
     if names is None or names == tuple(range(len(names))) or not all(type(name) in (str, int) for name in names):
         return None
     return names
+
+
+def single_column(y_prob: ArrayLike) -> ArrayLike:
+    """The column of a frame or matrix that has only one; anything else unchanged."""
+    shape = getattr(y_prob, "shape", ())
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] != 1:
+        return y_prob
+    if isinstance(y_prob, np.ndarray) or not hasattr(y_prob, "columns"):
+        return y_prob[:, 0]
+    frame = nw.from_native(y_prob, eager_only=True)
+    return frame.get_column(frame.columns[0]).to_native()
+
+
+def score_names(y_prob: ArrayLike) -> tuple[str, ...] | None:
+    """The names of the columns of scores; None if they have none, or other names than text."""
+    names = column_names(y_prob) or (getattr(y_prob, "name", None),)
+    return names if all(isinstance(name, str) for name in names) else None  # type: ignore[return-value]
 
 
 def check_column_order(

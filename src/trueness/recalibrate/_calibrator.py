@@ -5,14 +5,16 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, ClassVar, Self
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
+from trueness._version import __version__
 from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, remedies, warn
 from trueness.recalibrate._calibration_set import (
     REMEDIES,
@@ -23,8 +25,14 @@ from trueness.recalibrate._calibration_set import (
     accept_scores,
     check_column_order,
     column_names,
+    score_names,
+    single_column,
 )
+from trueness.recalibrate._fitted_state import today
+from trueness.recalibrate._formula import formula_of
+from trueness.recalibrate._onnx import onnx_of
 from trueness.recalibrate._saving import Savable
+from trueness.recalibrate._sql import Dialect, check_columns, sql_of
 from trueness.typing import ArrayLike, Floats
 
 _FINGERPRINT_ROWS = 1 << 9
@@ -35,7 +43,7 @@ _REMEDIES_OF_LOGITS = _REMEDIES | {
 }
 
 
-class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """A map from scores to calibrated probabilities, learnt from labels.
 
     A subclass declares what it works on (`_shape`), learns in `_fit` and maps checked scores in `_map`. It keeps what
@@ -50,6 +58,8 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
         "sample_weight": True,
     }
     __metadata_request__predict: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
+    __metadata_request__transform: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
+    __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
 
     _shape: ClassVar[Shape] = "vector"
 
@@ -58,6 +68,10 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
     n_classes_: int | None
     classes_: tuple[Any, ...] | None
     columns_: tuple[str | int, ...] | None
+    score_names_: tuple[str, ...] | None
+    label_name_: str | None
+    date_: str | None
+    version_: str | None
     seen_: int
     about_: dict[str, Any]
     """Notes that are saved with the map, such as the column that the scores came from; empty after `fit`."""
@@ -97,12 +111,17 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
         """
         self._check_parameters()
         options: Any = {"labels": labels, "pos_label": pos_label, "scale": self._scale, "shape": self._shape}
+        y_prob = single_column(y_prob)
         with self._own_remedies():
             rows = accept_rows(y_prob, y_true, sample_weight, **options)
         self.n_rows_ = rows.y.size
         self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
         self.classes_ = rows.classes
         self.columns_ = None if rows.classes is None else column_names(y_prob)
+        self.score_names_ = score_names(y_prob)
+        name = getattr(y_true, "name", None)
+        self.label_name_ = name if isinstance(name, str) else None
+        self.date_, self.version_ = today(), __version__
         self.seen_ = _fingerprint(rows.p)
         self.about_ = {}
         self._fit(rows)
@@ -112,9 +131,97 @@ class Calibrator(Savable, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-l
         """Calibrated probabilities, of the shape of the scores, whose scale and columns must be those of `fit`."""
         return self._map(self._accept(y_prob))
 
+    def predict_proba(self, y_prob: ArrayLike) -> Floats:
+        """Calibrated probabilities with one column per class: of a vector, those of non-event and event."""
+        found = self.predict(y_prob)
+        return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+
+    def transform(self, y_prob: ArrayLike) -> Floats:
+        """The same as :meth:`predict`, for a step of a pipeline; `set_output` chooses the kind of frame."""
+        return self.predict(y_prob)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """Names of the columns that `transform` returns: those of the scores, if they have names."""
+        check_is_fitted(self)
+        n, known = self.n_features_in_, self.score_names_
+        names = known if input_features is None and known and len(known) == n else input_features
+        if names is None:
+            names = [f"{type(self).__name__.lower()}{k}" for k in range(n)]
+        return np.asarray(names, dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of scores."""
+        return self.n_classes_ or 1
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns of scores; only if they had names in `fit`."""
+        if not self.score_names_:
+            raise AttributeError("The scores had no names in `fit`.")
+        return np.asarray(self.score_names_, dtype=object)
+
+    def to_sql(self, dialect: Dialect = "duckdb", *, column: str | Sequence[str] | None = None) -> str | dict[str, str]:
+        """The fitted map as one SQL expression, or for a matrix as one for each class, by the name of the class.
+
+        Parameters
+        ----------
+        dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery'}, default 'duckdb'
+            Whose syntax. SQLite needs its mathematical functions (3.35, compiled in by most).
+        column : str or sequence of str, optional
+            The column of the scores; for a matrix, its columns in the order of `fit`. They are quoted. Default: the
+            names that the scores had in `fit`; for a vector without one, 'p'.
+
+        Returns
+        -------
+        str, or dict of str
+            An expression in double precision, which equals `predict` to 1e-12 (steep maps: to the rounding of the
+            score). Scores that `predict` refuses become NULL: NULL, NaN, and those outside [0, 1].
+
+        Notes
+        -----
+        Steps are nested CASE expressions, so that few comparisons find one of many. Maps that are random, give two
+        probabilities or depend on which score is the largest are refused with an :class:`~trueness.InputError`.
+
+        Examples
+        --------
+        >>> from trueness.recalibrate import HistogramBinning
+        >>> fitted = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1, 1])
+        >>> fitted.to_sql(column="score")
+        'CASE WHEN "score" >= 0.0e0 AND "score" <= 1.0e0 THEN CASE WHEN "score" < 0.4e0 THEN 0.0e0 ELSE 1.0e0 END END'
+        """
+        check_is_fitted(self)
+        found = sql_of(formula_of(self), check_columns(column, self), dialect)
+        if self.classes_ is None:
+            return found[0]
+        return dict(zip(map(str, self.classes_), found, strict=True))
+
+    def to_onnx(
+        self, path: str | PathLike[str] | None = None, *, dtype: Literal["float64", "float32"] = "float64"
+    ) -> Any:
+        """The fitted map as an ONNX model, which needs neither Python nor trueness to run.
+
+        Parameters
+        ----------
+        path : path, optional
+            A file to write as well.
+        dtype : {'float64', 'float32'}, default 'float64'
+            The type of the input `scores` and of the output `calibrated`. The arithmetic has double precision.
+
+        Returns
+        -------
+        onnx.ModelProto
+            A model from an array of shape (n,), or (n, K) for a matrix, to one of the same shape: equal to `predict`
+            to 1e-12, or 1e-6 with float32. Scores that `predict` refuses become NaN. The same maps are refused as by
+            :meth:`to_sql`.
+        """
+        check_is_fitted(self)
+        return onnx_of(formula_of(self), self.n_classes_, path, dtype)
+
     def _accept(self, y_prob: ArrayLike) -> NDArray[Any]:
         """Checked scores; warns if they are the ones it was fitted on."""
         check_is_fitted(self)
+        y_prob = single_column(y_prob)
         with self._own_remedies():
             p = accept_scores(y_prob, scale=self._scale, classes=self.n_classes_)
         if self.classes_ is not None:

@@ -4,6 +4,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -153,14 +154,35 @@ def _column_names(calibrator: Any, value: Any) -> str:
     return "" if good else "null, or a tuple of names, one per class"
 
 
+def _names(_: Any, value: Any) -> str:
+    good = isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
+    return "" if good else "null, or a tuple of names"
+
+
+def _text(_: Any, value: Any) -> str:
+    return "" if isinstance(value, str) else "null, or text"
+
+
+def today() -> str:
+    """The date in UTC, such as '2026-01-31'."""
+    return datetime.now(UTC).date().isoformat()
+
+
 COMMON = {
     "n_rows": Field("rows of positive weight that it was fitted on", whole(1)),
     "n_classes": Field("columns of the scores; null for a vector of P(positive)", _n_classes),
     "classes": Field("names of the columns in order; null for a vector", _class_names),
     "columns": Field("column names of the frame that it was fitted on; null for an array", _column_names, True),
+    "score_names": Field("columns that the scores were in; null if they had no names", _names, True),
+    "label_name": Field("column that the labels were in; null if it had no name", _text, True),
+    "date": Field("day of the fit, in UTC", _text, True),
+    "version": Field("version of trueness that fitted it", _text, True),
     "seen": Field("CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them", whole()),
 }
 """What every calibrator keeps."""
+
+LATER = {name: {"value": None} for name in ("columns", "score_names", "label_name", "date", "version")}
+"""Entries that files of earlier versions lack."""
 
 
 def _is_whole(value: Any) -> bool:

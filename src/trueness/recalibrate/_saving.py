@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trueness._tally.atomic import replace_file
 from trueness._version import __version__
 from trueness.errors import InputError
-from trueness.recalibrate._fitted_state import COMMON, Field
+from trueness.recalibrate._fitted_state import COMMON, LATER, Field
 
 SCHEMA = 1
 """Version of the stored form; newer versions are refused when read."""
@@ -60,10 +60,14 @@ class Savable:
             raise InputError("stored", f"must be a {cls.__name__}", f"it is a {type(calibrator).__name__}")
         return calibrator
 
+    def to_json(self) -> str:
+        """The text that :meth:`save` writes."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
     def save(self, path: str | Path) -> None:
         """Write the fitted map to a JSON file; if that fails, an existing file is left unchanged."""
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-        replace_file(Path(path), lambda file: file.write(f"{text}\n".encode()))
+        text = self.to_json()
+        replace_file(Path(path), lambda file: file.write(text.encode()))
 
     @classmethod
     def _fields(cls) -> dict[str, Field]:
@@ -80,7 +84,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     """The fitted calibrator, of whatever class, that `to_dict` wrote, perhaps by way of JSON."""
     _check_form(stored)
     calibrator = _unfitted_calibrator(stored)
-    learnt = {"columns": {"value": None}} | dict(stored["learnt"])  # earlier versions wrote no columns
+    learnt = LATER | dict(stored["learnt"])
     _check_names("learnt", set(learnt), set(calibrator._fields()))
     for name, entry in learnt.items():
         setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))

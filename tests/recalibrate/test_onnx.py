@@ -1,0 +1,71 @@
+"""ONNX models reproduce `predict`."""
+
+import numpy as np
+import pytest
+from travelling_maps import MATRICES, REFUSED, VECTORS, fitted, name_of, scores_for
+
+import trueness as tn
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-6}
+every_type = pytest.mark.parametrize("dtype", TOLERANCE)
+
+
+def run(model, scores):
+    session = runtime.InferenceSession(model if isinstance(model, str) else model.SerializeToString())
+    (found,) = session.run(["calibrated"], {"scores": scores})
+    return found
+
+
+def assert_equals_predict(calibrator, dtype, n):
+    made = fitted(calibrator)
+    scores = scores_for(made, n)
+    scores = scores[np.abs(scores).reshape(len(scores), -1).max(axis=1) < 1e30].astype(dtype)
+    found = run(made.to_onnx(dtype=dtype), scores)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, made.predict(scores), rtol=0, atol=TOLERANCE[dtype])
+
+
+@every_type
+@pytest.mark.parametrize("calibrator", VECTORS + MATRICES, ids=name_of)
+def test_a_model_equals_predict(calibrator, dtype):
+    assert_equals_predict(calibrator, dtype, 200)
+
+
+@pytest.mark.slow
+@every_type
+@pytest.mark.parametrize("calibrator", VECTORS + MATRICES, ids=name_of)
+def test_a_model_equals_predict_on_many_scores(calibrator, dtype):
+    assert_equals_predict(calibrator, dtype, 100_000)
+
+
+def test_scores_that_predict_refuses_are_nan():
+    model = fitted(tn.HistogramBinning()).to_onnx()
+    assert np.isnan(run(model, np.array([np.nan, -0.1, 1.1, np.inf, 0.5]))).tolist() == [True] * 4 + [False]
+    rows = np.array([[np.nan, 0.5, 0.5], [0.2, 0.3, 0.5]])
+    assert (
+        np.isnan(run(fitted(tn.TemperatureScaling().set_params(eps=0.01)).to_onnx(), np.array([0.5, 2.0]))).sum() == 1
+    )
+    for made in (tn.VectorScaling(), tn.OneVsRest()):
+        assert np.isnan(run(fitted(made).to_onnx(), rows)).tolist() == [[True] * 3, [False] * 3]
+
+
+def test_a_model_is_written_to_a_file_and_checked(tmp_path):
+    made = fitted(tn.PlattScaling())
+    model = made.to_onnx(tmp_path / "map.onnx")
+    assert onnx.load(tmp_path / "map.onnx") == model
+    assert model.producer_name == "trueness"
+    np.testing.assert_allclose(run(str(tmp_path / "map.onnx"), np.array([0.3])), made.predict([0.3]), atol=1e-12)
+
+
+@pytest.mark.parametrize(("calibrator", "reason"), REFUSED, ids=lambda v: name_of(v) if hasattr(v, "fit") else "")
+def test_maps_that_are_no_formula_are_refused(calibrator, reason):
+    with pytest.raises(tn.InputError, match=f"cannot be written as one formula: .*{reason}"):
+        fitted(calibrator).to_onnx()
+
+
+def test_types_are_named():
+    with pytest.raises(tn.InputError, match="`dtype` must be 'float64' or 'float32'; got 'float16'"):
+        fitted(tn.PlattScaling()).to_onnx(dtype="float16")
