@@ -88,6 +88,9 @@ def test_weights(curve):
     assert tn.curve_band(y, p, curve=curve, at=at, sample_weight=w).low == pytest.approx(repeated.low, abs=1e-9)
     halves, plain = (tn.curve_band(y, p, curve=curve, at=at, **o) for o in ({"sample_weight": np.full(100, 0.5)}, {}))
     assert halves.high - halves.low == pytest.approx(plain.high - plain.low, rel=0.15)
+    own = {"cluster": np.arange(100) // 2, "curve": curve, "at": at}
+    clustered = [tn.curve_band(y, p, sample_weight=np.full(100, w), **own).low for w in (1, 0.5)]
+    assert clustered[1] == pytest.approx(clustered[0], abs=0.01)
 
 
 @pytest.mark.filterwarnings("ignore::trueness.CertainScoresWarning")
@@ -109,6 +112,12 @@ def test_messages():
     y, p = simulated(60)
     with pytest.raises(tn.InputError, match=r"`at` must be scores in \[0, 1\]; the first other one is 1.5"):
         tn.curve_band(y, p, at=[0.5, 1.5])
+    with pytest.raises(tn.InputError, match="`at` must be a list of scores; got an array of 2 dimensions"):
+        tn.curve_band(y, p, at=[[0.5]])
+    with pytest.raises(tn.InputError, match=r"`at` must be scores in \[0, 1\]; got 'half'"):
+        tn.curve_band(y, p, at="half")
+    with pytest.raises(tn.InputError, match="`knots` must be a whole number from 3 to 7; got 0"):
+        tn.curve_band(y, p, knots=0)
     with pytest.raises(tn.InputError, match="`band` must be 'pointwise' or 'simultaneous'; got 'both'"):
         tn.curve_band(y, p, band="both")
     with pytest.raises(tn.InputError, match="`knots` is for `curve='spline'`; the curve is 'loess'"):

@@ -11,8 +11,8 @@ from scipy.special import chdtri, expit, fdtri, ndtr, ndtri, stdtr, stdtrit
 from trueness._input.arguments import checked_fraction, checked_word
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import has_two_columns
-from trueness._tally.rows_or_sums import as_tally, takes_rows
-from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
+from trueness._tally.tally import Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import ClusteredRows, clustered_rows, effective_number
 from trueness.infer._paired_rows import require_confidence
@@ -131,11 +131,13 @@ def curve_band(
     if cluster is None:
         tally, grouped = _one_problem(y_true, y_prob, rows), None
     else:
-        grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=True)
+        grouped = _clusters(y_true, y_prob, cluster, rows)
         tally = Tally("binary", (grouped.cells,))
     if curve == "spline":
         warn_certain_scores(tally)
-    found = band_of_cells(tally.parts[0], curve, band, level, checked_knots(knots or 5), places, grouped)
+    found = band_of_cells(
+        tally.parts[0], curve, band, level, checked_knots(5 if knots is None else knots), places, grouped
+    )
     if np.isnan(found.low).all():
         warn_no_curve()
     return found
@@ -148,12 +150,26 @@ def _one_problem(y_true: Any, y_prob: Any, rows: RowOptions) -> Tally:
     return tally
 
 
+def _clusters(y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions) -> ClusteredRows:
+    """The rows in clusters; whole weights repeat rows."""
+    importance = False
+    if rows.get("sample_weight") is not None and not isinstance(y_true, Parts):
+        w = sample_and_kind(y_true, y_prob, rows, kind="confidence")[0].w
+        importance = w is not None and bool((w % 1 != 0).any())
+    return clustered_rows(y_true, y_prob, cluster, rows, importance=importance, binary=True)
+
+
 def checked_places(at: ArrayLike) -> Floats:
     """Scores, or an error."""
-    places = np.atleast_1d(np.asarray(at, dtype=np.float64))
-    wrong = ~((places >= 0) & (places <= 1))
-    if places.ndim != 1 or wrong.any():
-        raise InputError("at", "must be scores in [0, 1]", f"the first other one is {places[wrong][0]:g}")
+    try:
+        places = np.atleast_1d(np.asarray(at, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError("at", "must be scores in [0, 1]", f"got {at!r}") from None
+    if places.ndim != 1:
+        raise InputError("at", "must be a list of scores", f"got an array of {places.ndim} dimensions")
+    wrong = places[~((places >= 0) & (places <= 1))]
+    if wrong.size:
+        raise InputError("at", "must be scores in [0, 1]", f"the first other one is {wrong[0]:g}")
     return places
 
 

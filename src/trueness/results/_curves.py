@@ -82,7 +82,7 @@ class Curve(Record):
 class CurveBand(Record):
     """A band for a reliability curve: around the curve, or around the diagonal for that of calibrated scores."""
 
-    _columns = ("x", "low", "high")
+    _columns = ("x", "y", "low", "high")
 
     x: Floats
     """Scores, ascending."""
