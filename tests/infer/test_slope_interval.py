@@ -15,7 +15,7 @@ import trueness as tn
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer._slope_interval import free_intercept_interval, slope_interval
+from trueness.infer._slope_interval import fit_line, free_intercept_interval, slope_interval
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
@@ -92,6 +92,12 @@ def test_clusters_with_few_events_have_limits_no_closer_than_independent_rows():
     for interval in (slope_interval, free_intercept_interval):
         alone, grouped = interval(cells_of(y, p), 0.95), interval(cells_of(y, p), 0.95, rows)
         assert grouped[1] <= alone[1] < alone[2] <= grouped[2]
+
+
+def test_weighted_rows_have_no_more_degrees_of_freedom_than_rows_of_the_rarer_class():
+    p = np.linspace(0.01, 0.2, 100)
+    y = np.isin(np.arange(100), [20, 60, 75, 97]).astype(int)
+    assert fit_line(cells_of(y, p, np.full(100, 0.5))).covariance.freedom == pytest.approx(3)
 
 
 def test_many_rows_have_wald_limits_close_to_the_profile(monkeypatch):
