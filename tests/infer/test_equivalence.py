@@ -171,6 +171,12 @@ def test_messages(options, message):
         tn.equivalence_test([0, 1], [0.2, 0.7], **options)
 
 
+@pytest.mark.parametrize("criterion", ["l2", "ece"])
+def test_one_row_shows_nothing(criterion):
+    with pytest.raises(tn.InputError, match="`y_true` must have at least two rows to be judged; got 1"):
+        tn.equivalence_test([1], [0.5], criterion=criterion)
+
+
 SCORES = {
     "uniform": lambda rng, n: rng.random(n),
     "rare": lambda rng, n: rng.beta(0.5, 20, n),

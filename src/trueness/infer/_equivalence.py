@@ -23,7 +23,6 @@ from trueness.infer._ece_limits import bin_gaps, too_good_in_bins
 from trueness.infer._monotone_band import BandRuns, band_cells
 from trueness.infer._observed_expected import EffectiveEvents
 from trueness.infer._paired_rows import require_confidence
-from trueness.infer._residuals import check_pairs
 from trueness.infer._score_interval import DefaultParts, upper_limit
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
@@ -232,7 +231,7 @@ class EquivalenceData(NamedTuple):
                 raise InputError("sample_weight", demand, remedy=remedy)
             n = int(cells.weight.sum())
             if n < 2:
-                check_pairs(1, 1, "two rows")
+                raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
             parts = DefaultParts.of_cells(cells)
         high = upper_limit(parts)
         return _Limits(
