@@ -552,7 +552,8 @@ def test_a_curve_that_does_not_exist_is_said_and_drawn_without_failing():
     y, p = [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]
     drawn = ReliabilityDisplay.from_predictions(y, p, curve="spline").plot()
     assert np.isnan(drawn.series[0].value)
-    assert drawn.to_text()
+    assert drawn.series[0].band is None
+    assert "no curve: the spline has no finite estimate" in drawn.to_text()
 
 
 def test_the_bars_of_bins_say_what_they_are():

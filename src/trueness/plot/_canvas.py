@@ -445,6 +445,8 @@ def _measure_lines(record: Reliability) -> list[str]:
     if d is not None:
         mcb, dsc, unc = (short_number(x) for x in (d.miscalibration, d.discrimination, d.uncertainty))
         return [f"Brier score {short_number(d.score)}{_limits(record)} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
+    if record.curve.method == "spline" and math.isnan(record.value):
+        return ["no curve: the spline has no finite estimate"]
     line, limits = f"{record.measure} {short_number(record.value)}", _limits(record)
     rule = f"({rule_in_words(record.curve.bins)})" if record.curve.bins else ""
     return [line + limits, rule] if limits and rule else [f"{line}  {rule}".rstrip() + limits]

@@ -355,7 +355,9 @@ def from_band(
     if method in ("spline", "loess"):
         from trueness.infer._curve_bands import band_of_cells
 
-        return band_of_cells(few.parts[0], method, "pointwise" if band == "pointwise" else "simultaneous", level)
+        kind: Any = "pointwise" if band == "pointwise" else "simultaneous"
+        around = band_of_cells(few.parts[0], method, kind, level)
+        return None if np.isnan(around.low).all() else around
     if method == "binned":
         from trueness.infer import reliability_bands
 
