@@ -264,6 +264,13 @@ def test_matrices_by_kind():
     assert tn.estimate("accuracy", y, P).value == pytest.approx(np.mean(P.argmax(axis=1) == y))
 
 
+def test_the_intercept_says_when_its_limits_assume_a_slope_that_the_rows_refute():
+    y, p = some_rows(1_000, slope=0.6)
+    assert "assume a slope of 1" in tn.estimate("intercept", y, p).note
+    assert tn.estimate("intercept", *some_rows(1_000, slope=1.0)).note == ""
+    assert tn.estimate("intercept", y, p, cluster=np.arange(1_000)).note == ""
+
+
 EXTREMES = {
     "one class": ([0] * 12, np.linspace(0.1, 0.9, 12)),
     "one score": ([0, 1, 1] * 4, [0.3] * 12),

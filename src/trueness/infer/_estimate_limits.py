@@ -50,6 +50,7 @@ _BIASED = (
     "No valid interval is known: the measure is biased upwards, and a bootstrap would miss the truth near zero. "
     "Compare it with its noise floor."
 )
+_OTHER_SLOPE = "The limits assume a slope of 1, which these rows refute; those of observed/expected do not."
 # Sets of labels for the floors of flexible curves.
 _CURVE_DRAWS = 199
 
@@ -129,9 +130,13 @@ def intercept_limits(data: ObservedRows, value: float, options: Options) -> Limi
     if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
     found = shift_interval(data.one, data.level, data.clustered)
-    inside: InsideCells = data.memory["line"].inside if "line" in data.memory else inside_cells(data.one)
-    method = _likelihood_words(data, limits_in_words(inside.cells))
-    return Limits(found.low, found.high, method, found.standard_error, _left_out(inside), found.shift)
+    line = _line(data, data.one)
+    method = _likelihood_words(data, limits_in_words(line.inside.cells))
+    low, high = line.covariance.limits(line.slope, 1, data.level)
+    # The sandwich of clusters and other weights holds for any slope.
+    doubtful = data.whole and not data.dependent and not low <= 1 <= high
+    note = " ".join(filter(None, [_left_out(line.inside), _OTHER_SLOPE if doubtful else ""]))
+    return Limits(found.low, found.high, method, found.standard_error, note, found.shift)
 
 
 def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
