@@ -24,9 +24,9 @@ _FAILED = 1
 _LATTICE = 4096
 _SHOWN = 6
 _REQUIRE = (
-    "Fail unless every quantity is shown to keep its bound, by an equivalence test: p ≤ 1 - level, and the upper "
-    "confidence limit keeps the bound. Without it, the gate fails if a quantity is shown to exceed its bound (its "
-    "lower limit does), or if the rows are too few to show even a gross excess."
+    "Fail unless every quantity is shown to keep its bound, by an equivalence test: its p-value is at most "
+    "1 - level, and the upper confidence limit keeps the bound. Without it, the gate fails if a quantity "
+    "is shown to exceed its bound (its lower limit does), or if the rows are too few to show even a gross excess."
 )
 _criteria = opt.combine(
     opt.number("--max-ece", "The largest ECE allowed, in the bins of --bins.", kind=opt.Between(0, 1), metavar="X"),

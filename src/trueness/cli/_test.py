@@ -34,7 +34,7 @@ _TOO_GOOD = 0.001
 @opt.data()
 @opt.cluster
 @opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: omnibus]", "methods", multiple=True)
-@opt.bins(None, "Bins of exact, analytic, t-cal and hosmer-lemeshow", blind=True)
+@opt.bins(None, "Bins of exact, analytic, t-cal, hosmer-lemeshow and the criterion ece", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.number(
     "--equivalent-within",
@@ -46,7 +46,7 @@ _TOO_GOOD = 0.001
     "--criterion",
     _CRITERIA,
     None,
-    "What --equivalent-within judges: the l2 error, O/E (within 1 ± X), the monotone band or the ECE.  [default: l2]",
+    "What --equivalent-within judges: the l2 error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
 )
 @opt.choice("--kind", opt.KINDS, None, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
