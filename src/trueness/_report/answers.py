@@ -248,11 +248,18 @@ def _decimals(*values: float) -> tuple[str, ...]:
 
 
 def _best(fixes: Remedies | None) -> Remedy | None:
-    """The map with a clear gain that the comparison names or, if there is none, the one with the largest gain."""
+    """The map with a clear gain that the comparison names; if there is none, the prior correction or the largest gain.
+
+    The prior correction is tried only if its limits exclude 1, which shows more than a gain can.
+    """
     if fixes is None:
         return None
-    tried = [one for one in fixes.after if math.isfinite(one.gain)]
-    return max(tried, key=lambda one: (one.name == fixes.best, one.gain), default=None)
+    tried, clear = [one for one in fixes.after if math.isfinite(one.gain)], fixes.best
+
+    def preference(one: Remedy) -> tuple[bool, bool, float]:
+        return one.name == clear, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
+
+    return max(tried, key=preference, default=None)
 
 
 def _action(facts: Facts) -> Answer:
@@ -296,7 +303,7 @@ def _action(facts: Facts) -> Answer:
     command = _command(best.calibrator, facts.provenance, facts.name)
     numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
     phrase = f"{'Recalibrate by' if clear else 'Try'} {best.name}"
-    if clear and shift is not None and best.name == PRIOR_CORRECTION:
+    if shift is not None and best.name == PRIOR_CORRECTION:
         weight, one_line = _correction(shift)
         numbers |= weight
         command = one_line if facts.name not in facts.provenance.commands else command

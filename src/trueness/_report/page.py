@@ -118,12 +118,22 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "panel_heading": panel_heading(contents),
-        "panel_text": model.panel and model.panel.text(),
+        "panel_text": model.panel and _unwrapped(model.panel.text()),
         "curve_chart": model.curve and Markup(curve_chart(model.curve, first)),
         "shift": prior_shift_sentence(model.summary),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
+
+
+def _unwrapped(text: str) -> str:
+    """Paragraphs in one line each, for a box of any width; the items of a list stay lines of their own."""
+    paragraphs = [part.split("\n") for part in text.split("\n\n")]
+    lists = [any(line.startswith("- ") for line in lines) for lines in paragraphs]
+    return "\n\n".join(
+        "\n".join(lines).replace("\n  ", " ") if listed else " ".join(lines)
+        for lines, listed in zip(paragraphs, lists, strict=True)
+    )
 
 
 def _links(name: str, tables: Mapping[str, Any], contents: Contents) -> list[tuple[str, str]]:
