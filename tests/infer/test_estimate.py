@@ -256,12 +256,22 @@ def test_matrices_by_kind():
     both = tn.estimate("slope", (y == 0).astype(int), two)
     assert both.value == pytest.approx(tn.calibration_slope((y == 0).astype(int), P[:, 0]))
     assert "two columns" in both.note
+    two_largest = tn.estimate("squared_ece", y, P, k=2, seed=0)
+    assert two_largest.value == tn.squared_ece(y, P, k=2)
+    assert two_largest.bounded
     assert tn.estimate("accuracy", (y == 0).astype(int), two).value == pytest.approx(
         np.mean((P[:, 0] > 0.5) == (y == 0))
     )
     with pytest.raises(tn.InputError, match="one event"):
         tn.estimate("prevalence", y, P)
     assert tn.estimate("accuracy", y, P).value == pytest.approx(np.mean(P.argmax(axis=1) == y))
+
+
+def test_the_floor_does_not_depend_on_the_scale_of_the_weights():
+    y, p = some_rows(40)
+    w = np.linspace(0.5, 1.5, 40)
+    floors = [tn.estimate("ece", y, p, sample_weight=scale * w, seed=0).floor for scale in (1e-6, 1.0, 1e6)]
+    assert floors == pytest.approx(floors[:1] * 3, rel=1e-6)
 
 
 def test_the_intercept_says_when_its_limits_assume_a_slope_that_the_rows_refute():

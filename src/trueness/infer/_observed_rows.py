@@ -99,8 +99,8 @@ def observe(
         return _of_sums(y_true, y_prob, rows, cluster, level, rng, floors)
     two = rows.get("kind") is None and has_two_columns(y_prob)
     note = _TWO_COLUMNS if two else ""
-    given: RowOptions = {**rows, "kind": "classwise"} if two else rows
-    sample, chosen = sample_and_kind(y_true, y_prob, given, kind=kind)
+    settings: RowOptions = {**rows, "kind": "classwise"} if two else rows
+    sample, chosen = sample_and_kind(y_true, y_prob, settings, kind=kind)
     grouped, codes = None, None
     if cluster is None:
         tally = tally_of(sample, chosen)
