@@ -267,6 +267,14 @@ def test_matrices_by_kind():
     assert tn.estimate("accuracy", y, P).value == pytest.approx(np.mean(P.argmax(axis=1) == y))
 
 
+def test_the_standard_error_of_observed_over_expected_is_the_spread_of_simulated_ratios():
+    _, p = some_rows(400)
+    rng = np.random.default_rng(1)
+    ratios = (rng.random((2_000, p.size)) < p).sum(axis=1) / p.sum()
+    found = tn.estimate("observed_expected", (rng.random(p.size) < p).astype(int), p)
+    assert found.standard_error == pytest.approx(ratios.std(), rel=0.08)
+
+
 def test_the_floor_does_not_depend_on_the_scale_of_the_weights():
     y, p = some_rows(40)
     w = np.linspace(0.5, 1.5, 40)

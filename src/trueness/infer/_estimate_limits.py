@@ -18,7 +18,7 @@ from trueness.infer._curve_errors import CurveErrors, curve_errors
 from trueness.infer._discrimination_interval import discrimination_interval
 from trueness.infer._ece_limits import ClusteredGaps, bin_gaps
 from trueness.infer._interval import ece_interval
-from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer._observed_expected import EffectiveEvents
 from trueness.infer._observed_rows import ObservedRows, quietly
 from trueness.infer._row_means import (
     Loss,
@@ -143,8 +143,9 @@ def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits: 
     """Clopper-Pearson limits of the event rate over the mean score."""
     if data.one is None:
         return Limits(note=_SEVERAL)
-    found = observed_expected_interval(data.one, data.level, data.clustered)
-    return Limits(found.low, found.high, "Clopper-Pearson, effective number of rows")
+    events = EffectiveEvents.of(data.one, data.clustered)
+    _, low, high = events.interval((1 - data.level) / 2)
+    return Limits(low, high, "Clopper-Pearson, effective number of rows", events.standard_error)
 
 
 def auc_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001

@@ -88,6 +88,13 @@ class EffectiveEvents(NamedTuple):
         size, freedom = _effective_rows(strata, rate, cluster_rows)
         return cls(events / strata.expected, rate, strata.expected / strata.total, size, freedom)
 
+    @property
+    def standard_error(self) -> float:
+        """Of O/E; nan if no or all rows are events, or none is expected."""
+        if self.mean_score == 0 or self.rate in (0, 1):
+            return math.nan
+        return math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
+
     def interval(self, tail: float) -> RatioInterval:
         """The interval whose limits are exceeded with probability `tail` each."""
         if self.mean_score == 0:
