@@ -132,7 +132,7 @@ def line_sums(
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
     """Logarithm of the likelihood of events at log-odds `eta`.
 
-    >>> round(log_likelihood(np.zeros(2), np.array([1.0, 3.0]), np.array([1.0, 0.0])) / np.log(2), 12)
+    >>> round(float(log_likelihood(np.zeros(2), np.array([1.0, 3.0]), np.array([1.0, 0.0])) / np.log(2)), 12)
     -4.0
     """
     total = 0.0
