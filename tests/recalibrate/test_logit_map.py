@@ -25,6 +25,13 @@ def test_eps_follows_from_the_rows_and_the_least_distance(ends, eps):
     assert PlattScaling().fit(p, Y, np.full(9, 2.0)).eps_ == twice
 
 
+def test_the_values_of_logits_say_nothing_about_eps():
+    logits = np.array([-3.0, 2.0, 1e-9, -0.5, 3.0, -1.0, 0.5, 1.0, 0.0])
+    for kind in PlattScaling, TemperatureScaling:
+        assert kind(from_logits=True).fit(logits, Y).eps_ == DELTA
+        assert kind(from_logits=True, eps=1e-7).fit(logits, Y).eps_ == 1e-7
+
+
 def test_the_rule_of_a_matrix_counts_its_classes():
     P = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
     with pytest.warns(MovedScoresWarning, match=r"1 score is exactly 0 and was moved to 0\.0667\."):

@@ -23,14 +23,16 @@ EPS_STATE = {"eps": Field("scores nearer to 0 or 1 than this are moved to that d
 """What a map keeps that moves scores."""
 
 
-def rows_eps(eps: float | None, rows: CalibrationSet) -> float:
-    """How near to 0 and 1 scores may be: as set, or by the rule, with weights as numbers of rows."""
+def rows_eps(eps: float | None, rows: CalibrationSet, *, from_logits: bool = False) -> float:
+    """How near to 0 and 1 scores may be: as set, or by the rule, with weights as numbers of rows; of logits, δ."""
     if eps is not None:
         return float(eps)
     n = float(rows.y.size if rows.w is None else rows.w.sum())
     p = rows.p
     delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
-    least = float(np.min(p, where=p > 0, initial=1))
+    if from_logits:
+        return delta
+    least = float(p.min(initial=1)) or float(np.min(p, where=p > 0, initial=1))  # the mask takes ten times as long
     if p.ndim == 1:
         least = min(least, 1 - float(np.max(p, where=p < 1, initial=0)))
     return max(min(delta, least), delta * delta)
@@ -55,7 +57,7 @@ class LogitMap(Calibrator):
 
     def _fit_logits(self, rows: CalibrationSet) -> NDArray[Any]:
         """Logits of the rows to learn from; decides how near to 0 and 1 scores may be, and warns of moved ones."""
-        self.eps_ = rows_eps(self.eps, rows)
+        self.eps_ = rows_eps(self.eps, rows, from_logits=self.from_logits)
         if not self.from_logits:
             warn_moved(rows.p, self.eps_)
         return self._bounded_logits(rows.p)
