@@ -16,6 +16,7 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, Remedy, remedies, warn
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, accept_rows
+from trueness.recalibrate._calibrator import Calibrator
 from trueness.results import ValidityBand, ValidityCurve, ValidityRuns
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -349,7 +350,7 @@ def _check_calibrator(calibrator: Any) -> None:
         got, remedy = f"got the class {calibrator.__name__}", f"`{calibrator.__name__}()` makes an instance."
     elif calibrator is not None and not all(hasattr(calibrator, n) for n in ("fit", "predict", "get_params")):
         got = f"got {reprlib.repr(calibrator)}"
-    elif hasattr(calibrator, "predict_proba"):
+    elif hasattr(calibrator, "predict_proba") and not isinstance(calibrator, Calibrator):
         got = f"{kind} is a classifier, which takes rows of features"
     elif getattr(calibrator, "_shape", "vector") == "matrix":
         got = f"{kind} takes a matrix"
