@@ -244,6 +244,15 @@ def test_every_number_stands_beside_its_interval_or_its_floor(call):
     assert "MCE, TCE, smooth ECE, miscalibration: no valid interval is known; compare" in " ".join(notes.split())
 
 
+def test_the_intervals_of_three_models_stand_below_their_values(call):
+    asked = ["measure", "--demo", "--rows", "300", "--prob", "p", "--prob", "recalibrated", "--prob", "truth"]
+    lines = call(*asked).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    (at,) = (i for i, line in enumerate(lines) if line.startswith("slope "))
+    assert len(re.findall(r"[\d.]+ to [\d.]+", lines[at + 1])) == 3
+    assert lines[at + 1].startswith("– 95 % interval ")
+
+
 def test_the_numbers_alone_are_the_same_numbers(call):
     asked = ["measure", "--demo", "--rows", "500", "--prob", "p", "--format", "json"]
     alone, whole = (json.loads(call(*asked, *more).stdout) for more in (["--no-intervals"], []))

@@ -9,6 +9,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._progress import progress_bar
 from trueness._text.bins import rule_in_words
 from trueness._text.strings import shorten
 from trueness._text.table import Column, Table
@@ -82,7 +83,11 @@ def command(**options: Any) -> None:
             rows = data.rows().validate()
             if request.by:
                 rows.warn_of_dropped()
-            results = [(group, measure_all(part, settings, group)) for group, part in rows.groups()]
+            results, groups = [], rows.groups()
+            with progress_bar("Measuring") as report:
+                for group, part in groups:
+                    results.append((group, measure_all(part, settings, group)))
+                    report(len(results), len(groups))
     _print_remarks(results)
     return target.deliver((_groups_output if request.by else _models_output)(results, data.source.name))
 

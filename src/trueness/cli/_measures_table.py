@@ -19,6 +19,8 @@ _OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "obse
 """Measures that a table of groups shows; CSV and JSON have all."""
 _ALWAYS = ("n", "ece", "observed_expected")
 """Those that a narrow terminal shows, too."""
+_BESIDE = 2
+"""Models whose intervals stand beside their values; those of more stand below."""
 _VIEW = re.compile("_(classwise|confidence|top_label)$")
 _SKETCH = (
     "The sums are a sketch: the exact value of the rows lies in the exact range, and needs the rows. Equal-width "
@@ -36,22 +38,23 @@ def _texts(q: Quantity, values: Iterable[float]) -> Texts:
 
 
 def measures_table(result: Measurements, source: str) -> Table:
-    """A row per measure, with value and interval of each model.
+    """A row per measure; how the interval and the value of a calibrated model are placed depends on the models.
 
-    The value of a calibrated model is a column for one model, and a row below for several.
+    One model: a column for each. Two: the interval is a column, the value of a calibrated model a row below. More: a
+    row below for each, since a terminal of 80 columns has room for the columns of two models.
     """
-    single = len(result.models) == 1
+    number = len(result.models)
+    title = "" if result.level is None else f"{level_percent(result.level)} interval"
     columns = [Column("measure", "measure")]
     for i, model in enumerate(result.models):
         columns.append(Column(f"value {i}", shorten(visible(model.name), 24), "number"))
-        if result.level is not None:
-            columns.append(Column(f"interval {i}", f"{level_percent(result.level)} interval", "number"))
-    columns += [Column("floor", "if calibrated", "number")] if single else []
+        columns += [Column(f"interval {i}", title, "number")] if title and number <= _BESIDE else []
+    columns += [Column("floor", "if calibrated", "number")] if number == 1 else []
     columns.append(Column("meaning", "meaning", optional=True))
     shown = shown_quantities(result)
-    rows = [row for q in shown for row in _measure_rows(q, result.models, single)]
+    rows = [row for q in shown for row in _measure_rows(q, result.models, title)]
     ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.form == "number"]
-    more = [f"Calibrated: {', '.join(ideals)}."] if ideals and not single and result.level is not None else []
+    more = [f"Calibrated: {', '.join(ideals)}."] if ideals and number > 1 and title else []
     return Table(columns, rows, [*_notes(result, source, shown), *more])
 
 
@@ -61,23 +64,29 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
     return [q for q in result.quantities if some or q.key not in CERTAIN]
 
 
-def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], single: bool) -> Iterator[dict[str, Any]]:
-    values = [model.values[q.key] for model in models]
-    texts = _texts(q, values)
+def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str) -> Iterator[dict[str, Any]]:
+    single = len(models) == 1
+    texts = _texts(q, [model.values[q.key] for model in models])
     row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name, "meaning": q.meaning}
-    below: dict[str, Any] = {}
-    for i, (model, value) in enumerate(zip(models, values, strict=True)):
-        row[f"value {i}"] = texts.value(value)
+    intervals: dict[str, Any] = {}
+    floors: dict[str, Any] = {}
+    for i, model in enumerate(models):
+        row[f"value {i}"] = texts.value(model.values[q.key])
         if (found := model.estimates.get(q.key)) is None:
             continue
-        row[f"interval {i}"] = texts.interval(found.low, found.high)
+        if len(models) <= _BESIDE:
+            row[f"interval {i}"] = texts.interval(found.low, found.high)
+        elif found.bounded:
+            intervals[f"value {i}"] = texts.interval(found.low, found.high)
         if not math.isnan(found.floor):
-            (row if single else below)["floor" if single else f"value {i}"] = texts.value(found.floor)
+            floors["floor" if single else f"value {i}"] = texts.value(found.floor)
         elif single and not math.isnan(q.ideal):
             row["floor"] = Cell(q.ideal, f"{q.ideal:g}")
-    yield row
-    if below:
-        yield {"measure": "– if calibrated", "meaning": "noise floor", **below}
+    yield row | (floors if single else {})
+    if intervals:
+        yield {"measure": f"– {title}", **intervals}
+    if floors and not single:
+        yield {"measure": "– if calibrated", "meaning": "noise floor", **floors}
 
 
 def _notes(result: Measurements, source: str, shown: Iterable[Quantity]) -> list[str]:

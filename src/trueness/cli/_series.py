@@ -56,7 +56,11 @@ def compare_files(
     whole = tn.calibration_series({"all": total}, bins=options.bins, level=options.level, seed=0, progress=False)
     # The series has the noise floor that the table shows; those of other measures would take a second for each file.
     quick = replace(options, floors=False)
-    measures = [(name, sums_lines(one, quick, name)) for name, one in sums]
+    measures: list[tuple[str, list[Line]]] = []
+    with progress_bar("Measuring the files") as bar:
+        for name, one in sums:
+            measures.append((name, sums_lines(one, quick, name)))
+            bar(len(measures), len(sums))
     rows = _file_rows([*measures, ("all", sums_lines(total, quick) if lines is None else lines)])
     tested = iter([*series.rows(), whole.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
     changed = (
