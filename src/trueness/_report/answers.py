@@ -86,18 +86,17 @@ def answer_questions(facts: Facts) -> Answers:
 
 def _how_far(facts: Facts) -> Answer:
     s = facts.summary
-    found, floor = s.ece_interval, s.noise_floor
-    numbers: dict[str, Any] = {"ece": s.ece, "chance": math.nan, "chance_high": math.nan}
+    found, chance = s.ece_interval, _chance(s)
+    numbers: dict[str, Any] = {"ece": s.ece, "chance": chance[0], "chance_high": chance[1]}
     numbers |= {"l2": math.nan, "low": math.nan, "high": math.nan, "level": math.nan}
     (error,), gap = points(s.ece), "."
-    if floor is not None:
-        numbers |= {"chance": floor.mean, "chance_high": floor.high}
-        error, chance = points(s.ece, floor.mean)
-        gap = f"; a perfectly calibrated model would show about {chance} by chance."
+    if math.isfinite(chance[0]):
+        error, by_chance = points(s.ece, chance[0])
+        gap = f"; a perfectly calibrated model would show about {by_chance} by chance."
     gap = f"The average gap is {error}{gap}"
     question = "How far off?"
     if found is None:
-        return Answer(question, f"{error} points on average", gap if floor else "", numbers)
+        return Answer(question, f"{error} points on average", gap if math.isfinite(chance[0]) else "", numbers)
     if facts.verdict.code == "too-good":
         return Answer(question, "These rows cannot show it", f"Less than chance allows. {gap}", numbers)
     low, high = found.hull
@@ -109,6 +108,14 @@ def _how_far(facts: Facts) -> Answer:
     if float(estimate) == 0:
         return Answer(question, f"Above 0, at most {limits[1]} points", f"At {level} confidence. {gap}", numbers)
     return Answer(question, f"Typically {estimate} points", f"{level} confidence: {_limits(*limits)}. {gap}", numbers)
+
+
+def _chance(s: Summary) -> tuple[float, float]:
+    """The mean and the upper end of the ECE of a calibrated model; nan if unknown."""
+    if s.noise_floor is not None:
+        return s.noise_floor.mean, s.noise_floor.high
+    found = s.estimates.get("ece")  # sums of bins have no labels to redraw, but variances
+    return (math.nan, math.nan) if found is None else (found.floor, found.floor_high)
 
 
 def _limits(low: str, high: str) -> str:

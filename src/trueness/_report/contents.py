@@ -221,8 +221,8 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "l2 calibration error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by "
         f"width (one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the "
         "set unless the test rejects it.",
-        "noise floor": "mean of the ECE over labels resampled from the scores, as for a calibrated model, and the "
-        f"range of {level} of these values.",
+        "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the "
+        f"value that {level} of these labels do not exceed.",
         "test": "whether the labels could have been drawn from the scores: the omnibus test compares several "
         "statistics with those of labels drawn from the scores, and takes the smallest p-value, adjusted for their "
         "number by the same draws.",
@@ -231,10 +231,16 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
         "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
         "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
-        "slope, intercept": "of the logistic regression of the labels on the logits of the scores strictly between 0 "
-        "and 1. A calibrated model has slope 1 and intercept 0; a slope below 1 means scores that are too extreme. The "
-        "intercept is estimated with the slope fixed at 1.",
+        "slope, intercepts": "of the logistic regression of the labels on the logits of the scores strictly between 0 "
+        "and 1. A calibrated model has slope 1; a slope below 1 means scores that are too extreme. Calibration in the "
+        "large is the intercept with the slope fixed at 1, the intercept (free slope) that of the same fit as the "
+        "slope; both are 0 if calibrated.",
         "observed/expected": "observed divided by expected events.",
+        "ICI, E50, E90, Emax": "mean, median, 90 % quantile and maximum, over the rows, of the distance between score "
+        "and calibration curve (logistic regression on a restricted cubic spline of the logit with five knots). They "
+        "are above 0 even for a calibrated model: compare them with their noise floors.",
+        "scaled Brier score": "1 − Brier score / score of the base rate.",
+        "AUC": "probability that an event has a higher score than a non-event.",
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
@@ -246,6 +252,9 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
     }
     if subject.source != "rows":
         del terms["cross-fitting"]
+    if top_label or not settings.intervals:
+        for term in ("ICI, E50, E90, Emax", "scaled Brier score", "AUC"):
+            del terms[term]
     if not segmented:
         del terms["flagged segments"]
     if subject.source == "bins":

@@ -263,6 +263,15 @@ def rows_sentence(contents: Contents) -> str:
     return "; ".join(parts)
 
 
+def _methods(summary: Summary) -> str:
+    """How the limits of each measure were found."""
+    measures: dict[str, list[str]] = {}
+    for one in summary.estimates.values():
+        if one.method and one.measure not in measures.setdefault(one.method, []):
+            measures[one.method].append(one.measure)
+    return "; ".join(f"{', '.join(names)}: {method}" for method, names in measures.items())
+
+
 def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     """Data, options and methods."""
     s = contents.settings
@@ -278,6 +287,9 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     found = contents.models[0].summary
     if found.noise_floor is not None:
         yield "noise floor", f"labels resampled {found.noise_floor.resamples:,} times{independent}"
+    intervals = _methods(found)
+    if intervals:
+        yield "intervals", intervals
     if found.test is not None:
         yield "test", f"{found.test.method}: {found.test.assumptions}"
     if found.ece_interval is not None:

@@ -63,7 +63,7 @@ def summarize(
     absent: list[str] = []
     inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor"))
     if tally is None:
-        absent += ["the confidence set", "the test", "noise floors"]
+        absent += ["the confidence set", "the test"]
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
         inference["noise_floor"] = _ece_floor(data, tally, options, notes)

@@ -8,7 +8,7 @@ from trueness._report.classes import worst_class
 from trueness._report.inference import FEW_ROWS, Alpha
 from trueness._report.records import ClassRow, Code, Model, Segments, Summary, Verdict
 from trueness._report.segments import worst_segment
-from trueness._text.numbers import count, level_percent, number, p_value, percent, points
+from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
 from trueness._text.strings import quoted, shorten
 from trueness.infer._detection_power import ENOUGH, RATIO, DetectionPower
 from trueness.results import Interval
@@ -218,7 +218,7 @@ def _evidence(code: Code, summary: Summary, what: str, how: str, *, rejected: bo
     """How certain it is: strength and p-value, limits of the error, and the power if nothing was found."""
     test, found = summary.test, summary.ece_interval
     if test is None and found is None:
-        return [f"the ECE is {number(summary.ece)}, without a reference value"]
+        return [_ece_in_words(summary)]
     if code == "too-good":
         assert test is not None
         assert test.too_good is not None
@@ -241,6 +241,15 @@ def _evidence(code: Code, summary: Summary, what: str, how: str, *, rejected: bo
     if summary.power is not None and code in ("no-evidence", "too-few-rows"):
         parts.append(_power_in_words(summary.power, what))
     return parts
+
+
+def _ece_in_words(summary: Summary) -> str:
+    """The ECE with its limits and beside that of a calibrated model, where these are known."""
+    found = summary.estimates.get("ece")
+    if found is None or math.isnan(found.floor):
+        return f"the ECE is {number(summary.ece)}, without a reference value"
+    limits = f" ({level_percent(found.level)} {span(found.low, found.high)})" if found.bounded else ""
+    return f"the ECE is {number(summary.ece)}{limits}; a calibrated model would show about {number(found.floor)}"
 
 
 def _power_in_words(power: DetectionPower, what: str) -> str:
