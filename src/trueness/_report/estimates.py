@@ -29,7 +29,6 @@ _CURVE = ("ici", "e50", "e90", "emax")
 _ERRORS = ("ece", "ace", "mce")
 _PROPER = ("brier", "log_loss", "miscalibration", "discrimination", "uncertainty")
 _BINARY = ("free_intercept", "scaled_brier", "auc")
-_NAMES = {"rate": "prevalence"}
 _FEW_DRAWS, _FEWEST_DRAWS, _MANY_CELLS = 39, 19, 200_000
 _DRAWS, _LABELS = 99, 2e7
 _ORDINARY_BINS = 10
@@ -95,10 +94,14 @@ def _ask(
 
 def _measure(key: str, rule: BinRule) -> Any:
     """A measure as `estimates` takes it."""
-    if key in _ERRORS:
-        bins = equal_mass(rule) if key == "ace" else rule
-        return partial({"ece": ece, "ace": ace, "mce": mce}[key], bins=bins)
-    return partial(tce, alpha=ALPHA) if key == "tce" else _NAMES.get(key, key)
+    measures: dict[str, Any] = {
+        "ece": partial(ece, bins=rule),
+        "ace": partial(ace, bins=equal_mass(rule)),
+        "mce": partial(mce, bins=rule),
+        "tce": partial(tce, alpha=ALPHA),
+        "rate": "prevalence",
+    }
+    return measures.get(key, key)
 
 
 def shown_within(data: Evidence, options: Options) -> float:

@@ -107,8 +107,8 @@ def summarize(
 
 def _shift(estimates: Mapping[str, Estimate], inside: InsideCells, level: float) -> PriorShift:
     """The prior shift from the limits of intercept and slope."""
-    ends = [(one.value, one.low, one.high) for one in (estimates["intercept"], estimates["slope"])]
-    return shift_of_limits(*ends, level, inside.cells.weight.sum().item(), inside.certain)
+    intercept, slope = ((one.value, one.low, one.high) for one in (estimates["intercept"], estimates["slope"]))
+    return shift_of_limits(intercept, slope, level, inside.cells.weight.sum().item(), inside.certain)
 
 
 def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> DetectionPower:
