@@ -374,3 +374,12 @@ def test_intervals_of_100_rows_cover_the_population(law, slope, clustered):
                 held[name].append(one.low <= truth[name] <= one.high)
     for name, each in held.items():
         assert np.mean(each) >= LEAST.get(name, 0.93 - 0.055), name
+
+
+def test_the_floor_of_the_miscalibration_takes_every_score():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 150_000)
+    calibrated = tn.tally(rng.random(p.size) < p, p)
+    exact = tn.noise_floor(lambda t: tn.corp(t).miscalibration, calibrated, resamples=9, seed=1, progress=False)
+    found = tn.estimate("miscalibration", calibrated, seed=0)
+    assert found.floor == pytest.approx(exact.mean, abs=4 * exact.std * math.sqrt(1 / 9 + 1 / 39))
