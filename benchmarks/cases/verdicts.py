@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
     """The verdict and Cox's test of one model."""
     data = read_rows(y, p, {"labels": list(range(p.shape[1]))} if p.ndim == 2 else {}).evidence("scores")
-    found = summarize(data, Options(EqualWidth(10), LEVEL, 0), Notes())
+    found = summarize(data, Options(EqualWidth(10), LEVEL, 0, intervals=False), Notes())
     code = verdict(found, LEVEL).code
     test = found.test
     assert test is not None

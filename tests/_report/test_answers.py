@@ -170,7 +170,7 @@ def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
     found = tn.report(tn.tally(demo.y_true, demo.y_prob))
     cost, summary = answers(found)["cost"], found.to_dict()["models"][0]["summary"]
     assert cost["numbers"]["miscalibration"] == summary["miscalibration"]
-    assert cost["numbers"]["miscalibration_chance"] == summary["miscalibration_floor"]["mean"]
+    assert cost["numbers"]["miscalibration_chance"] == summary["miscalibration_floor"]
     assert cost["phrase"].startswith("At most about ")
     assert answers(tn.report(tn.binned(demo.y_true, demo.y_prob)))["cost"]["phrase"] == "Not known"
 

@@ -1,6 +1,7 @@
 """The page in a browser: what it shows, computes and lets a keyboard do."""
 
 import base64
+import time
 from pathlib import Path
 
 import numpy as np
@@ -440,6 +441,9 @@ def test_the_script_draws_what_the_page_came_with(opened, binary):
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         page.refresh()
+        deadline = time.monotonic() + 10
+        while not every(page, ".explorer .marks .point") and time.monotonic() < deadline:
+            time.sleep(0.05)  # a busy machine builds the page after the refresh has returned
         still = [
             (p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, ".explorer .marks .point")
         ]
