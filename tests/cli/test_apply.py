@@ -10,6 +10,7 @@ from tables_on_disk import FORMATS, write_columns
 
 import trueness as tn
 from trueness import recalibrate
+from trueness.sources import _parquet
 
 
 @pytest.fixture
@@ -207,9 +208,16 @@ def test_another_column_than_that_of_the_map_is_remarked_on(call, grouped, tmp_p
     assert result.exit_code == 0
     assert "warning: the map was fitted on column 'q', and is applied to column 'p'." in result.stderr
     write_columns(tmp_path / "y.csv", {"p": grouped["p"]})
-    result = call("apply", "y.csv", "--calibrator", "map.json")
-    assert "note: scores from column 'p'." in result.stderr
-    assert "warning: the map was fitted on column 'q'" in result.stderr
+
+
+def test_a_file_without_the_column_of_the_map_is_refused(call, fails, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    assert call("fit", "x.csv", "--prob", "q", "-o", "map.json").exit_code == 0
+    write_columns(tmp_path / "y.csv", {"p": grouped["p"]})
+    assert fails("apply", "y.csv", "--calibrator", "map.json") == (
+        "y.csv has no column 'q', which the map was fitted on. `--prob` names the column of the scores; "
+        "`--prob-columns`, several."
+    )
 
 
 def test_a_map_remembers_the_columns_of_a_matrix(call, multiclass, tmp_path):
@@ -233,3 +241,48 @@ def test_columns_in_another_order_than_in_fit_are_refused(call, fails, tmp_path)
     assert call("apply", "x.csv", "--prob-columns", "a,b,c", "--calibrator", "map.json").exit_code == 0
     message = fails("apply", "x.csv", "--prob-columns", "c,b,a", "--calibrator", "map.json")
     assert message == "`--prob-columns` must name the columns in the order of `fit`: a, b, c; got c, b, a."
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_binary_files_are_mapped_without_being_read_whole(call, grouped, fitted, tmp_path, monkeypatch, kind):
+    path, expected = fitted
+    write_columns(tmp_path / f"x.{kind}", {**grouped, "mapped": grouped["p"]})
+    for name in ("read", "batches"):
+        monkeypatch.setattr(_parquet.ParquetFile, name, lambda *_: pytest.fail("the columns were read"))
+    result = call("apply", f"x.{kind}", "--prob", "p", "--calibrator", path, "-o", f"out.{kind}")
+    assert result.exit_code == 0, result.stderr
+    found = read(tmp_path / f"out.{kind}")
+    assert list(found) == [*grouped, "mapped", "p_calibrated"]
+    np.testing.assert_array_equal(found["p_calibrated"], expected)
+
+
+def test_an_error_far_down_a_parquet_file_names_the_row_and_keeps_the_old_file(fails, fitted, tmp_path):
+    p = np.full(300_000, 0.5)
+    p[[250_000, 250_001]] = 7
+    pl.DataFrame({"p": p}).write_parquet(tmp_path / "x.parquet")
+    (tmp_path / "out.parquet").write_text("old")
+    message = fails("apply", "x.parquet", "--prob", "p", "--calibrator", fitted[0], "-o", "out.parquet")
+    assert "Scores 'p' must lie in [0, 1]; 2 of 300,000 values do not, the first is 7 at row 250,000" in message
+    assert (tmp_path / "out.parquet").read_text() == "old"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["maps", "out.parquet", "x.parquet"]
+
+
+def test_a_damaged_parquet_file_is_said_to_be_damaged(fails, fitted, tmp_path):
+    pl.DataFrame({"p": np.random.default_rng(0).random(50_000)}).write_parquet(tmp_path / "x.parquet")
+    data = bytearray((tmp_path / "x.parquet").read_bytes())
+    data[1_000:200_000] = bytes(199_000)
+    (tmp_path / "x.parquet").write_bytes(data)
+    message = fails("apply", "x.parquet", "--prob", "p", "--calibrator", fitted[0], "-o", "out.parquet")
+    assert "x.parquet cannot be read as Parquet" in message
+
+
+def test_columns_of_a_matrix_in_parquet_become_as_many(call, multiclass, tmp_path):
+    y, P = multiclass
+    made = recalibrate.TemperatureScaling().fit(P, y)
+    made.save(tmp_path / "map.json")
+    pl.DataFrame({"a": P[:9, 0], "b": P[:9, 1], "c": P[:9, 2]}).write_parquet(tmp_path / "x.parquet")
+    asked = ["--prob-columns", "a,b,c", "--calibrator", "map.json", "-o", "out.parquet"]
+    assert call("apply", "x.parquet", *asked).exit_code == 0
+    found = pl.read_parquet(tmp_path / "out.parquet")
+    assert found.columns == ["a", "b", "c", "a_calibrated", "b_calibrated", "c_calibrated"]
+    np.testing.assert_array_equal(found[:, 3:].to_numpy(), made.predict(P[:9]))

@@ -13,7 +13,7 @@ VERBS = {
     "grades": ["--prob", "p", "--grades", "region", "--weight", "w", "--format", "csv"],
     "compare": ["--prob", "p", "--prob", "q", "--cluster", "who", "--format", "csv"],
     "gate": ["--prob", "p", "--max-ece", "0.9", "--by", "region", "--format", "csv"],
-    "fit": ["--prob", "p", "--set", "n_bins=5"],
+    "fit": ["--prob", "p", "--set", "monotone=false"],
     "plot": ["--prob", "p"],
     "report": ["--prob", "p", "--by", "region", "--format", "json"],
 }

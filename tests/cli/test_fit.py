@@ -12,7 +12,7 @@ from trueness import recalibrate
 from trueness.cli._fit import _kebab
 
 
-@pytest.mark.parametrize("name", ["HistogramBinning", "PlattScaling", "IsotonicCalibration", "TemperatureScaling"])
+@pytest.mark.parametrize("name", ["AutoCalibration", "HistogramBinning", "PlattScaling", "TemperatureScaling"])
 def test_the_map_is_the_librarys(call, grouped, tmp_path, name):
     write_columns(tmp_path / "x.csv", grouped)
     result = call("fit", "x.csv", "--prob", "p", "--weight", "w", "--calibrator", _kebab(name), "-o", "map.json")
@@ -60,7 +60,7 @@ def test_the_first_word_of_each_name_is_unique():
 
 def test_parameters_and_the_seed_can_be_set(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    given = ["--prob", "p", "--set", "n_bins=7", "--set", "scheme=split", "--seed", "5"]
+    given = ["--prob", "p", "--calibrator", "histogram", "--set", "n_bins=7", "--set", "scheme=split", "--seed", "5"]
     found = json.loads(call("fit", "x.csv", *given).stdout)
     assert found["type"] == "HistogramBinning"
     assert found["parameters"]["n_bins"] == 7
@@ -91,8 +91,10 @@ def test_text_labels_are_understood(call, tmp_path):
         (["--calibrator", "calibrator"], "`--calibrator` must be one of "),
         (["--calibrator", "platt-scaling:isotonic-calibration"], "takes no other calibrator after a colon"),
         (["--set", "n_bins"], "`--set` must be NAME=VALUE; got 'n_bins'."),
-        (["--set", "bins=3"], "histogram-binning has no parameter 'bins'; it has "),
-        (["--set", "n_bins=many"], "`--set n_bins` must"),
+        (["--set", "bins=3"], "auto-calibration has no parameter 'bins'; it has "),
+        (["--method", "histogram", "--set", "n_bins=many"], "`--set n_bins` must"),
+        (["--method", "isotonic", "--from-logits"], "`--from-logits` is not for isotonic, which takes probabilities."),
+        (["--method", "platt", "--cluster", "y"], "`--cluster` is for auto-calibration, whose folds"),
         (["--prob", "p", "--prob", "recalibrated"], "`--prob` must name one model"),
     ],
 )
@@ -111,10 +113,10 @@ def test_names_are_typed_with_hyphens(name, typed):
 def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, Z=np.log(P), P=P)
-    assert "`--calibrator temperature-scaling --set from_logits=true` takes them" in fails(
+    assert "`--calibrator temperature-scaling --from-logits` takes them" in fails(
         "fit", "x.npz", "--prob", "Z", "--calibrator", "top-label:histogram-binning"
     )
-    asked = ["--calibrator", "temperature-scaling", "--set", "from_logits=true"]
+    asked = ["--calibrator", "temperature-scaling", "--from-logits"]
     assert call("fit", "x.npz", "--prob", "Z", *asked, "-o", "logits.json").exit_code == 0
     assert call("fit", "x.npz", "--prob", "P", *asked[:2], "-o", "probabilities.json").exit_code == 0
     message = fails("apply", "x.npz", "--prob", "Z", "--calibrator", "probabilities.json", "-o", "out.npz")
@@ -124,11 +126,15 @@ def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fai
 def test_scores_of_the_wrong_shape_are_refused(fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P)
-    assert fails("fit", "x.npz", "--prob", "P").startswith("x.npz: Column 'P' must be a vector")
+    assert fails("fit", "x.npz", "--prob", "P", "--calibrator", "histogram").startswith(
+        "x.npz: Column 'P' must be a vector"
+    )
 
 
 def test_a_way_out_of_ties_is_said_as_an_option(call):
-    result = call("fit", "-", stdin="y,p\n" + "".join(f"{i % 2},0.{i % 7 + 1}\n" for i in range(200)))
+    result = call(
+        "fit", "-", "--calibrator", "histogram", stdin="y,p\n" + "".join(f"{i % 2},0.{i % 7 + 1}\n" for i in range(200))
+    )
     assert "`--set scheme=randomized` breaks ties at random" in result.stderr
 
 
@@ -138,3 +144,29 @@ def test_swapped_columns_are_called_by_their_options(fails):
         "Column 'a' looks like scores and column 'b' like labels: the arguments seem swapped. "
         "Swap `--label` and `--prob`."
     )
+
+
+def test_the_default_says_what_it_chose_and_remembers_where_from(call, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    result = call("fit", "x.csv", "--prob", "p", "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    assert "note: AutoCalibration fitted on 600 rows and written to map.json." in result.stderr
+    assert "The log loss of new rows falls by " in result.stderr
+    found = recalibrate.load_calibrator(tmp_path / "map.json")
+    assert (found.score_names_, found.label_name_, found.about_) == (("p",), "y", {})
+    assert (tmp_path / "map.json").read_text(encoding="utf-8") == found.to_json()
+
+
+def test_logits_and_clusters_are_options_of_the_default(call, grouped, tmp_path):
+    z = np.log(grouped["p"] / (1 - grouped["p"]))
+    cluster = np.arange(600) // 3
+    write_columns(tmp_path / "x.csv", {"y": grouped["y"], "z": z, "c": cluster})
+    result = call("fit", "x.csv", "--prob", "z", "--from-logits", "--cluster", "c", "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    expected = tn.AutoCalibration(from_logits=True).fit(z, grouped["y"], cluster=cluster)
+    found = recalibrate.load_calibrator(tmp_path / "map.json")
+    np.testing.assert_allclose(found.predict([-1.0, 2.0]), expected.predict([-1.0, 2.0]), rtol=1e-12)
+    asked = ["--calibrator", "one-vs-rest:platt", "--from-logits"]
+    write_columns(tmp_path / "m.csv", {"y": grouped["y"], "a": -z, "b": z})
+    assert call("fit", "m.csv", "--prob-columns", "a,b", *asked, "-o", "map.json").exit_code == 0
+    assert recalibrate.load_calibrator(tmp_path / "map.json").calibrator.from_logits is True

@@ -1,7 +1,9 @@
 """``trueness apply``."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -11,12 +13,13 @@ from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
-from trueness.errors import InputError
+from trueness.errors import InputError, TruenessError
 from trueness.sources._compression import compress_into, compression_by_name, inner_suffix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from trueness.sources._parquet import ParquetFile
     from trueness.sources._table import Table
 
 
@@ -37,6 +40,7 @@ def command(
 
     The rows of FILE are written with one more column, in the format of the input; the other columns stay as they are.
     Without --prob, the scores are in the column that the map was fitted on. Without -o, text goes to standard output.
+    Parquet and Arrow files are read and written some rows at a time.
 
     \b
       trueness apply new.csv --calibrator map.json -o better.csv
@@ -55,15 +59,15 @@ def command(
     request = Request.pop_from({**options, "files": files})
     with open_source(request) as source:
         _check_name(source, output)
-        model = _model(source, request, calibrator.about_.get("scores"))
-        scores = _calibrate(calibrator, source, model, missing)
-        new = _new_columns(scores, model, name, source)
+        model = _model(source, request, calibrator.score_names_)
+        names = _new_names(model, name, source)
+        application = _Application(calibrator, source, model, missing)
         if output is not None and output != "-":
-            write_with(output, compress_into(output, lambda file: source.write(file, new)))
+            write_with(output, compress_into(output, lambda file: application.write(file, names)))
             return
         if sys.stdout.isatty() and not source.is_text:
             raise InputError("", f"{source.name} is binary, and so is the output: `-o` must name a file for it")
-        source.write(sys.stdout.buffer, new)
+        application.write(sys.stdout.buffer, names)
         sys.stdout.buffer.flush()
 
 
@@ -90,10 +94,13 @@ def _load(path: str) -> Any:
         raise InputError("", f"`--calibrator` {path!r} is not a JSON file of a calibrator") from reason
 
 
-def _model(source: "Table", request: Request, fitted_on: Any) -> Model:
+def _model(source: "Table", request: Request, known: tuple[str, ...] | None) -> Model:
     """The scores to calibrate: those that the options name, else those that the map was fitted on."""
-    known = tuple(fitted_on) if isinstance(fitted_on, list) and fitted_on else None
-    if known is not None and not (request.probs or request.matrices) and set(known) <= set(source.names):
+    if known is not None and not (request.probs or request.matrices):
+        absent = [column for column in known if column not in source.names]
+        if absent:
+            demand = f"{source.name} has no {_list_names(tuple(absent))}, which the map was fitted on"
+            raise InputError("", demand, remedy="`--prob` names the column of the scores; `--prob-columns`, several.")
         return Model(",".join(known), known)
     models, guesses = choose_scores(source.names, source.name, request, {})
     print_guesses(guesses)
@@ -111,44 +118,88 @@ def _list_names(columns: tuple[str, ...]) -> str:
     return f"column{'' if len(columns) == 1 else 's'} {', '.join(map(repr, columns))}"
 
 
-def _calibrate(calibrator: Any, source: "Table", model: Model, missing: str) -> "NDArray[Any]":
-    import numpy as np
-
-    columns = source.read((), model.columns)
-    values = [columns.numbers[name] for name in model.columns]
-    p = values[0] if len(values) == 1 else np.column_stack(values)
-    require_rows(source.name, len(p))
-    gone = missing_rows(p)
-    if gone.any() and missing == "raise":
-        demand, got = f"scores {model.name!r} must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
-        remedy = "`--missing keep` leaves those rows without a calibrated score."
-        raise InputError("", demand, got, remedy=remedy, context=source.name)
-    scores = np.full(p.shape, np.nan)
-    kept = np.flatnonzero(~gone)
-    words = wording(
-        {"y_prob": f"scores {model.name!r}"},
-        lambda place: source.place(int(kept[place.row])),
-        remedies=dict.fromkeys(
-            ("temperature", "input-logits"), "These look like logits: the calibrator was fitted on probabilities."
-        ),
-    )
-    with reword_messages(words, source.name) as warned:
-        if len(kept):
-            scores[kept] = calibrator.predict(p[kept])
-    warning(*warned)
-    return scores
-
-
-def _new_columns(scores: "NDArray[Any]", model: Model, name: str | None, source: "Table") -> dict[str, "NDArray[Any]"]:
-    """The new columns by name: one, or one for each column of a matrix."""
-    if len(model.columns) == 1:
-        new = {name or f"{model.name}_calibrated": scores}
-    elif name is not None:
+def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
+    """The names of the new columns: one, or one for each column of a matrix."""
+    if len(model.columns) > 1 and name is not None:
         demand = "is for one column of scores; the columns of a matrix get _calibrated after their names"
         raise InputError("--name", demand)
-    else:
-        new = {f"{column}_calibrated": scores[:, k] for k, column in enumerate(model.columns)}
+    new = [name or f"{model.name}_calibrated"] if len(model.columns) == 1 else []
+    new = new or [f"{column}_calibrated" for column in model.columns]
     for column in new:
         if column in source.names:
             raise InputError("", f"{source.name} has a column {column!r} already", "`--name` must give another name")
     return new
+
+
+@dataclass(frozen=True)
+class _Application:
+    """A map, the rows that it is applied to, and what becomes of missing scores."""
+
+    calibrator: Any
+    source: "Table"
+    model: Model
+    missing: str
+
+    def write(self, file: BinaryIO, names: list[str]) -> None:
+        """Write all rows with the new columns; Parquet and Arrow files without holding them all."""
+        from trueness.sources._parquet import ParquetFile  # imports NumPy, which help does not need
+
+        if isinstance(self.source, ParquetFile):
+            return self._stream(self.source, file, names)
+        scores = self._all_scores()
+        columns = [scores] if len(names) == 1 else scores.T
+        return self.source.write(file, dict(zip(names, columns, strict=True)))
+
+    def _stream(self, source: "ParquetFile", file: BinaryIO, names: list[str]) -> None:
+        rows = source.rows
+        require_rows(source.name, rows)
+        try:
+            if rows == self.calibrator.n_rows_:  # only all of them together are recognised as the rows of the fit
+                self._all_scores()
+            with self._messages() as warned:
+                source.write_mapped(file, self.model.columns, names, self._scores)
+        except TruenessError:
+            self._all_scores()  # raises with numbers and places of the whole file
+            raise
+        warning(*warned)
+
+    def _all_scores(self) -> "NDArray[Any]":
+        import numpy as np
+
+        columns = self.source.read((), self.model.columns)
+        values = [columns.numbers[name] for name in self.model.columns]
+        p = values[0] if len(values) == 1 else np.column_stack(values)
+        require_rows(self.source.name, len(p))
+        with self._messages() as warned:
+            scores = self._scores(p)
+        warning(*warned)
+        return scores
+
+    def _scores(self, p: "NDArray[Any]") -> "NDArray[Any]":
+        """Calibrated scores of some rows."""
+        import numpy as np
+
+        gone = missing_rows(p)
+        if gone.any() and self.missing == "raise":
+            demand, got = "must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
+            raise InputError(
+                "y_prob", demand, got, remedy="`--missing keep` leaves those rows without a calibrated score."
+            )
+        scores, kept = np.full(p.shape, np.nan), np.flatnonzero(~gone)
+        try:
+            if len(kept):
+                scores[kept] = self.calibrator.predict(p[kept])
+        except InputError as error:
+            place = error.place
+            raise error.but(place=place and place._replace(row=int(kept[place.row]))) from None
+        return scores
+
+    def _messages(self) -> AbstractContextManager[list[str]]:
+        """Let errors of the library speak of the file and its columns."""
+        logits = "These look like logits: the calibrator was fitted on probabilities."
+        words = wording(
+            {"y_prob": f"scores {self.model.name!r}"},
+            lambda place: self.source.place(place.row),
+            remedies=dict.fromkeys(("temperature", "input-logits"), logits),
+        )
+        return reword_messages(words, self.source.name)

@@ -16,21 +16,24 @@ from trueness.errors import InputError
 
 @click.command("fit", no_args_is_help=True)
 @opt.data(by=False, scale=False)
+@opt.cluster
 @opt.missing
+@click.option("--from-logits", is_flag=True, help="The scores are logits.")
 @opt.text(
     "--calibrator",
-    "What to fit: histogram-binning, platt-scaling, isotonic-calibration, temperature-scaling, prior-correction, ...; "
-    "for several classes also top-label:NAME and one-vs-rest:NAME. The first word is enough.",
+    "What to fit: auto-calibration, histogram-binning (for a guarantee), platt-scaling, isotonic-calibration, "
+    "temperature-scaling, prior-correction, ...; for several classes also top-label:NAME and one-vs-rest:NAME. The "
+    "first word is enough.",
     "--method",
     "calibrator",
-    default="histogram-binning",
+    default="auto-calibration",
 )
 @click.option(
     "--set",
     "parameters",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A parameter of the calibrator, such as n_bins=15; for the NAME after a colon, calibrator__n_bins=15. "
+    help="A parameter of the calibrator, such as limits=true; for the NAME after a colon, calibrator__n_bins=15. "
     "Repeatable.",
 )
 @opt.seed("Seed of the calibrator, if it takes one, and of the demo data.")
@@ -40,12 +43,15 @@ def command(
 ) -> None:
     """Fit a map from scores to calibrated scores, and write it as JSON.
 
-    Use neither the rows that the model was trained on nor those that it will be evaluated on. The map holds numbers
-    with their meaning, and no code; it remembers its score columns. `trueness apply` uses it.
+    By default, candidates from the scores as they are to flexible maps are combined by their cross-fitted log loss; a
+    note says what was chosen, what it gains, and when to leave the scores alone. Use neither the rows that the model
+    was trained on nor those that it will be evaluated on. The map holds numbers with their meaning, and no code; it
+    remembers its columns. `trueness apply` uses it.
 
     \b
       trueness fit valid.csv --label churned --prob model -o map.json
       trueness fit valid.csv --label churned --prob model --calibrator platt-scaling -o map.json
+      trueness fit valid.csv --label churned --prob logit --from-logits -o map.json
       trueness fit valid.csv --label churned --prob model --method prior -o map.json
       trueness fit valid.npz --label y --prob P --calibrator top-label:histogram-binning -o map.json
 
@@ -54,7 +60,12 @@ def command(
     opt.check_input()
     check_writable(output, *files)
     check_suffix(output, "JSON", (".json",))
-    unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"])
+    from_logits = bool(options.pop("from_logits"))
+    unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
+    if options["cluster"] is not None and type(unfitted).__name__ != "AutoCalibration":
+        raise InputError(
+            "--cluster", "is for auto-calibration, whose folds keep clusters together", f"got {calibrator}"
+        )
     request = Request.pop_from({**options, "files": files})
     if not files and not request.probs:
         request = replace(request, probs=("p",))
@@ -63,11 +74,11 @@ def command(
         names = ", ".join(model.name for model in rows.choice.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
     fitted = _fit_map(unfitted, rows)
-    text = json.dumps(fitted.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if output is None or output == "-":
-        click.echo(text, nl=False)
+        click.echo(fitted.to_json(), nl=False)
+        note(*_remarks(fitted))
     else:
-        write(output, text)
+        write(output, fitted.to_json())
         note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.", *_remarks(fitted))
 
 
@@ -75,8 +86,8 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
     (model,) = rows.choice.models
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
-        "temperature": "These look like logits: `--calibrator temperature-scaling --set from_logits=true` takes them.",
-        "input-logits": "These look like logits: `--set from_logits=true` takes them.",
+        "temperature": "These look like logits: `--calibrator temperature-scaling --from-logits` takes them.",
+        "input-logits": "These look like logits: `--from-logits` takes them.",
         "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}
@@ -84,15 +95,18 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
         arguments = rows.arguments(model)
         known = ("labels", "pos_label", "sample_weight")
         own = {name: value for name, value in arguments.rows.items() if name in known}
+        own |= {} if rows.cluster is None else {"cluster": rows.cluster}
         calibrator.fit(arguments.y_prob, arguments.y_true, **own)
-    calibrator.about_ = {"label": rows.choice.label, "scores": list(model.columns)}
+    calibrator.label_name_, calibrator.score_names_ = rows.choice.label, tuple(model.columns)
     note(*filter(None, [arguments.remark]))
     warning(*warned)
     return calibrator
 
 
 def _remarks(fitted: Any) -> list[str]:
-    """The estimate of a map with one number, which says what was wrong."""
+    """What the map says about itself: what was chosen and gained, or the number that was wrong."""
+    if hasattr(fitted, "summary"):
+        return [fitted.summary()]
     low, high = getattr(fitted, "weight_low_", None), getattr(fitted, "weight_high_", None)
     if low is None or fitted.n_classes_ is not None:
         return []
@@ -136,10 +150,18 @@ def _kebab(name: str) -> str:
     return "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
-def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], seed: int) -> Any:
-    """Set the parameters, and the seed of every part that takes one."""
+def _with_parameters(
+    calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool = False
+) -> Any:
+    """Set the parameters, the seed of every part that takes one, and the scale of the part that takes the scores."""
     known = calibrator.get_params(deep=True)
     values: dict[str, Any] = {name: seed for name in known if name.rpartition("__")[2] == "seed"}
+    if from_logits:
+        scale = next((name for name in known if name.rpartition("__")[2] == "from_logits"), None)
+        if scale is None:
+            remedy = "`auto-calibration`, `platt-scaling` and `temperature-scaling` take them."
+            raise InputError("--from-logits", f"is not for {text}, which takes probabilities", remedy=remedy)
+        values[scale] = True
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
         if not equals:
