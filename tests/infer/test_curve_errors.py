@@ -34,6 +34,16 @@ def test_floors_of_pooled_scores_and_of_fractional_weights():
     assert (np.diff(whole[1:]) > 0).all()
 
 
+def test_floors_of_fractional_weights_of_few_rows_are_those_of_rows_of_weight_one():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 6, 200)
+    y = (rng.random(200) < p).astype(int)
+    ones = curve_errors(tn.tally(y, p).parts[0], "spline", 100, np.random.default_rng(1)).floors
+    part = tn.tally(y, p, sample_weight=np.full(200, 0.5)).parts[0]
+    half = curve_errors(part, "spline", 100, np.random.default_rng(2)).floors
+    assert np.nanmean(half, axis=0)[:3] == pytest.approx(np.nanmean(ones, axis=0)[:3], rel=0.2)
+
+
 def test_no_rows_inside_give_no_floors():
     cells = tn.tally([0, 1], [0.0, 1.0]).parts[0]
     found = curve_errors(cells, "spline", 3, np.random.default_rng(0))

@@ -45,7 +45,8 @@ def curve_errors(
     Drawn labels are fitted in full, all at once, on at most about 512 pooled cells. (One Newton step from the
     calibrated curve is not enough: for 1,000 confident scores it gave an ICI of 0.037 on average instead of 0.012.)
     Only where the curve has nearly symmetric limits at every score, coefficients are drawn from their normal limit.
-    Events of weights that are not whole numbers are normal with variance Σw²p(1 − p).
+    Events of weights that are not whole numbers are drawn as rows of the weight that gives their sum the variance
+    Σw²p(1 − p).
     """
     values = distances(fit_curve(cells, curve, knots))
     used = usable_cells(cells, curve)
@@ -105,5 +106,6 @@ def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
     if cells.exact:
         return rng.binomial(cells.weight.astype(np.int64, copy=False), p, (draws, cells.size)).astype(np.float64)
     assert cells.squares is not None
-    noise = np.sqrt(cells.squares * p * (1 - p)) * rng.standard_normal((draws, cells.size))
+    # Not normal: of a rare event, clipped normal noise has a mean far above zero.
+    noise = (rng.binomial(cells.count, p, (draws, cells.size)) - cells.count * p) * np.sqrt(cells.squares / cells.count)
     return np.clip(cells.weight * p + noise, 0, cells.weight)
