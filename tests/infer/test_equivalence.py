@@ -118,7 +118,8 @@ def test_two_columns_are_the_binary_problem_of_the_second():
 def test_the_record_reads_as_evidence_for_calibration():
     y, p = some_rows()
     found = tn.equivalence_test(y, p, within=0.2, seed=0)
-    assert str(found).startswith("calibrated within 0.2: p ")
+    assert str(found).startswith("calibrated within 0.2: shown at 95 % confidence, p ")
+    assert str(tn.equivalence_test(y, p, within=0.01, seed=0)).startswith("calibrated within 0.01: not shown at 95 %")
     assert "upper limit 0." in str(found)
     assert (found.within, found.method, found.n) == (0.2, "l2 equivalence", 400)
     assert found.statistic == tn.ece_interval(y, p, seed=0).estimate

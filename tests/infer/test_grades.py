@@ -82,6 +82,8 @@ def test_p_values_are_adjusted_by_holms_method_without_empty_grades():
 def test_a_score_equal_to_a_cut_off_belongs_to_the_grade_above_and_the_last_to_its_own():
     table = tn.grade_table([0, 1, 0, 1], [0.05, 0.1, 0.1, 0.5], bins={"low": 0.1, "high": 0.5})
     assert [one.n for one in table] == [1, 3]
+    with pytest.raises(KeyError, match="there are low, high, total"):
+        table["middle"]
 
 
 def test_a_column_of_grades_is_sorted_by_mean_score_or_by_its_categories():

@@ -120,6 +120,8 @@ def test_the_text_for_a_paper_has_methods_results_and_what_is_to_be_added(found)
     assert "if calibrated:" in flat
     assert "TRIPOD+AI" in text
     assert "`tn.validation_size`" in text
+    assert "Spiegelhalter's test gave z = " in flat
+    assert "intercept 0 gave chi-squared = " in flat
     with pytest.raises(tn.InputError, match="`style` must be 'tripod'; got 'apa'"):
         found.text("apa")
 
@@ -157,6 +159,9 @@ def test_clusters_widen_the_limits():
     half = tn.panel(y, p, sample_weight=np.tile([0.5, 1.5], 150), cluster=np.arange(300) // 3, floor=False, seed=0)
     assert half["slope"].bounded
     assert half.clusters == 100
+    floors = tn.panel(y, p, cluster=np.arange(300) // 3, seed=0)
+    assert "takes rows as independent" in floors["ici"].note
+    assert "takes rows as independent" not in floors["slope"].note
 
 
 def test_scores_of_0_and_1_are_counted_in_table_and_text():
@@ -186,6 +191,7 @@ def test_one_class_leaves_nan_and_the_rest():
     assert found["observed_expected"].high > 1
     assert "had no finite estimate" in " ".join(found.text().split())
     assert "3 rows, 0 events (0 %)" in str(found)
+    assert "Emax: no calibration curve can be fitted to these rows." in " ".join(str(found).split())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Prior shift: detected, named with its limits, told apart from other errors."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,11 @@ def test_calibrated_scores_and_extreme_scores_are_no_shift():
     found = tn.prior_shift(y, extreme)
     assert not found.detected
     assert found.sentence.startswith("Not a prior shift alone: the odds are too low by a factor of 1.6")
+
+
+def test_limits_of_the_slope_that_exclude_one_are_not_rounded_to_it():
+    found = replace(tn.prior_shift(*weighted_rows()[::2]), slope_low=0.92, slope_high=0.9981)
+    assert "(0.9200–0.9981), is not 1" in found.sentence
 
 
 def test_tallies_and_two_columns_give_the_same():

@@ -31,6 +31,8 @@ from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
 from trueness.typing import ArrayLike, Kind, RowOptions
 
+_INDEPENDENT = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
+
 
 class _Question(NamedTuple):
     """One measure with its options."""
@@ -309,6 +311,7 @@ def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str,
 
 
 def _estimate(question: _Question, data: ObservedRows, value: float, limits: Limits, floor: Floor) -> Estimate:
+    independent = _INDEPENDENT if data.dependent and not math.isnan(floor.mean) else ""
     return Estimate(
         measure=question.measure.name,
         value=value,
@@ -322,5 +325,5 @@ def _estimate(question: _Question, data: ObservedRows, value: float, limits: Lim
         floor=floor.mean,
         floor_high=floor.high,
         excess=value - floor.mean,
-        note=" ".join(filter(None, [limits.note, data.note])),
+        note=" ".join(filter(None, [limits.note, independent, data.note])),
     )

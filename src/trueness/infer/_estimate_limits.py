@@ -47,9 +47,10 @@ from trueness.measure._slope import InsideCells, contradicted_in_words, inside_c
 _SEVERAL = "No interval: the value is a mean over classes, which depend on each other."
 _BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
 _BIASED = (
-    "No valid interval is known: the measure is biased upwards, and a bootstrap would miss the truth near zero. "
-    "Compare it with its noise floor."
+    "No valid interval is known, since the value is biased upwards and a bootstrap would miss the truth near zero. "
+    "Compare the value with its noise floor."
 )
+_NO_CURVE = "No calibration curve can be fitted to these rows."
 _OTHER_SLOPE = "The limits assume a slope of 1, which these rows refute; those of observed/expected do not."
 # Sets of labels for the floors of flexible curves.
 _CURVE_DRAWS = 199
@@ -291,9 +292,12 @@ def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = N
 def curve_limits(which: int) -> LimitsOf:
     """ICI, E50, E90 and Emax (0 to 3): no interval, but values and floors in one go."""
 
-    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    def limits(data: ObservedRows, _value: float, options: Options) -> Limits:
         found = curve_distances(data, options)
-        return Limits(note=_BIASED) if found is None else Limits(note=_BIASED, value=float(found.values[which]))
+        if found is None:
+            return Limits(note=_BIASED)
+        value = float(found.values[which])
+        return Limits(note=_NO_CURVE if math.isnan(value) else _BIASED, value=value)
 
     return limits
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._text.numbers import level_percent
+from trueness._text.numbers import count, level_percent
 from trueness.results._bins import Bands, Histogram
 from trueness.results._estimate import Estimate
 from trueness.results._inference import Interval, NoiseFloor, Significance
@@ -109,7 +109,8 @@ class CurveBand(Record):
             return f"{level} simultaneous confidence band for a rising event probability"
         each = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
         if not self.band.endswith("consistency"):
-            return f"{level} {each} confidence band of a {self.method} curve"
+            widest = f", at most {max(self.high - self.low):.4f} wide" if len(self.x) else ""
+            return f"{level} {each} confidence band of a {self.method} curve at {count(len(self.x), 'score')}{widest}"
         return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 

@@ -128,7 +128,7 @@ class GradeTable(Record):
         for grade in (*self.grades, self.total):
             if grade.grade == name:
                 return grade
-        raise KeyError(name)
+        raise KeyError(f"{name!r}; there are {', '.join(str(grade.grade) for grade in (*self.grades, self.total))}")
 
     def to_dict(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""

@@ -8,6 +8,8 @@ from trueness._text.numbers import confidence_set, level_percent, p_value
 from trueness.results._record import Record
 from trueness.typing import Floats
 
+_ALPHA = 0.05  # the level of the limits that an equivalence test gives in words
+
 
 @dataclass(frozen=True)
 class Interval(Record):
@@ -165,8 +167,8 @@ class Significance(Record):
 
     Examples
     --------
-    >>> print(Significance(0.004, 0.003, "l2 equivalence", 20_000, "Rows are independent.", within=0.02))
-    calibrated within 0.02: p = 0.003 (l2 equivalence test, statistic 0.004, n = 20,000). Rows are independent.
+    >>> print(Significance(0.004, 0.003, "l2 equivalence", 900, "", within=0.02))
+    calibrated within 0.02: shown at 95 % confidence, p = 0.003 (l2 equivalence test, estimate 0.004, n = 900).
     """
 
     statistic: float
@@ -193,7 +195,9 @@ class Significance(Record):
 
     def __str__(self) -> str:
         if self.within is not None:
-            how = f"{self.method} test, statistic {self.statistic:.4g}, n = {self.n:,}"
-            return f"calibrated within {self.within:g}: {p_value(self.pvalue)} ({how}). {self.assumptions}"
+            how = f"{self.method} test, estimate {self.statistic:.4g}, n = {self.n:,}"
+            shown = f"{'shown' if self.pvalue <= _ALPHA else 'not shown'} at {level_percent(1 - _ALPHA)} confidence"
+            outcome = f"calibrated within {self.within:g}: {shown}, {p_value(self.pvalue)} ({how})."
+            return f"{outcome} {self.assumptions}".rstrip()
         outcome = f"statistic {self.statistic:.4g}, {p_value(self.pvalue)} (n = {self.n:,})"
         return f"{self.method} test of calibration: {outcome}. {self.assumptions}"

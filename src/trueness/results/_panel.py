@@ -19,6 +19,10 @@ _TARGETS = {"observed_expected": "1", "intercept": "0", "slope": "1", "free_inte
 _WIDTH = 80
 _CURVES = {"spline": "restricted cubic splines of the log-odds", "loess": "local regression (loess)"}
 _TESTS = {"spiegelhalter": "Spiegelhalter's z", "cox": "Cox's test of slope 1 and intercept 0, chi-squared"}
+_TEST_RESULTS = {
+    "spiegelhalter": "Spiegelhalter's test gave z = {}",
+    "cox": "Cox's test of slope 1 and intercept 0 gave chi-squared = {}",
+}
 # How each measure is introduced in the methods.
 _PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -229,7 +233,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         groups.append([key for key in self.names if key not in known])
         sentences = ["; ".join(self._finding(key) for key in keys) for keys in groups if keys]
         sentences += [
-            f"{_TESTS.get(t.method, t.method)} was {number(t.statistic, 2)} ({p_value(t.pvalue)})" for t in self.tests
+            f"{_TEST_RESULTS.get(t.method, t.method).format(number(t.statistic, 2))} ({p_value(t.pvalue)})"
+            for t in self.tests
         ]
         return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
 
@@ -258,7 +263,8 @@ def report_text(methods: str, results: str, done: Sequence[str], to_add: Sequenc
     """Two paragraphs, and the list of what is and what is not in them."""
     lists = ["Reported above:", *(f"- {item};" for item in done), "To be added:", *(f"- {item};" for item in to_add)]
     checklist = [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lists]
-    checklist[-1] = f"{checklist[-1][:-1]}."
+    for last in (len(done), -1):
+        checklist[last] = f"{checklist[last][:-1]}."
     paragraphs = [wrap(f"Methods. {methods}", _WIDTH), wrap(f"Results. {results}", _WIDTH)]
     return "\n\n".join([*paragraphs, "What TRIPOD+AI asks to report about calibration", "\n".join(checklist)])
 

@@ -60,7 +60,10 @@ class PriorShift(Record):
         if not 0 < self.weight < float("inf"):
             span = f"{percent} limits {_factor(self.low)} and {_factor(self.high)}"
             return f"These rows determine no weight ({span}): there must be events and non-events."
-        slope = f"{self.slope:.2f} ({self.slope_low:.2f}–{self.slope_high:.2f})"
+        # Limits that exclude 1 are not shown as 1.00.
+        ends = (self.slope_low, self.slope_high)
+        digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in ends) else 2
+        slope = f"{self.slope:.{digits}f} ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
         if self.detected:
             remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})` undoes it."
             return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy}"
