@@ -55,7 +55,8 @@ def ridge_logistic(
 
     def objective(theta: Floats) -> Floats:
         eta, away = theta @ X.T, theta - centre
-        loss = (weight * np.logaddexp(0, eta) - events * eta).sum(axis=1)
+        softplus = np.maximum(eta, 0) + np.log(1 + np.exp(-np.abs(eta)))  # several times as fast as logaddexp
+        loss = np.einsum("rm,rm->r", weight, softplus) - np.einsum("rm,rm->r", events, eta)
         return np.asarray(loss + np.einsum("rj,jk,rk->r", away, ridge, away) / 2)
 
     theta = np.tile(centre.astype(np.float64), (weight.shape[0], 1))
@@ -65,7 +66,7 @@ def ridge_logistic(
         weighted = weight * expected
         gradient = (weighted - events) @ X + (theta - centre) @ ridge
         hessian = ((weighted * (1 - expected)) @ products).reshape(-1, k, k) + ridge
-        step = np.array([_direction(*one, bounded) for one in zip(theta, gradient, hessian, strict=True)])
+        step = _directions(theta, gradient, hessian, bounded)
         theta, value, moved = _line_search(objective, theta, value, gradient, step, bounded)
         if moved <= _CONVERGED * (1 + float(np.max(np.abs(theta)))):
             break
@@ -90,13 +91,11 @@ def _line_search(
     return trial, at_trial, float(np.max(np.abs(trial - theta)))
 
 
-def _direction(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:
-    """Newton's step in the free coefficients; those held by their bound go straight to it."""
+def _directions(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:
+    """Newton's steps in the free coefficients; those held by their bound go straight to it."""
     target = np.where(bounded, np.maximum(theta - gradient, 0), theta - gradient) - theta
-    near = min(_NEAR, float(np.max(np.abs(target))))
+    near = np.minimum(_NEAR, np.abs(target).max(axis=1, keepdims=True))
     held = bounded & (theta <= near) & (gradient > 0)
-    step = np.where(held, -theta, 0.0)
-    free = ~held
-    if free.any():
-        step[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-    return step
+    reduced = np.where(held[:, :, None] | held[:, None, :], np.eye(theta.shape[1]), hessian)
+    step = np.linalg.solve(reduced, np.where(held, 0.0, -gradient)[:, :, None])[:, :, 0]
+    return np.where(held, -theta, step)

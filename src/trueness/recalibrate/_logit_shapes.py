@@ -109,7 +109,8 @@ class Bend(NamedTuple):
         straight = 2 * beyond * np.abs(inside if self.signed else self.reach)
         if not self.signed:
             straight = np.where(beyond < 0, -straight, straight)
-        return np.column_stack([np.ones_like(z), z, square + straight]) @ self.natural
+        bend, own = square + straight, self.natural  # the product with `own`, without waking threads
+        return np.column_stack([np.ones_like(z), *(z * own[1, j] + bend * own[2, j] for j in (1, 2))])
 
 
 class Spline(NamedTuple):
