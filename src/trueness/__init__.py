@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate import TopLabel as TopLabel
     from trueness.recalibrate import VectorScaling as VectorScaling
     from trueness.recalibrate import VennAbers as VennAbers
+    from trueness.recalibrate import apply_calibrator as apply_calibrator
     from trueness.recalibrate import epsilon as epsilon
     from trueness.recalibrate import load_calibrator as load_calibrator
     from trueness.recalibrate import max_bins as max_bins
@@ -186,7 +187,8 @@ _HOMES = {
         "AutoCalibration BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration "
         "EnsembleTemperatureScaling HistogramBinning IsotonicCalibration MatrixScaling OneVsRest PlattScaling "
         "PriorCorrection QuadraticScaling ScalingBinning SplineCalibration StructuredScaling TemperatureScaling "
-        "TopLabel VectorScaling VennAbers epsilon load_calibrator max_bins mean_validity prior_correction sample_size "
+        "TopLabel VectorScaling VennAbers apply_calibrator epsilon load_calibrator max_bins mean_validity "
+        "prior_correction sample_size "
         "validate validity_band validity_curve validity_runs"
     ),
     "results": (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
+    from trueness.recalibrate._apply import apply_calibrator
     from trueness.recalibrate._auto import AutoCalibration
     from trueness.recalibrate._bayesian_binning import BayesianBinning
     from trueness.recalibrate._beta import BetaCalibration
@@ -55,6 +56,7 @@ __all__ = [
     "TopLabel",
     "VectorScaling",
     "VennAbers",
+    "apply_calibrator",
     "calibrator_from_dict",
     "epsilon",
     "load_calibrator",
@@ -71,6 +73,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "_apply": ("apply_calibrator",),
         "_auto": ("AutoCalibration",),
         "_bayesian_binning": ("BayesianBinning",),
         "_beta": ("BetaCalibration",),

@@ -73,6 +73,11 @@ def sql_of(formula: Formula, columns: Sequence[str], dialect: Dialect) -> list[s
     return [writer.cast.format(f"CASE WHEN {' AND '.join(valid)} THEN {text} END") for text in texts]
 
 
+def quoted_name(name: str, dialect: Dialect) -> str:
+    """A name as the dialect quotes it."""
+    return _WRITERS[dialect].name(name)
+
+
 def check_columns(column: Any, calibrator: Any) -> list[str]:
     """The names of the score columns: those passed, else those of `fit`."""
     n = calibrator.n_classes_ or 1

@@ -1,0 +1,133 @@
+"""Fitted maps applied where the rows are: in a frame, a lazy query or a database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from trueness.errors import InputError
+from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._sql import Dialect, quoted_name
+from trueness.typing import Floats
+
+
+def apply_calibrator(
+    frame: Any, calibrator: Calibrator, *, score: str | Sequence[str] | None = None, name: str | None = None
+) -> Any:
+    """A frame, query or relation with calibrated scores in new columns.
+
+    Parameters
+    ----------
+    frame : frame
+        Polars (eager or lazy), pandas, PyArrow, a DuckDB relation or a Spark frame. Lazy frames, relations and Spark
+        frames stay lazy: nothing is computed or loaded here.
+    calibrator : Calibrator
+        The fitted map. DuckDB and Spark evaluate its :meth:`~Calibrator.to_sql`, so it must have one.
+    score : str or sequence of str, optional
+        The column of the scores, or the columns of a matrix. Default: those that the map was fitted on.
+    name : str, optional
+        Name of the new column. Default, and always for a matrix: the name of the scores and ``_calibrated``.
+
+    Returns
+    -------
+    frame
+        Of the same kind. Rows without a score have none in the new column. Scores outside [0, 1] are an error; DuckDB
+        and Spark make them NULL.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import trueness as tn
+    >>> fitted = tn.PriorCorrection(weight=3).fit([0.1, 0.9], [0, 1])
+    >>> lazy = pl.LazyFrame({"p": [0.0, 0.5, 0.75, None]})
+    >>> tn.apply_calibrator(lazy, fitted, score="p", name="q").collect()["q"].to_list()
+    [0.0, 0.25, 0.5, None]
+    """
+    check_is_fitted(calibrator)
+    try:
+        found = nw.from_native(frame)
+    except TypeError:
+        demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
+        raise InputError("frame", demand, f"got {type(frame).__name__}") from None
+    columns = _columns(score, calibrator, found.collect_schema().names())
+    new = _new_names(columns, name, found.collect_schema().names())
+    kind = found.implementation
+    if kind.is_duckdb():
+        return frame.project(", ".join(["*", *_sql(calibrator, "duckdb", columns, new)]))
+    if kind.is_spark_like():
+        return frame.selectExpr("*", *_sql(calibrator, "spark", columns, new))
+    if kind.is_polars():
+        return _with_polars(frame, calibrator, columns, new)
+    if not isinstance(found, nw.DataFrame):
+        demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
+        raise InputError("frame", demand, f"got {type(frame).__name__}", remedy="Apply the map to its partitions.")
+    scores = _scores(calibrator, found.select(columns).to_numpy())
+    series = [
+        nw.new_series(one, values, nw.Float64, backend=kind)
+        for one, values in zip(new, np.atleast_2d(scores.T), strict=True)
+    ]
+    if kind.is_pandas_like():  # by position, whatever the index is
+        series = [nw.maybe_set_index(one, index=nw.maybe_get_index(found)) for one in series]
+    return found.with_columns(*series).to_native()
+
+
+def _columns(score: Any, calibrator: Calibrator, present: Sequence[str]) -> list[str]:
+    n, chosen = calibrator.n_features_in_, score if score is not None else calibrator.score_names_
+    if chosen is None:
+        raise InputError("score", "must be given: the map was fitted on scores without names", "got None")
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
+    absent = [column for column in names if column not in present]
+    if len(names) != n or absent:
+        demand = "must name the column of the scores" if n == 1 else f"must name the {n} columns of the scores"
+        got = f"the frame has no {absent[0]!r}" if absent else f"got {names}"
+        raise InputError("score", demand, got)
+    return names
+
+
+def _new_names(columns: list[str], name: str | None, present: Sequence[str]) -> list[str]:
+    if name is not None and len(columns) > 1:
+        raise InputError("name", "must be None for a matrix, whose new columns end in _calibrated", f"got {name!r}")
+    new = [f"{column}_calibrated" for column in columns] if name is None else [name]
+    for column in new:
+        if column in present:
+            raise InputError("name", "must be that of no other column", f"the frame has {column!r} already")
+    return new
+
+
+def _sql(calibrator: Calibrator, dialect: Dialect, columns: list[str], new: list[str]) -> list[str]:
+    found = calibrator.to_sql(dialect, column=columns)
+    texts = [found] if isinstance(found, str) else found.values()
+    return [f"{text} AS {quoted_name(one, dialect)}" for text, one in zip(texts, new, strict=True)]
+
+
+def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: list[str]) -> Any:
+    """New columns that the engine computes some rows at a time."""
+    polars: Any = nw.get_native_namespace(frame)
+
+    def mapped(struct: Any) -> Any:
+        scores = _scores(calibrator, struct.struct.unnest().cast(polars.Float64).to_numpy())
+        series = [polars.Series(one, values) for one, values in zip(new, np.atleast_2d(scores.T), strict=True)]
+        return polars.DataFrame([one.fill_nan(None) for one in series]).to_struct()
+
+    # Struct fields: names that Polars would take for patterns are passed as lists.
+    scores = polars.struct(polars.col(columns))
+    types = polars.Struct(dict.fromkeys(new, polars.Float64))
+    free = "calibrated"
+    while free in [*frame.lazy().collect_schema().names(), *new]:
+        free += "_"
+    column = scores.map_batches(mapped, return_dtype=types, is_elementwise=True).alias(free)
+    return frame.with_columns(column).unnest(free)
+
+
+def _scores(calibrator: Calibrator, values: NDArray[Any]) -> Floats:
+    """Predictions for the rows that have scores; nan for the others."""
+    p = values[:, 0] if calibrator.n_classes_ is None else values
+    p = np.ascontiguousarray(p, np.float64)
+    known = ~np.isnan(p if p.ndim == 1 else p.sum(axis=1))
+    scores = np.full(p.shape, np.nan)
+    if known.any():
+        scores[known] = calibrator.predict(p[known])
+    return scores

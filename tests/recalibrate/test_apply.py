@@ -1,0 +1,61 @@
+"""A map gives the same scores in every kind of frame."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+P = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
+
+
+@pytest.fixture(scope="module")
+def platt():
+    d = tn.simulate.demo(500, seed=1)
+    return tn.PlattScaling().fit(d.y_prob, d.y_true)
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow", "duckdb"])
+def test_scores_are_those_of_predict(platt, kind):
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    frame = polars.DataFrame({"risk": [*P, None], "mapped": range(6)})
+    if kind == "lazy":
+        frame = frame.lazy()
+    elif kind == "pandas":
+        frame = frame.to_pandas().set_index(np.arange(6)[::-1])
+    elif kind == "pyarrow":
+        frame = frame.to_arrow()
+    elif kind == "duckdb":
+        duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+        frame = duckdb.from_arrow(frame.to_arrow())
+    found = tn.apply_calibrator(frame, platt, score="risk")
+    assert type(found) is type(frame)
+    found = found.collect() if kind == "lazy" else found.pl() if kind == "duckdb" else found
+    names = found.column_names if kind == "pyarrow" else list(found.columns)
+    assert names == ["risk", "mapped", "risk_calibrated"]
+    values = np.array(found["risk_calibrated"].to_pylist() if kind == "pyarrow" else found["risk_calibrated"], float)
+    np.testing.assert_allclose(values, [*platt.predict(P), np.nan], atol=1e-12)
+
+
+def test_a_matrix_has_as_many_new_columns():
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    d = tn.simulate.multiclass(300, 3, seed=0)
+    fitted = tn.TemperatureScaling().fit(polars.DataFrame(d.y_prob, schema=list("abc")), d.y_true)
+    frame = polars.DataFrame(d.y_prob[:9], schema=list("abc"))
+    found = tn.apply_calibrator(frame, fitted)
+    np.testing.assert_array_equal(found[:, 3:].to_numpy(), fitted.predict(d.y_prob[:9]))
+    assert found.columns[3:] == ["a_calibrated", "b_calibrated", "c_calibrated"]
+    with pytest.raises(tn.InputError, match="`name` must be None for a matrix"):
+        tn.apply_calibrator(frame, fitted, name="q")
+
+
+def test_columns_must_be_there_and_new_ones_not(platt):
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    frame = polars.DataFrame({"p": P})
+    with pytest.raises(tn.InputError, match="`score` must be given: the map was fitted on scores without names"):
+        tn.apply_calibrator(frame, platt)
+    with pytest.raises(tn.InputError, match="must name the column of the scores; the frame has no 'q'"):
+        tn.apply_calibrator(frame, platt, score="q")
+    with pytest.raises(tn.InputError, match="the frame has 'p' already"):
+        tn.apply_calibrator(frame, platt, score="p", name="p")
+    with pytest.raises(tn.InputError, match="`frame` must be a Polars, pandas or PyArrow frame"):
+        tn.apply_calibrator([0.1], platt, score="p")
