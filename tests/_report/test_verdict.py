@@ -26,7 +26,7 @@ def report_of(truth, p, seed=77):
 def judged(y, p, seed=0):
     """The verdict alone, without the rest of a report."""
     subject = read_rows(y, p, {})
-    options = Options(EqualWidth(10), 0.95, seed)
+    options = Options(EqualWidth(10), 0.95, seed, intervals=False)
     return verdict(summarize(subject.evidence("scores"), options, Notes()), 0.95)
 
 
