@@ -40,6 +40,11 @@ VECTORS = [
     tn.TemperatureScaling(from_logits=True),
 ]
 MATRICES = [
+    tn.AutoCalibration(),
+    tn.AutoCalibration(eps=0.01),
+    tn.EnsembleTemperatureScaling(),
+    tn.StructuredScaling(),
+    tn.StructuredScaling(structure="vector", from_logits=True),
     tn.DirichletCalibration(),
     tn.MatrixScaling(),
     tn.MatrixScaling(from_logits=True),
@@ -60,12 +65,14 @@ REFUSED = [
     (tn.TopLabel(min_rows=1), "which of its scores is the largest"),
     (tn.DirichletCalibration(from_logits=True), "normalizes logits first"),
     (tn.VectorScaling(limits=True), "which others are 0"),
+    (tn.AutoCalibration(limits=True), "which others are 0"),
 ]
 
 
 def fitted(calibrator):
     """The calibrator after `fit` on scores of which some are 0 and 1."""
-    matrix = calibrator in MATRICES or calibrator._shape == "matrix"
+    refused = any(calibrator is other for other, _ in REFUSED) and calibrator._shape != "vector"
+    matrix = refused or any(calibrator is other for other in MATRICES) or calibrator._shape == "matrix"
     p, y = (_MATRIX.y_prob, _MATRIX.y_true) if matrix else (_P, _Y)
     if getattr(calibrator, "from_logits", False):
         p = np.log(p) if matrix else np.log(np.clip(p, 1e-9, 1 - 1e-9) / (1 - np.clip(p, 1e-9, 1 - 1e-9)))

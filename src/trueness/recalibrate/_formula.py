@@ -85,6 +85,18 @@ class Softmax(NamedTuple):
     """0 keeps scores of 0: their class gets 0. Only for a diagonal matrix."""
     largest: float = _LARGEST
     """Logits must not be further from 0."""
+    beta: Floats | None = None
+    """Of each class against all others, with P its share of the row: c, a and b of c + a log P − b log(1 − P). The
+    logarithm of the probability of these log-odds, times `beta_weight`, is added to the logit of the class."""
+    beta_weight: float = 0.0
+
+
+class Blend(NamedTuple):
+    """A weighted mean of softmaxes, plus a constant."""
+
+    weights: tuple[float, ...]
+    parts: tuple[Softmax, ...]
+    constant: float
 
 
 class PerClass(NamedTuple):
@@ -94,7 +106,7 @@ class PerClass(NamedTuple):
     normalize: bool
 
 
-Formula: TypeAlias = VectorFormula | Softmax | PerClass
+Formula: TypeAlias = VectorFormula | Softmax | Blend | PerClass
 
 
 def formula_of(calibrator: Any) -> Formula:
@@ -254,7 +266,7 @@ def _spline_map(calibrator: Any) -> VectorFormula:
 
 def _auto(calibrator: Any) -> Formula:
     if calibrator.n_classes_ is not None:
-        _refuse(calibrator, "the mixture of maps for several classes is not one of sums and logarithms alone")
+        return _auto_matrix(calibrator)
     theta = iter(calibrator.curves_)
     a = b = 0.0
     parts: list[tuple[float, Pieces]] = [(1.0, _line(0, 0))]
@@ -271,6 +283,44 @@ def _auto(calibrator: Any) -> Formula:
         if weight > _NEGLIGIBLE:
             parts.append((weight, one))
     return _log_odds(calibrator, _total(parts), a, b)
+
+
+def _auto_matrix(calibrator: Any) -> Formula:
+    """The mean of logarithms: normalisations of single candidates cancel."""
+    if calibrator.limits and not calibrator.from_logits:
+        _refuse(calibrator, "with limits=True, which class wins depends on which others are 0")
+    n = calibrator.n_classes_
+    matrix, shift = float(calibrator.weights_[0]) * np.eye(n), np.zeros(n)
+    beta, beta_weight = None, 0.0
+    for name, weight, theta in zip(
+        calibrator.candidates_[1:], map(float, calibrator.weights_[1:]), calibrator.curves_, strict=True
+    ):
+        if weight <= _NEGLIGIBLE:
+            continue
+        if name == "temperature scaling":
+            matrix = matrix + weight * float(theta[0]) * np.eye(n)
+        elif name == "beta calibration of each class":
+            beta, beta_weight = theta, weight
+        else:
+            matrix, shift = matrix + weight * _centring(theta[:, :-1]), shift + weight * theta[:, -1]
+    return _softmax(calibrator, matrix, shift, _LARGEST)._replace(beta=beta, beta_weight=beta_weight)
+
+
+def _centring(matrix: Floats) -> Floats:
+    """The matrix, applied to what rows differ from their means by."""
+    return np.asarray(matrix - matrix.mean(axis=1, keepdims=True))
+
+
+def _structured(calibrator: Any) -> Formula:
+    return _softmax(calibrator, _centring(calibrator.matrix_), calibrator.intercept_, _LARGEST)
+
+
+def _ensemble(calibrator: Any) -> Formula:
+    n = calibrator.n_classes_
+    scales = (1 / calibrator.temperature_, 1.0)
+    parts = tuple(_softmax(calibrator, scale * np.eye(n), np.zeros(n), _LARGEST) for scale in scales)
+    tempered, plain, uniform = map(float, calibrator.weights_)
+    return Blend((tempered, plain), parts, uniform / n)
 
 
 _CURVES: dict[str, Callable[[Any, Floats], Pieces]] = {
@@ -338,6 +388,7 @@ _FORMULAS: dict[str, Callable[[Any], Formula]] = {
     "BayesianBinning": _bayesian,
     "BetaCalibration": _beta,
     "DirichletCalibration": _dirichlet,
+    "EnsembleTemperatureScaling": _ensemble,
     "HistogramBinning": _histogram,
     "IsotonicCalibration": _isotonic,
     "MatrixScaling": _matrix_scaling,
@@ -347,6 +398,7 @@ _FORMULAS: dict[str, Callable[[Any], Formula]] = {
     "QuadraticScaling": _quadratic,
     "ScalingBinning": _scaling_binning,
     "SplineCalibration": _spline_map,
+    "StructuredScaling": _structured,
     "TemperatureScaling": _temperature,
     "TopLabel": _top_label,
     "VectorScaling": _vector_scaling,

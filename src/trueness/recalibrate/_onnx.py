@@ -11,7 +11,7 @@ from trueness._input.arguments import checked_word
 from trueness._tally.atomic import replace_file
 from trueness._version import __version__
 from trueness.errors import MissingLibraryError
-from trueness.recalibrate._formula import Formula, Lines, LogOdds, Odds, PerClass, Softmax, Steps, VectorFormula
+from trueness.recalibrate._formula import Blend, Formula, Lines, LogOdds, Odds, PerClass, Softmax, Steps, VectorFormula
 from trueness.typing import Floats
 
 # Old enough for runtimes of the last years; the operators used have not changed since.
@@ -30,8 +30,10 @@ def onnx_of(formula: Formula, n_classes: int | None, path: str | PathLike[str] |
         out = _per_class(graph, formula, scores)
         valid = _all_of_row(graph, _in_range(graph, formula.columns[0].from_logits, 1e300, scores))
     else:
-        out = _softmax(graph, formula, scores)
-        valid = _all_of_row(graph, _in_range(graph, formula.from_logits, formula.largest, scores))
+        blend = formula if isinstance(formula, Blend) else Blend((1.0,), (formula,), 0.0)
+        out = _blend(graph, blend, scores)
+        part = blend.parts[0]
+        valid = _all_of_row(graph, _in_range(graph, part.from_logits, part.largest, scores))
     model = graph.model(graph.add("Where", valid, out, np.nan), n_classes, dtype)
     if path is not None:
         replace_file(Path(fspath(path)), lambda file: file.write(model.SerializeToString()))
@@ -175,6 +177,17 @@ def _per_class(graph: _Graph, formula: PerClass, scores: str) -> str:
     return add("Where", add("Equal", total, 0.0), 1 / len(columns), add("Div", matrix, total))
 
 
+def _blend(graph: _Graph, formula: Blend, scores: str) -> str:
+    parts = [_softmax(graph, part, scores) for part in formula.parts]
+    if formula.weights == (1.0,) and not formula.constant:
+        return parts[0]
+    total: str | float = formula.constant
+    for weight, part in zip(formula.weights, parts, strict=True):
+        total = graph.add("Add", graph.add("Mul", weight, part), total)
+    assert isinstance(total, str)
+    return total
+
+
 def _softmax(graph: _Graph, formula: Softmax, scores: str) -> str:
     add = graph.add
     z = scores
@@ -182,7 +195,16 @@ def _softmax(graph: _Graph, formula: Softmax, scores: str) -> str:
         z = add("Log", add("Max", scores, formula.least) if formula.least else scores)
     diagonal = np.diag(formula.matrix)
     if (formula.matrix == np.diag(diagonal)).all():  # a product with zeros would make nan of −inf
-        z = add("Mul", z, diagonal)
+        linear = add("Mul", z, diagonal)
     else:
-        z = add("MatMul", z, np.ascontiguousarray(formula.matrix.T))
-    return add("Softmax", add("Add", z, formula.shift), axis=1)
+        linear = add("MatMul", z, np.ascontiguousarray(formula.matrix.T))
+    linear = add("Add", linear, formula.shift)
+    if formula.beta is not None:
+        share = add("Softmax", z, axis=1)
+        others = add("MatMul", share, 1 - np.eye(diagonal.size))  # not 1 − share, which may round to 0
+        c, a, b = formula.beta.T
+        ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", others)))
+        log_odds = add("Add", c, ends)
+        cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", log_odds))))
+        linear = add("Sub", linear, add("Mul", formula.beta_weight, cost))
+    return add("Softmax", linear, axis=1)

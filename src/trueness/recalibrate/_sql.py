@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_word
 from trueness.errors import InputError
-from trueness.recalibrate._formula import Formula, Lines, LogOdds, Odds, PerClass, Softmax, Steps, VectorFormula
+from trueness.recalibrate._formula import Blend, Formula, Lines, LogOdds, Odds, PerClass, Softmax, Steps, VectorFormula
 from trueness.typing import Floats
 
 Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
@@ -67,8 +67,10 @@ def sql_of(formula: Formula, columns: Sequence[str], dialect: Dialect) -> list[s
         own = zip(formula.columns, names, strict=True)
         valid = [_in_range(writer, name, one.from_logits, 1e300) for one, name in own]
     else:
-        texts = [_softmax(writer, formula, names, k) for k in range(len(names))]
-        valid = [_in_range(writer, name, formula.from_logits, formula.largest) for name in names]
+        blend = formula if isinstance(formula, Blend) else Blend((1.0,), (formula,), 0.0)
+        texts = [_blend(writer, blend, names, k) for k in range(len(names))]
+        part = blend.parts[0]
+        valid = [_in_range(writer, name, part.from_logits, part.largest) for name in names]
     # False for NaN, unknown for NULL: both give NULL.
     return [writer.cast.format(f"CASE WHEN {' AND '.join(valid)} THEN {text} END") for text in texts]
 
@@ -175,6 +177,29 @@ def _per_class(writer: _Writer, formula: PerClass, names: list[str]) -> list[str
     return [f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE ({text}) / ({total}) END" for text in texts]
 
 
+def _blend(writer: _Writer, formula: Blend, names: list[str], k: int) -> str:
+    texts = [_softmax(writer, part, names, k) for part in formula.parts]
+    if formula.weights == (1.0,) and not formula.constant:
+        return texts[0]
+    terms = [f"{writer.number(weight)} * ({text})" for weight, text in zip(formula.weights, texts, strict=True)]
+    return " + ".join([writer.number(formula.constant), *terms])
+
+
+def _beta(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str:
+    """Minus the logarithm of the probability that beta calibration of one class against the others gives it."""
+    assert formula.beta is not None
+    if formula.from_logits:
+        demand = "beta calibration of single classes, a part of this map, is written in SQL for probabilities only"
+        raise InputError("", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it.")
+    number = writer.number
+    moved = [f"{writer.greatest}({name}, {number(formula.least)})" for name in names] if formula.least else names
+    others = " + ".join(text for j, text in enumerate(moved) if j != k)
+    total = " + ".join(moved)
+    c, a, b = (number(value) for value in formula.beta[k])
+    log_odds = f"{c} + {a} * LN({moved[k]} / ({total})) - {b} * LN(({others}) / ({total}))"
+    return f"LN({number(1)} + EXP({writer.clamp(f'-({log_odds})')}))"
+
+
 def _softmax(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str:
     """The reciprocal of the sum over classes of the exponential of how much larger their logits are."""
     number, zero = writer.number, writer.number(0)
@@ -189,6 +214,9 @@ def _softmax(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str
             parts = [f"{number(factors[j])} * ({logs[j]} - {logs[k]})"]
         else:
             parts = [f"{number(factor)} * {log}" for factor, log in zip(factors, logs, strict=True) if factor]
+        if formula.beta is not None:
+            own, other = (_beta(writer, formula, names, i) for i in (k, j))
+            parts.append(f"{number(formula.beta_weight)} * ({own} - {other})")
         text = f"EXP({writer.clamp(' + '.join([*parts, *([number(shift)] if shift or not parts else [])]))})"
         terms.append(f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text)
     text = f"{number(1)} / ({' + '.join(terms)})"
