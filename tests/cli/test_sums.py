@@ -29,13 +29,22 @@ def measures(result):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "npz"])
-@pytest.mark.parametrize("verb", [["measure"], ["measure", "--weight", "w"], ["gate", "--max-ece", "0.9"]])
+@pytest.mark.parametrize(
+    "verb",
+    [["measure", "--no-intervals"], ["measure", "--weight", "w", "--no-intervals"], ["gate", "--max-ece", "0.9"]],
+)
 def test_pieces_give_the_same_numbers_to_the_bit(call, small_pieces, grouped, tmp_path, kind, verb):
     write_columns(tmp_path / f"x.{kind}", grouped)
     given = [*verb, f"x.{kind}", "--prob", "p", "--prob", "q", "--format", "csv"]
     whole, streamed = call(*given, "--no-stream"), call(*given, "--stream")
     assert whole.exit_code == streamed.exit_code == 0, streamed.stderr
     assert streamed.stdout == whole.stdout
+
+
+def test_pieces_give_the_same_limits_to_the_bit(call, small_pieces, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    given = ["measure", "--weight", "w", "x.csv", "--prob", "p", "--format", "csv"]
+    assert call(*given, "--stream").stdout == call(*given, "--no-stream").stdout
 
 
 def test_several_classes_are_added_up_too(call, small_pieces, multiclass, tmp_path):

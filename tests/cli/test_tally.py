@@ -58,8 +58,8 @@ def test_files_of_days_add_up_to_the_week(call, small_pieces, grouped, tmp_path)
     assert call("tally", "mon.csv", "tue.csv", "--by", "region", "-o", "both.tally").exit_code == 0
     assert call("tally", "week.csv", "--by", "region", "-o", "week.tally").exit_code == 0
     assert (tmp_path / "both.tally").read_bytes() == (tmp_path / "week.tally").read_bytes()
-    added = call("measure", "tue.tally", "mon.tally", "--format", "csv").stdout
-    assert added == call("measure", "week.tally", "--format", "csv").stdout
+    added = call("measure", "--no-intervals", "tue.tally", "mon.tally", "--format", "csv").stdout
+    assert added == call("measure", "--no-intervals", "week.tally", "--format", "csv").stdout
 
 
 SHARED = np.array([0.1, *(0.3 + 2**-12 * np.array([0, 1, 2, 2.1, 3, 4])), 0.9])
@@ -70,10 +70,10 @@ def test_limits_hold_what_measure_says_of_the_rows(call, grouped, tmp_path):
     p = rng.random(3000)
     write_columns(tmp_path / "x.csv", {"y": (rng.random(3000) < p).astype(int), "p": p})
     assert call("tally", "x.csv", "-o", "x.tally").exit_code == 0
-    found = measured(call("measure", "x.tally", "--format", "csv"))
+    found = measured(call("measure", "--no-intervals", "x.tally", "--format", "csv"))
     rows = {
         line["measure"]: line
-        for line in csv.DictReader(io.StringIO(call("measure", "x.csv", "--format", "csv").stdout))
+        for line in csv.DictReader(io.StringIO(call("measure", "--no-intervals", "x.csv", "--format", "csv").stdout))
     }
     for key in ("ece", "ece_l2", "ace", "mce", "brier", "log_loss", "brier_miscalibration", "observed_expected"):
         exact = float(rows[key]["p"])
@@ -83,7 +83,7 @@ def test_limits_hold_what_measure_says_of_the_rows(call, grouped, tmp_path):
 def test_values_without_limits_show_none(call, tmp_path):
     write_columns(tmp_path / "x.csv", {"y": np.arange(8) % 2, "p": SHARED})
     assert call("tally", "x.csv", "-o", "x.tally").exit_code == 0
-    found = measured(call("measure", "x.tally", "--format", "csv"))["", "smooth_ece"]
+    found = measured(call("measure", "--no-intervals", "x.tally", "--format", "csv"))["", "smooth_ece"]
     assert float(found["value"]) > 0
     assert (found["exact_low"], found["exact_high"]) == ("", "")
     assert found["note"] == (
@@ -95,7 +95,7 @@ def test_values_without_limits_show_none(call, tmp_path):
 def test_bins_say_what_they_cannot(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
     call("tally", "x.csv", "--bins", "10", "-o", "x.tally")
-    found = measured(call("measure", "x.tally", "--format", "csv"))
+    found = measured(call("measure", "--no-intervals", "x.tally", "--format", "csv"))
     assert found["", "ece"]["note"] == "exact"
     assert found["", "log_loss"]["value"] == ""
     for key in ("log_loss", "ace", "tce_equal_mass"):  # not that bins of equal mass are no coarsening: nobody named any
@@ -111,7 +111,7 @@ def test_several_classes(call, small_pieces, multiclass, tmp_path, kind):
     assert result.exit_code == 0, result.stderr
     found = tn.Accumulator.load(tmp_path / "x.tally").total
     assert found == tn.sketch(names[y].tolist(), P, kind=kind, labels=["a", "b", "c"])
-    assert measured(call("measure", "x.tally", "--format", "csv"))["", "n"]["value"] == "300"
+    assert measured(call("measure", "--no-intervals", "x.tally", "--format", "csv"))["", "n"]["value"] == "300"
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
@@ -262,7 +262,7 @@ def test_whole_numbers_are_one_group_in_all_formats(call, tmp_path, kind):
     for name in ("x.csv", f"y.{kind}"):
         write_columns(tmp_path / name, columns)
         assert call("tally", name, "--by", "shop", "-o", f"{name[0]}.tally").exit_code == 0
-    result = call("measure", "x.tally", "y.tally", "--format", "csv")
+    result = call("measure", "--no-intervals", "x.tally", "y.tally", "--format", "csv")
     assert "hold the very same sums" in result.stderr
     assert [g for g, key in measured(result) if key == "n"] == ["", "2", "10"]
     assert measured(result)["10", "n"]["value"] == "4"
@@ -339,17 +339,24 @@ def test_no_file_counts_twice(fails, days, tmp_path, verb, kind):
 
 def test_copies_and_the_sum_of_all_others_are_mentioned(call, days, tmp_path):
     (tmp_path / "copy.tally").write_bytes((tmp_path / "mon.tally").read_bytes())
-    assert "mon.tally and copy.tally hold the very same sums" in call("measure", "mon.tally", "copy.tally").stderr
+    assert (
+        "mon.tally and copy.tally hold the very same sums"
+        in call("measure", "--no-intervals", "mon.tally", "copy.tally").stderr
+    )
     (tmp_path / "copy.tally").unlink()
     call("tally", "mon.tally", "tue.tally", "wed.tally", "-o", "week.tally")
     said = "warning: week.tally holds the very sums of all others together"
-    assert said in call("measure", "*.tally", "--format", "csv").stderr
-    assert said not in call("measure", "mon.tally", "tue.tally", "week.tally", "--format", "csv").stderr
+    assert said in call("measure", "--no-intervals", "*.tally", "--format", "csv").stderr
+    assert (
+        said not in call("measure", "--no-intervals", "mon.tally", "tue.tally", "week.tally", "--format", "csv").stderr
+    )
 
 
 def test_each_file_by_itself_and_all(call, days, tmp_path):
     names = ["wed.tally", "mon.tally", "tue.tally"]
-    lines = list(csv.DictReader(io.StringIO(call("measure", *names, "--each", "--format", "csv").stdout)))
+    lines = list(
+        csv.DictReader(io.StringIO(call("measure", "--no-intervals", *names, "--each", "--format", "csv").stdout))
+    )
     assert [(line["file"], line["group"]) for line in lines] == [
         (name, group) for name in (*names, "all") for group in ("", "north", "south")
     ]
@@ -370,13 +377,13 @@ def test_each_file_by_itself_and_all(call, days, tmp_path):
 
 def test_each_file_in_every_form(call, days, tmp_path):
     asked = ("measure", "mon.tally", "tue.tally", "--each", "--bins", "8")
-    table = call(*asked).stdout
+    table = call(*asked, "--no-intervals").stdout
     assert [line.split()[:2] for line in table.splitlines()[:2]] == [["file", "region"], ["mon.tally", "250"]]
-    in_seven = call(*asked[:-1], "7").stdout
+    in_seven = call(*asked[:-1], "7", "--no-intervals").stdout
     assert "ECE [exact range]" in in_seven
     assert " [0." in in_seven
     assert "Brackets: range of the exact value (not a confidence interval)." in in_seven
-    assert call(*asked, "--format", "markdown").stdout.startswith("| file | region | rows |")
+    assert call(*asked, "--no-intervals", "--format", "markdown").stdout.startswith("| file | region | rows |")
     assert call(*asked, "-o", "x.csv").exit_code == 0
     assert (tmp_path / "x.csv").read_text().startswith("file,group,n,prevalence,prevalence_low,prevalence_high,")
     data = json.loads(call(*asked, "--format", "json").stdout)
@@ -415,7 +422,7 @@ def test_a_day_without_rows_is_a_line_and_days_without_any_are_refused(call, fai
     empty.save(tmp_path / "sun.tally")
     assert "sun.tally has no rows" in fails("measure", "sun.tally")
     assert "sun.tally has no rows" in fails("report", "sun.tally")
-    lines = call("measure", "mon.tally", "sun.tally", "--each").stdout.splitlines()
+    lines = call("measure", "--no-intervals", "mon.tally", "sun.tally", "--each").stdout.splitlines()
     assert next(line for line in lines if line.startswith("sun")).split() == ["sun.tally", "0"]
 
 
@@ -528,7 +535,9 @@ def test_dates_of_parquet_are_groups_as_those_of_csv(call, tmp_path):
     for file, by in (("x.csv", "day"), *(("x.parquet", by) for by in ("day", "at", "ns", "zoned"))):
         assert call("tally", file, "--by", by, "-o", "x.tally").exit_code == 0
         found[file, by] = tn.Accumulator.load(tmp_path / "x.tally").groups
-        lines = csv.DictReader(io.StringIO(call("measure", file, "--by", by, "--format", "csv").stdout))
+        lines = csv.DictReader(
+            io.StringIO(call("measure", "--no-intervals", file, "--by", by, "--format", "csv").stdout)
+        )
         assert {line["group"]: int(line["n"]) for line in lines} == {g: s.n for g, s in found[file, by].items()}
     assert found["x.csv", "day"] == found["x.parquet", "day"]
     assert list(found["x.csv", "day"]) == ["2024-02-29", "2024-03-01", "2024-03-02"]
@@ -541,10 +550,10 @@ def test_dates_of_parquet_are_groups_as_those_of_csv(call, tmp_path):
 def test_groups_of_rows_and_of_sums_have_the_same_names(call, small_pieces, tmp_path, kind):
     ids = np.array([9007199254740992, 9007199254740993, 2**63 - 1, -5, 7] * 40)
     write_columns(tmp_path / f"x.{kind}", {"y": np.arange(200) % 2, "p": np.arange(200) % 9 / 10, "id": ids})
-    result = call("measure", f"x.{kind}", "--by", "id", "--format", "csv")
+    result = call("measure", "--no-intervals", f"x.{kind}", "--by", "id", "--format", "csv")
     rows = {line["group"]: line["n"] for line in csv.DictReader(io.StringIO(result.stdout))}
     assert call("tally", f"x.{kind}", "--by", "id", "-o", "x.tally").exit_code == 0
-    sums = measured(call("measure", "x.tally", "--format", "csv"))
+    sums = measured(call("measure", "--no-intervals", "x.tally", "--format", "csv"))
     assert rows == {str(i): "40" for i in set(ids.tolist())}
     assert rows == {group: line["value"] for (group, key), line in sums.items() if key == "n" and group}
 
@@ -569,27 +578,27 @@ def test_bins_that_were_kept_are_those_that_are_measured(call, grouped, tmp_path
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
     assert call("tally", "x.csv", "--bins", bins, "-o", "x.tally").exit_code == 0
     kept = tn.Accumulator.load(tmp_path / "x.tally").bins
-    found = measured(call("measure", "x.tally", "--format", "csv"))
+    found = measured(call("measure", "--no-intervals", "x.tally", "--format", "csv"))
     assert float(found["", "ece"]["value"]) == pytest.approx(tn.ece(grouped["y"], grouped["p"], bins=kept))
-    assert words in " ".join(call("measure", "x.tally").stdout.split())
+    assert words in " ".join(call("measure", "--no-intervals", "x.tally").stdout.split())
     found_bins = json.loads(call("report", "x.tally", "--format", "json").stdout)["settings"]["bins_in_words"]
     assert found_bins.startswith(words)
-    each = call("measure", "x.tally", "--each", "--format", "csv").stdout
+    each = call("measure", "--no-intervals", "x.tally", "--each", "--format", "csv").stdout
     assert [line["ece"] for line in csv.DictReader(io.StringIO(each))] == [found["", "ece"]["value"]] * 2
-    assert "--bins" in call("measure", "x.tally", "--bins", "x").stderr
+    assert "--bins" in call("measure", "--no-intervals", "x.tally", "--bins", "x").stderr
 
 
 def test_a_group_without_a_name_is_not_all_of_them(call, tmp_path):
     seen = tn.Accumulator(by="g")
     seen.update([0, 1, 1], [0.2, 0.7, 0.9], group=["", "a", "a"])
     seen.save(tmp_path / "g.tally")
-    lines = call("measure", "g.tally", "--format", "csv").stdout.splitlines()
+    lines = call("measure", "--no-intervals", "g.tally", "--format", "csv").stdout.splitlines()
     assert [line.split(",")[0] for line in lines if ",n," in line] == ["", "''", "a"]
-    lines = call("measure", "g.tally", "--each", "--format", "csv").stdout.splitlines()
+    lines = call("measure", "--no-intervals", "g.tally", "--each", "--format", "csv").stdout.splitlines()
     assert [line.split(",")[:3] for line in lines[1:4]] == [
         ["g.tally", "", "3"],
         ["g.tally", "''", "1"],
         ["g.tally", "a", "2"],
     ]
-    found = json.loads(call("measure", "g.tally", "--format", "json").stdout)["measures"]
+    found = json.loads(call("measure", "--no-intervals", "g.tally", "--format", "json").stdout)["measures"]
     assert [one["group"] for one in found if one["key"] == "n"] == [None, "", "a"]
