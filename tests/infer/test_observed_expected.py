@@ -68,6 +68,17 @@ def test_weights_of_one_half_clusters_of_one_row_and_fine_bins_are_like_rows():
         assert found == pytest.approx(plain, abs=0.05 * (plain.high - plain.low))
 
 
+def test_the_unit_of_the_weights_changes_nothing():
+    rng = np.random.default_rng(3)
+    p, w = rng.random(60), rng.uniform(0.2, 1.2, 60)
+    y = rng.random(60) < p
+    tenth, one, many = (
+        tn.estimate("observed_expected", y, p, sample_weight=w * unit).to_dict() for unit in (0.1, 1.0, 1e4)
+    )
+    assert tenth == pytest.approx(one, nan_ok=True)
+    assert many == pytest.approx(one, nan_ok=True)
+
+
 def test_rows_ten_times_over_in_clusters_have_the_limits_of_the_rows():
     y, p = some_rows(300)
     once = observed_expected_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), np.arange(300)))

@@ -95,9 +95,11 @@ def test_the_unit_of_the_weights_and_the_order_of_rows_change_nothing():
     y, p, w = rows()
     order = np.random.default_rng(1).permutation(y.size)
     assert ask(y[order], p[order], w[order]) == ask(y, p, w)
-    scaled, found = ask(y, p, 3 * w), ask(y, p, w)
-    assert scaled.includes_zero == found.includes_zero
-    assert (scaled.estimate, scaled.low, scaled.high) == pytest.approx((found.estimate, found.low, found.high))
+    found = ask(y, p, w)
+    for unit in (3, 1e-4):
+        scaled = ask(y, p, unit * w)
+        assert (scaled.includes_zero, scaled.note) == (found.includes_zero, found.note)
+        assert (scaled.estimate, scaled.low, scaled.high) == pytest.approx((found.estimate, found.low, found.high))
 
 
 def test_a_row_of_weight_zero_is_left_out():

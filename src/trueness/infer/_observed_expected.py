@@ -120,7 +120,9 @@ class _Strata:
         self.score = sums.score[kept]
         score_sums = weight * self.score if isinstance(sums, Cells) else sums.sum_score[kept]
         self.total, self.expected = float(weight.sum()), float(score_sums.sum())
-        bearable = int(min(self.expected, self.total - self.expected) / _EXPECTED)
+        # A frequency counts its rows, another weight the rows of equal weight that it is worth.
+        rows = 1.0 if whole else self.total / float(np.asarray(sums.squares, np.float64)[kept].sum())
+        bearable = int(min(self.expected, self.total - self.expected) * rows / _EXPECTED + 1e-9)
         size = max(1, min(bearable, _MOST_STRATA))
         middle = np.cumsum(weight) - weight / 2
         self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)

@@ -137,6 +137,8 @@ class DefaultParts(NamedTuple):
     rejected: bool = False
     effective: float | None = None
     """The effective number of clusters."""
+    row_weight: float = 1.0
+    """The mean importance weight, which counts as one row in the exact limits."""
 
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
@@ -155,15 +157,20 @@ class DefaultParts(NamedTuple):
         bins = bins_in_words(rules.coarse, coarse.first.size)
         parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
         effective = effective_number(rows.cluster, rows.weight)
-        return cls(cells, *parts, bin_starts(cells, rules.exact), bins, effective=effective), coarse
+        mean = 1.0 if rows.weight is None else float(rows.weight.mean())
+        first = bin_starts(cells, rules.exact)
+        return cls(cells, *parts, first, bins, effective=effective, row_weight=mean), coarse
 
     def at(self, alpha: float) -> DefaultSet:
         """The set at level 1 − alpha."""
         cells, coarse = self.cells, self.coarse
         fine = self.fine if self.fine.paired else coarse
-        exact = few_events_limits(cells.score, cells.weight, cells.events, self.first, alpha, self.effective)
+        weight, events = cells.weight, cells.events
+        if self.row_weight != 1:
+            weight, events = weight / self.row_weight, events / self.row_weight
+        exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
         ends = coarse.ends(alpha)[0], fine.ends(alpha)[1]
-        (low, high), note = _with_exact(ends, exact, float(cells.weight.sum()))
+        (low, high), note = _with_exact(ends, exact, float(weight.sum()))
         # The estimate in coarse cells may exceed the upper end in fine ones by chance.
         ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
         return DefaultSet(coarse.estimate, fine.estimate, ends, self.rejected, self.bins, note)
