@@ -95,9 +95,9 @@ def test_equal_labels_have_one_finite_limit(label):
     assert math.isnan(shift)
     near, far = (low, high) if label else (high, low)
     assert far == side * math.inf
-    # exp(-1.92) is the likelihood that is left at the limit.
+    # At the limit, labels that are all equal have probability 2.5 %.
     x = np.log(np.linspace(0.2, 0.8, 50) / np.linspace(0.8, 0.2, 50))
-    assert np.logaddexp(0, -side * (x + near)).sum() == pytest.approx(3.841458820694124 / 2, rel=1e-9)
+    assert np.logaddexp(0, -side * (x + near)).sum() == pytest.approx(-math.log(0.025), rel=1e-9)
 
 
 @pytest.mark.parametrize("p", [[0.0, 1.0], [1e-300, 1e-300], [0.5, 1 - 2**-53]])
@@ -107,7 +107,7 @@ def test_scores_near_or_at_the_ends_do_no_harm(p):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "scale"), [(100, 1.0), (100, 0.1), (1000, 0.1)])
+@pytest.mark.parametrize(("n", "scale"), [(100, 1.0), (1000, 0.1), (100, 0.1), (100, 0.065)])
 def test_the_interval_covers_the_shift_as_often_as_stated(n, scale):
     rng, runs, missed = np.random.default_rng(5), 1000, 0
     for _ in range(runs):
@@ -115,4 +115,7 @@ def test_the_interval_covers_the_shift_as_often_as_stated(n, scale):
         y = rng.random(n) < expit(np.log(p) - np.log1p(-p) - 0.5)
         found = shift_interval(cells_of(y.astype(int), p), 0.95)
         missed += not found.low <= -0.5 <= found.high
-    assert missed / runs == pytest.approx(0.05, abs=3.5 * math.sqrt(0.05 * 0.95 / runs))
+    tolerance = 3.5 * math.sqrt(0.05 * 0.95 / runs)
+    assert missed / runs < 0.05 + tolerance
+    if n * scale > 50:  # with two or three expected events there are often none, and the limit is exact
+        assert missed / runs > 0.05 - tolerance

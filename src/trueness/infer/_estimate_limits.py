@@ -154,6 +154,8 @@ def auc_limits(data: ObservedRows, value: float, options: Options) -> Limits:  #
     if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
     found = auc_interval(data.one, data.level, data.clustered)
+    if math.isnan(found.value):
+        return Limits(note="There is only one class: the AUC is undefined.")
     return Limits(found.low, found.high, "DeLong, on the logit scale", found.standard_error, value=found.value)
 
 

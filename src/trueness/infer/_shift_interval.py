@@ -40,9 +40,9 @@ class ShiftInterval(NamedTuple):
 def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> ShiftInterval:
     r"""Confidence interval for the intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`.
 
-    Independent rows, weighted by whole numbers or not at all, have likelihood-ratio limits (R's ``confint``). Other
-    weights and clusters have Wald limits with the sandwich variance and Student's t. Scores of exactly 0 and 1 are
-    left out.
+    Independent rows, weighted by whole numbers or not at all, have likelihood-ratio limits (R's ``confint``) or, if all
+    labels are equal, an exact one: the shift at which such labels have probability (1 − level)/2. Other weights and
+    clusters have Wald limits with the sandwich variance and Student's t. Scores of exactly 0 and 1 are left out.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
 
 def limits_in_words(inside: Cells) -> str:
     """How limits of independent rows with whole weights are found; `inside` has no scores of 0 and 1."""
-    return "Wald" if _rarer(inside) > _MANY else "profile likelihood"
+    rarer = _rarer(inside)
+    return "Wald" if rarer > _MANY else "profile likelihood" if rarer else "exact, one class"
 
 
 def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floats, Floats]:
@@ -122,20 +123,21 @@ def _run_sums(x: Floats, w: Numbers, e: Numbers, shift: float, length: int) -> F
 
 
 def _limits(x: Floats, w: Floats, e: Floats, shift: float, level: float) -> tuple[float, float]:
-    """Shifts whose likelihood is not too far below its maximum or, with equal labels, its supremum."""
+    """Shifts whose likelihood is not too far below its maximum or, with equal labels, not below (1 − level)/2."""
     if x.size == 0:
         return -math.inf, math.inf
 
     def likelihood(a: float) -> float:
         return log_likelihood(x + a, w, e)
 
-    drop = float(ndtri((1 + level) / 2)) ** 2 / 2
-    if math.isnan(shift):  # all labels are equal, and the likelihood increases towards 1
+    if math.isnan(shift):  # all labels are equal, and their probability increases towards 1
+        drop = -math.log((1 - level) / 2)
         side = 1 if e.any() else -1
         centre = -side * float(np.average(x, weights=w))
         inner = next(centre + side * 2.0**k for k in range(_DOUBLINGS) if likelihood(centre + side * 2.0**k) > -drop)
         limit = likelihood_crossing(likelihood, -drop, inner, -side, _PRECISION)
         return (limit, math.inf) if side > 0 else (-math.inf, limit)
+    drop = float(ndtri((1 + level) / 2)) ** 2 / 2
     step = 1 / math.sqrt(max(_information(x, w, shift), 1e-12))
     target = likelihood(shift) - drop
     low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
