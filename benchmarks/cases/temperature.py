@@ -12,7 +12,7 @@ from timing import Line, Pace, race_or_fail, time_table
 
 from trueness.recalibrate import TemperatureScaling
 
-RATIO_BAR = 20.0
+RATIO_BAR = 40.0
 TRUE_BETA = 0.6
 
 

@@ -20,7 +20,7 @@ def logits(n, n_classes, dtype=np.float64, scale=3.0, seed=0):
 def by_definition(Z, y, w, beta):
     Z = Z.astype(np.float64)
     w = w if w.size else np.ones(y.size)
-    loss = slope = curvature = 0.0
+    loss = slope = curvature = third = fourth = 0.0
     for z, own, weight in zip(Z, y, w, strict=True):
         powers = np.exp(beta * (z - z.max()))
         p = powers / powers.sum()
@@ -28,7 +28,9 @@ def by_definition(Z, y, w, beta):
         loss -= weight * (beta * (z[own] - z.max()) - np.log(powers.sum()))
         slope += weight * (mean - z[own])
         curvature += weight * (p @ (z - mean) ** 2)
-    return [loss, slope, curvature]
+        third += weight * (p @ (z - mean) ** 3)
+        fourth += weight * (p @ (z - mean) ** 4)
+    return [loss, slope, curvature, third, fourth]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -37,7 +39,7 @@ def by_definition(Z, y, w, beta):
 def test_the_sums_are_their_definition(kernels, shape, dtype, beta):
     Z, y, w = logits(*shape, dtype)
     for weights in NONE, w:
-        status, sums = kernels.softmax_sums(Z, y, weights, beta)
+        status, sums = kernels.softmax_derivatives(Z, y, weights, beta)
         assert status == 0
         np.testing.assert_allclose(sums, by_definition(Z, y, weights, beta), rtol=1e-11, atol=1e-10)
 
@@ -49,7 +51,7 @@ def test_the_sums_are_their_definition(kernels, shape, dtype, beta):
 def test_every_kind_agrees_with_numpy(kernels, rows, beta):
     Z = np.array(rows, float).reshape(-1, 3)
     y = np.arange(len(Z)) % 3
-    found, expected = kernels.softmax_sums(Z, y, NONE, beta), reference.softmax_sums(Z, y, NONE, beta)
+    found, expected = kernels.softmax_derivatives(Z, y, NONE, beta), reference.softmax_derivatives(Z, y, NONE, beta)
     assert found[0] == expected[0] == 0
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-12, atol=1e-10)
 
@@ -59,32 +61,33 @@ def test_far_logits_neither_overflow_nor_lose_the_loss(kernels, n_classes):
     for dtype, far in (np.float32, 3e38), (np.float64, 1e100):
         Z = np.zeros((2, n_classes), dtype)
         Z[:, -1] = -far
-        status, sums = kernels.softmax_sums(Z, np.array([0, n_classes - 1]), NONE, 1.0)
+        status, sums = kernels.softmax_derivatives(Z, np.array([0, n_classes - 1]), NONE, 1.0)
         assert status == 0
         expected = [2 * np.log(n_classes - 1) + float(Z[1, 0] - Z[1, -1]), float(Z[1, 0] - Z[1, -1]), 0]
-        np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-100)
+        np.testing.assert_allclose(sums[:3], expected, rtol=1e-12, atol=1e-100)
+        assert abs(sums[3]) < 1e-6  # e^-708 times the cube of 1e100
 
 
 def test_equal_logits_have_no_slope(kernels):
     for n_classes in 1, 3, 200:
         Z = np.full((4, n_classes), 1.5)
-        status, sums = kernels.softmax_sums(Z, np.zeros(4, np.int64), NONE, 2.0)
+        status, sums = kernels.softmax_derivatives(Z, np.zeros(4, np.int64), NONE, 2.0)
         assert status == 0
-        np.testing.assert_allclose(sums, [4 * np.log(n_classes), 0, 0], rtol=1e-14)
+        np.testing.assert_allclose(sums, [4 * np.log(n_classes), 0, 0, 0, 0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("label", [-1, 5, 2**40])
 def test_a_label_that_is_no_column_is_found(kernels, label):
     Z, y, _ = logits(9, 5)
     y[7] = label
-    assert kernels.softmax_sums(Z, y, NONE, 1.0)[0] == BAD_LABEL
+    assert kernels.softmax_derivatives(Z, y, NONE, 1.0)[0] == BAD_LABEL
 
 
 def test_threads_give_the_same(three_threads):
     for shape in (2, 3), (1000, 4), (300, 100):
         Z, y, w = logits(*shape)
         for weights in NONE, w:
-            found, expected = (k.softmax_sums(Z, y, weights, 0.9) for k in (three_threads, reference))
+            found, expected = (k.softmax_derivatives(Z, y, weights, 0.9) for k in (three_threads, reference))
             assert found[0] == expected[0] == 0
             np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
 
@@ -99,4 +102,4 @@ def test_arrays_of_another_form_are_refused(three_threads):
         (Z[:, ::2], y, w),
     ):
         with pytest.raises(TypeError, match="a kernel got arrays"):
-            three_threads.softmax_sums(*arrays, 1.0)
+            three_threads.softmax_derivatives(*arrays, 1.0)

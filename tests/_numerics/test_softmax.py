@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
 from trueness._numerics import softmax as home
@@ -38,6 +38,14 @@ def test_the_optimum_is_that_of_a_plain_search(shape, weighted):
     assert abs(slope(found.value, Z, y, w)) < 1e-8 * w.sum()
 
 
+@pytest.mark.parametrize("scale", [0.3, 2.0, 20.0])
+def test_the_search_ends_only_at_the_optimum(scale):
+    for seed in range(8):
+        Z, y = drawn(80, 4, beta=3 / scale, scale=scale, seed=seed)
+        zero = brentq(slope, 1e-3, 200, args=(Z, y, np.ones(80)), xtol=1e-14, rtol=1e-14)
+        assert inverse_temperature(Z, y).value == pytest.approx(zero, rel=1e-10)
+
+
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 60), k=st.integers(2, 6), scale=st.sampled_from([1e-3, 1.0, 300.0]))
 def test_every_answer_is_positive_finite_and_what_it_says(seed, n, k, scale):
     rng = np.random.default_rng(seed)
@@ -59,7 +67,7 @@ def test_every_answer_is_positive_finite_and_what_it_says(seed, n, k, scale):
         assert (Z[np.arange(n), y] == Z.max(axis=1)).all()
 
 
-@pytest.mark.parametrize("factor", [2.0**-900, 2.0**-340, 2.0**340, 2.0**1015])
+@pytest.mark.parametrize("factor", [2.0**-900, 2.0**-340, 2.0**-316, 2.0**-230, 2.0**300, 2.0**340, 2.0**1015])
 def test_the_scale_of_the_logits_does_not_matter(factor):
     Z, y = drawn(60, 3)
     found = inverse_temperature(Z * factor, y)
@@ -72,16 +80,22 @@ def test_logits_that_all_but_vanish_count_as_equal():
     assert inverse_temperature(Z * 1e-310, y) == (1.0, "constant")
 
 
-def test_a_large_matrix_starts_from_some_of_its_rows(monkeypatch):
+@pytest.mark.parametrize("ridge", [0.0, 50.0])
+def test_a_large_matrix_starts_from_some_of_its_rows(monkeypatch, ridge):
     Z, y = drawn(900, 20)
-    exact = inverse_temperature(Z, y).value
+    exact = inverse_temperature(Z, y, ridge=ridge).value
     seen = []
-    sums = home.softmax_sums
+    derivatives = home.softmax_derivatives
     monkeypatch.setattr(home, "_WORTH_SAMPLING", 1_000)
-    monkeypatch.setattr(home, "softmax_sums", lambda Z, *rest: seen.append(len(Z)) or sums(Z, *rest))
-    assert inverse_temperature(Z, y).value == pytest.approx(exact, rel=1e-9)
+    monkeypatch.setattr(home, "softmax_derivatives", lambda Z, *rest: seen.append(len(Z)) or derivatives(Z, *rest))
+    assert inverse_temperature(Z, y, ridge=ridge).value == pytest.approx(exact, rel=1e-9)
     assert min(seen) < 10
-    assert seen.count(900) <= 4
+    assert seen.count(900) <= 3
+    # If the sample says what all rows say, these are read once.
+    seen.clear()
+    again = inverse_temperature(np.repeat(Z, 16, axis=0), np.repeat(y, 16), ridge=16 * ridge).value
+    assert again == pytest.approx(exact, rel=1e-9)
+    assert seen.count(16 * 900) == 1
 
 
 def test_a_sample_that_misleads_does_no_harm(monkeypatch):

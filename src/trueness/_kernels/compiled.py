@@ -418,18 +418,20 @@ def _first_cells(pieces: list[Array]) -> list[int]:
     return [0, *np.cumsum(numbers).tolist()]
 
 
-_softmax_sums = bind("softmax_sums", 4, c_int64, c_int64, c_double)
+_softmax_derivatives = bind("softmax_derivatives", 4, c_int64, c_int64, c_double)
 _logit_tops = bind("logit_tops", 6, c_int64, c_int64)
 _softmax = bind("softmax", 4, c_int64, c_int64)
 
 
-def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
-    """See :func:`trueness._kernels.reference.softmax_sums`."""
+def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
+    """See :func:`trueness._kernels.reference.softmax_derivatives`."""
+    if _softmax_derivatives is None:
+        return reference.softmax_derivatives(Z, y, w, beta)
     rows = shares(Z.shape[0], workers(Z.size))
-    sums = np.zeros((len(rows), 3))
+    sums = np.zeros((len(rows), 5))
 
     def work(i: int) -> int:
-        return int(call(_softmax_sums, (Z, y, w, sums[i]), *rows[i], beta))
+        return int(call(_softmax_derivatives, (Z, y, w, sums[i]), *rows[i], beta))
 
     return _every_fault(in_threads(work, len(rows))), sums.sum(axis=0)
 

@@ -17,7 +17,7 @@ from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT,
 from trueness._kernels.reference_cells import cell_sums, grid_moments
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
 from trueness._kernels.reference_logistic import line_sums, placement_sums
-from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_sums
+from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_derivatives
 
 __all__ = [
     "bin_sums",
@@ -36,7 +36,7 @@ __all__ = [
     "ranks",
     "sketch_sums",
     "softmax",
-    "softmax_sums",
+    "softmax_derivatives",
     "steps",
     "top1",
     "venn_abers",

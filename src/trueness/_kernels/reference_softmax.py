@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
-__all__ = ["logit_tops", "softmax", "softmax_sums"]
+__all__ = ["logit_tops", "softmax", "softmax_derivatives"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,8 +113,8 @@ def _row_sums(powers: Floats) -> Floats:
     return lanes[:, 0]
 
 
-def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
-    r"""Log loss of softmax(β z), and its first two derivatives in β, summed over rows.
+def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
+    r"""Log loss of softmax(β z) and its derivatives in β, summed over rows.
 
     Parameters
     ----------
@@ -131,12 +131,15 @@ def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Float
     -------
     status : int
         BAD_LABEL.
-    sums : array of float64, shape (3,)
-        Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, with the mean m and the variance v of a row's logits
-        under its softmax. The compiled sums may differ from these by 1e-12 of the sum of the terms' magnitudes.
+    sums : array of float64, shape (5,)
+        Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, Σ w s, Σ w q, with the mean m and the central moments
+        v, s, q of orders 2, 3 and 4 of a row's logits under its softmax. The first four are the loss and its
+        derivatives; the fourth derivative lies between −2 Σ w q and Σ w q. The last two need not be finite if cubes or
+        fourth powers of differences overflow. The compiled sums may differ from these by 1e-12 of the sum of the
+        terms' magnitudes.
     """
     n, n_classes = Z.shape
-    sums = np.zeros(3)
+    sums = np.zeros(5)
     if ((y < 0) | (y >= n_classes)).any():
         return BAD_LABEL, sums
     step = max(1, _CHUNK // max(1, n_classes))
@@ -146,8 +149,14 @@ def softmax_sums(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Float
         power = np.exp(beta * difference)
         total = power.sum(axis=1)
         mean = (difference * power).sum(axis=1) / total
-        square = (difference * difference * power).sum(axis=1) / total
         own = difference[np.arange(total.size), y[rows]]
-        terms = np.log(total) - beta * own, mean - own, np.maximum(square - mean * mean, 0)
-        sums += [np.sum(term if w.size == 0 else w[rows] * term) for term in terms]
+        terms = [np.log(total) - beta * own, mean - own]
+        difference -= mean[:, None]
+        power /= total[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            power *= difference
+            for _ in 2, 3, 4:
+                power *= difference
+                terms.append(power.sum(axis=1))
+            sums += [np.sum(term if w.size == 0 else w[rows] * term) for term in terms]
     return 0, sums

@@ -8,21 +8,24 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels import softmax_sums
+from trueness._kernels import softmax_derivatives
 from trueness.typing import Floats, Ints
 
 Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
 
-# The search ends when a step is this small, relatively, or when Newton's next one would be.
+# The search ends when the remaining error is this small, relatively; in a sample, when it is of no consequence.
 _CONVERGED = 1e-10
+_CLOSE = 1e-5
 _MAX_STEPS = 200
 # The smallest inverse temperature, in units of the inverse spread of the logits.
 _LEAST = 1e-6
 # From this many entries on, the search starts from the optimum of every _STRIDE-th row.
 _WORTH_SAMPLING = 2_000_000
 _STRIDE = 16
-# Beyond these magnitudes the squares of logits could overflow or vanish.
-_LARGE, _SMALL = 1e100, 1e-100
+# Steps below this, in units of the inverse spread of the logits, hardly change the derivatives.
+_SMALL_STEP = 0.1
+# Beyond these magnitudes the fourth powers of logits could overflow or vanish.
+_LARGE, _SMALL = 1e70, 1e-70
 # Logits below this count as 0: the inverse of such a temperature would not be finite.
 _VANISHING = 1e-300
 # Entries whose temporaries stay in the processor's cache.
@@ -37,10 +40,12 @@ class InverseTemperature(NamedTuple):
 
 
 class _Derivatives(NamedTuple):
-    """Derivatives of the mean loss in the inverse temperature."""
+    """Derivatives of the mean loss in the inverse temperature; instead of the fourth, half a bound of its size."""
 
     slope: float
     curvature: float
+    third: float
+    fourth: float
 
 
 def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge: float = 0.0) -> InverseTemperature:
@@ -69,8 +74,13 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge
 
     Notes
     -----
-    The loss :math:`\sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Newton's
-    method, kept inside the bracket given by the signs of the slope, stops when the remaining error is below 1e-10 of β.
+    The loss :math:`f = \sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Each step goes to
+    the zero of the parabola that agrees with :math:`f'` in its first two derivatives, inside the bracket given by the
+    signs of :math:`f'`. Under the softmax of a row the logits have the central moments :math:`v_i, q_i` of orders 2
+    and 4: :math:`f'' = \sum w_i v_i` and :math:`|f^{(4)}| \le 2 \sum w_i q_i`. So a small step h leaves an error of at
+    most about :math:`|h|^3 \sum w_i q_i / (3 f'')`; the search ends when that is below 1e-10 of β. A large matrix
+    starts from the optimum of every 16th row, and is then usually read once or twice.
+
     Smoothed labels give the class c of a row, whose total weight is :math:`N_c`, the probability
     :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is Platt's rule. The spread
     is the square root of the mean over rows of the variance of their logits.
@@ -85,20 +95,9 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge
     (0.63093, 0.63093)
     """
     weights = np.empty(0) if w is None else np.ascontiguousarray(w, np.float64)
-    y = np.ascontiguousarray(y, np.int64)
     Z, unit = _in_range(Z)
-    verdict: Verdict = "optimum"
-    pull = 0.0
-    if not ridge and _all_on_top(Z, y):
-        verdict, pull = "separable", _pull_of_smoothing(Z, y, weights)
-    start = 1.0
-    if verdict == "optimum" and not ridge and Z.size >= _WORTH_SAMPLING:
-        some = inverse_temperature(Z[::_STRIDE], y[::_STRIDE], None if w is None else weights[::_STRIDE])
-        start = some.value if some.verdict == "optimum" else start
-    best = _minimise(lambda beta: _derivatives(Z, y, weights, beta, pull, ridge, unit), start)
-    if best.verdict == "constant":
-        return best
-    return InverseTemperature(best.value * unit, best.verdict if best.verdict != "optimum" else verdict)
+    best = _search(Z, np.ascontiguousarray(y, np.int64), weights, ridge, unit, _CONVERGED)
+    return best if best.verdict == "constant" else InverseTemperature(best.value * unit, best.verdict)
 
 
 def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
@@ -127,7 +126,7 @@ def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
 
 
 def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Logits that can be squared, as float32 or float64, and the power of two by which they were multiplied."""
+    """Logits with finite fourth powers, as float32 or float64, and the power of two by which they were multiplied."""
     Z = np.ascontiguousarray(Z, np.float32 if Z.dtype.itemsize <= 4 else np.float64)
     if Z.dtype == np.float32 or Z.size == 0:
         return Z, 1.0
@@ -139,6 +138,20 @@ def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
     exponent = math.frexp(largest)[1]
     unit = math.ldexp(1.0, 1 - exponent)
     return Z * unit, unit
+
+
+def _search(Z: NDArray[Any], y: Ints, w: Floats, ridge: float, unit: float, tolerance: float) -> InverseTemperature:
+    """The result for logits that were multiplied by `unit`, in units of its inverse."""
+    verdict: Verdict = "optimum"
+    pull, start = 0.0, 1.0
+    if not ridge and _all_on_top(Z, y):
+        verdict, pull = "separable", _pull_of_smoothing(Z, y, w)
+    elif Z.size >= _WORTH_SAMPLING:
+        some, some_y, some_w = (np.ascontiguousarray(rows[::_STRIDE]) for rows in (Z, y, w))
+        best = _search(some, some_y, some_w, ridge / _STRIDE, unit, _CLOSE)
+        start = best.value if best.verdict == "optimum" else start
+    best = _minimise(lambda beta: _derivatives(Z, y, w, beta, pull, ridge, unit), start, tolerance)
+    return InverseTemperature(best.value, verdict) if best.verdict == "optimum" else best
 
 
 def _all_on_top(Z: NDArray[Any], y: Ints) -> bool:
@@ -166,14 +179,16 @@ def _pull_of_smoothing(Z: NDArray[Any], y: Ints, w: Floats) -> float:
 def _derivatives(
     Z: NDArray[Any], y: Ints, w: Floats, beta: float, pull: float, ridge: float, unit: float
 ) -> _Derivatives:
-    status, (_, slope, curvature) = softmax_sums(Z, y, w, beta)
+    status, (_, slope, curvature, third, fourth) = softmax_derivatives(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = max(float(w.sum()) if w.size else float(y.size), sys.float_info.min)
     slope, curvature = slope + ridge * unit * (beta * unit - 1), curvature + ridge * unit * unit
-    return _Derivatives(float(slope + pull) / total, float(curvature) / total)
+    return _Derivatives(
+        float(slope + pull) / total, float(curvature) / total, float(third) / total, float(fourth) / total
+    )
 
 
-def _minimise(at: Callable[[float], _Derivatives], beta: float) -> InverseTemperature:
+def _minimise(at: Callable[[float], _Derivatives], beta: float, tolerance: float) -> InverseTemperature:
     """The β > 0 at which a convex loss is smallest, from a first guess."""
     low, high, least = 0.0, math.inf, 0.0
     before = math.inf
@@ -182,7 +197,7 @@ def _minimise(at: Callable[[float], _Derivatives], beta: float) -> InverseTemper
         low, high = (beta, high) if here.slope < 0 else (low, beta)
         if high <= least:
             return InverseTemperature(least, "reversed")
-        target = beta - here.slope / here.curvature if here.curvature > 0 else math.inf if here.slope < 0 else -math.inf
+        target = beta + _step(here)
         if target <= 0 and least == 0:
             origin = at(0.0)
             spread = math.sqrt(origin.curvature)
@@ -191,17 +206,28 @@ def _minimise(at: Callable[[float], _Derivatives], beta: float) -> InverseTemper
             least = _LEAST / spread
             if origin.slope >= 0:
                 return InverseTemperature(least, "reversed")
-        # Newton's steps must shrink, or the bracket is halved (doubled while it has no end).
-        newton = low <= target <= high and abs(target - beta) <= before / 2
-        if not newton:
+        # Steps must shrink, or the bracket is halved (doubled while it has no end).
+        shrinking = low <= target <= high and abs(target - beta) <= before / 2
+        if not shrinking:
             target = 2 * beta if math.isinf(high) else (low + high) / 2
         step, beta = abs(target - beta), target
-        # Errors square from one of Newton's steps to the next, so the remaining one is of the order of step³ / before².
-        left = step * (step / before) ** 2 if newton and step < before / 10 < math.inf else step
-        if left <= _CONVERGED * beta:
+        # By Cauchy and Schwarz, `size` bounds the relative change of the curvature too. Only by underflow is the fourth
+        # moment less than the square of the second.
+        size = step * math.sqrt(max(here.fourth / here.curvature, here.curvature)) if here.curvature > 0 else math.inf
+        left = step * size**2 / 3 if shrinking and size < _SMALL_STEP else step
+        if left <= tolerance * beta:
             break
-        before = step if newton else math.inf
+        before = step if shrinking else math.inf
     # At a small β the curvature is nearly that at 0, so the bound is computed only where it could matter.
     if least == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
         least = _LEAST / math.sqrt(at(0.0).curvature)
     return InverseTemperature(least, "reversed") if beta < least else InverseTemperature(beta, "optimum")
+
+
+def _step(here: _Derivatives) -> float:
+    """The step to the zero of the slope, as a parabola where that has one, or else as a line."""
+    if not here.curvature > 0:
+        return math.inf if here.slope < 0 else -math.inf
+    newton = -here.slope / here.curvature
+    root = 1 + 2 * newton * here.third / here.curvature
+    return 2 * newton / (1 + math.sqrt(root)) if 0 < root < math.inf else newton

@@ -47,7 +47,7 @@ class TemperatureScaling(LogitMap):
     .. math:: \frac{e^{z_k / T}}{\sum_j e^{z_j / T}} , \qquad z = \log p \text{ for probabilities},
 
     and P(positive) :math:`p` becomes :math:`1 / (1 + e^{-x / T})`, :math:`x = \log(p / (1 - p))`.
-    The log loss is convex in 1/T; Newton's method minimises it to a relative 1e-8.
+    The log loss is convex in 1/T; a safeguarded search by its derivatives finds the minimum to a relative 1e-8.
 
     In three cases there is no minimum, and a :class:`~trueness.errors.SeparableWarning` is given:
 

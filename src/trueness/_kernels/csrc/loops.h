@@ -48,15 +48,15 @@ int is_array(const array *a, char kind, int itemsize, int64_t length);
 int are_scores(const array *p, int64_t length);
 int are_labels(const array *y, int64_t length);
 
-/* How wide vectors may be: 0 what every machine has, 1 AVX2, 2 AVX-512. */
+/* How wide vectors may be: 0 what every machine has, 1 AVX2 with FMA, 2 AVX-512. */
 int vector_level(void);
 
 /* Compiles name_body once per level, and name, which calls the one for this machine. The body's first argument
  * is the level, a constant inside. Worth it only for work on a block of rows or more. */
 #if defined(__GNUC__) && defined(__x86_64__)
 #define X86_LEVELS 1
-#define AVX2 __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx2,avx512f,avx512dq,avx512bw,avx512vl")))
+#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx2,fma,avx512f,avx512dq,avx512bw,avx512vl")))
 #define AT_EVERY_LEVEL(name, parameters, ...)                                                         \
     static int name##_plain parameters { return name##_body(0, __VA_ARGS__); }                        \
     AVX2 static int name##_avx2 parameters { return name##_body(1, __VA_ARGS__); }                    \

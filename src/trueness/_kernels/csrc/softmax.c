@@ -1,18 +1,48 @@
-/* The log loss of softmax(β·z) and its first two derivatives in β, row by row. */
+/* The log loss of softmax(β·z), its first three derivatives in β and a bound of the fourth, row by row. */
 #include <float.h>
 #include <math.h>
 
-#include "exp.h"
+#include "loops.h"
 
-/* Sums are kept apart in so many lanes, since a compiler must not reorder what is added to one. */
-enum { LANES = 64 };
+/* Every sum is kept in this many lanes, since a compiler must not reorder what is added to one. */
+enum { LANES = 16 };
 
-/* The least power of e that is no subnormal number, nearly. */
-#define LEAST_POWER -708.0
+/* The least power of 2, nearly, that is no subnormal number. */
+#define LEAST_POWER -1021.0
 
 typedef struct {
-    double zeroth[LANES], first[LANES], second[LANES];
+    double zeroth[LANES], first[LANES], second[LANES], third[LANES], fourth[LANES];
 } moments;
+
+/* a·b + c, with one rounding where the level has an instruction for it. */
+INLINE double multiply_add(int level, double a, double b, double c)
+{
+    return level ? fma(a, b, c) : a * b + c;
+}
+
+/* 2^t for t <= 0, 2^least below it; nan for nan. Off by less than 2^-50. The polynomial of degree 10 goes through 2^f
+ * at the Chebyshev points of |f| <= 1/2.
+ *
+ * least is LEAST_POWER. It travels as an argument: where compilers see the constant, they branch on it, and a loop with
+ * branches does not become vector instructions. */
+INLINE double power_of_two(int level, double t, double least)
+{
+    const double round = 0x1.8p52; /* adding it leaves the nearest whole number in the last bits */
+    t = t < least ? least : t;
+    const double shifted = t + round, f = t - (shifted - round);
+    double q = 0x1.e6063f7217bc6p-28;
+    q = multiply_add(level, q, f, 0x1.b675bca4eeebbp-24);
+    q = multiply_add(level, q, f, 0x1.62bfd47773353p-20);
+    q = multiply_add(level, q, f, 0x1.ffcb54062e698p-17);
+    q = multiply_add(level, q, f, 0x1.430913096fd9fp-13);
+    q = multiply_add(level, q, f, 0x1.5d87fe9d7a584p-10);
+    q = multiply_add(level, q, f, 0x1.3b2ab6fba1ddap-7);
+    q = multiply_add(level, q, f, 0x1.c6b08d703ce49p-5);
+    q = multiply_add(level, q, f, 0x1.ebfbdff82c598p-3);
+    q = multiply_add(level, q, f, 0x1.62e42fefa3a19p-1);
+    q = multiply_add(level, q, f, 1.0);
+    return double_of(bits_of(q) + (bits_of(shifted) << 52));
+}
 
 INLINE double sum_of(double *lane, int m)
 {
@@ -39,10 +69,9 @@ INLINE double sum_of(double *lane, int m)
 INLINE int softmax_rows_body(int level, const array *Z, const int64_t *y, const double *w, double beta, double least,
                              int64_t start, int64_t stop, double *sums)
 {
-    (void)level;
     if (Z->itemsize == 4)
-        return softmax_rows_float(Z->data, y, w, beta, least, start, stop, Z->shape[1], sums);
-    return softmax_rows_double(Z->data, y, w, beta, least, start, stop, Z->shape[1], sums);
+        return softmax_rows_float(level, Z->data, y, w, beta, least, start, stop, Z->shape[1], sums);
+    return softmax_rows_double(level, Z->data, y, w, beta, least, start, stop, Z->shape[1], sums);
 }
 
 AT_EVERY_LEVEL(softmax_rows,
@@ -50,12 +79,12 @@ AT_EVERY_LEVEL(softmax_rows,
                 int64_t stop, double *sums),
                Z, y, w, beta, least, start, stop, sums)
 
-/* sums: loss, first and second derivative; w may be empty, for weights of 1. */
-EXPORT int softmax_sums(const array *Z, const array *y, const array *w, const array *sums, int64_t start, int64_t stop,
-                        double beta)
+/* sums: loss, its first three derivatives, the sum of the fourth central moments; w may be empty, for weights of 1. */
+EXPORT int softmax_derivatives(const array *Z, const array *y, const array *w, const array *sums, int64_t start,
+                               int64_t stop, double beta)
 {
     if (Z->nd != 2 || Z->shape[1] < 1 || !are_scores(Z, Z->shape[0] * Z->shape[1]) ||
-        !is_array(y, 'i', 8, Z->shape[0]) || !is_array(sums, 'f', 8, 3) || !(beta >= 0) ||
+        !is_array(y, 'i', 8, Z->shape[0]) || !is_array(sums, 'f', 8, 5) || !(beta >= 0) ||
         !(is_array(w, 'f', 8, Z->shape[0]) || is_array(w, 'f', 8, 0)))
         return WRONG_ARRAY;
     const double *weights = w->shape[0] ? w->data : NULL;
