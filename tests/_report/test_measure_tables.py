@@ -73,3 +73,9 @@ def test_every_measure_has_an_interval_or_its_value_if_calibrated(binary):
     for table in ("summary", "panel"):
         titles = [column.title for column in model_tables(model, binary._contents)[table].columns]
         assert titles == ["Measure", "Value", "95 % interval", "If calibrated", "Meaning"]
+
+
+def test_a_measure_without_a_value_has_no_floor_beside_it():
+    rows = summary_rows(tn.report([0] * 40, [0.1] * 20 + [0.2] * 20))
+    assert rows["ICI"]["value"].text == rows["Slope"]["value"].text == "–"
+    assert rows["ICI"]["calibrated"] is None

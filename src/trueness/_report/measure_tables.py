@@ -86,9 +86,10 @@ def _is_limited(found: Estimate) -> bool:
 
 def _floor(found: Estimate, form: Form) -> str:
     """The mean of the measure for a calibrated model, and how large it is at most."""
-    if math.isnan(found.floor):
+    if math.isnan(found.excess):
         return ""
-    return f"{form(found.floor)}, up to {form(found.floor_high)}"
+    most = f"up to {form(found.floor_high)}"
+    return most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"  # a few draws may decide the mean
 
 
 def _thousandths(value: float) -> str:
@@ -126,7 +127,7 @@ def _set(found: Interval) -> str:
 
 
 def _has_floor(s: Summary, key: str) -> bool:
-    return key in s.estimates and not math.isnan(s.estimates[key].floor)
+    return key in s.estimates and not math.isnan(s.estimates[key].excess)
 
 
 def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
@@ -180,7 +181,7 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
     for key, (name, meaning) in _CURVE.items():
         if key in model.summary.estimates:
             yield _line(model.summary, key, name, meaning)
-    if not math.isnan(model.summary.within) and "miscalibrated" not in model.verdict.code:
+    if not math.isnan(model.summary.within) and model.verdict.code in ("no-evidence", "too-few-rows"):
         held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
         yield _Line("within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held)
     meanings = {"spiegelhalter": "Brier score against its expectation, z = ", "cox": "slope 1 and intercept 0, χ² = "}
