@@ -168,3 +168,13 @@ def test_impossible_classes_stay_impossible_if_limits_are_wanted():
     assert found[0, 0] == 0
     assert found.sum() == pytest.approx(1)
     assert AutoCalibration().fit(P, y).predict([[0.0, 0.2, 0.3, 0.5]])[0, 0] > 0
+
+
+def test_a_large_matrix_is_learnt_from_some_of_its_rows(monkeypatch):
+    P, y = classes(3000)
+    whole = AutoCalibration().fit(P, y)
+    monkeypatch.setattr("trueness.recalibrate._auto_matrix._MOST_ENTRIES", 6000)
+    some = AutoCalibration().fit(P, y)
+    assert some.curves_[0] == whole.curves_[0]
+    assert not np.array_equal(some.curves_[1], whole.curves_[1])
+    np.testing.assert_allclose(some.predict(P[:50]), whole.predict(P[:50]), atol=0.15)

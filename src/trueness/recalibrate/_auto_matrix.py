@@ -21,8 +21,10 @@ from trueness.recalibrate._mixture import (
 from trueness.recalibrate._structured import Structure, StructuredFit, fit_structured
 from trueness.typing import Bools, Floats, Ints
 
-# With more classes, or entries, than this, candidates with a parameter for pairs or for single classes are left out.
-_MOST_CLASSES, _MOST_ENTRIES, _MOST_ENTRIES_VECTOR = 100, 5_000_000, 50_000_000
+# With more classes than this, candidates with parameters for pairs of classes, or fitted class by class, are left out.
+_MOST_CLASSES = 100
+# With more entries than this, all but the temperature is learnt from some of the rows.
+_MOST_ENTRIES = 5_000_000
 _MAX_ITER = 100
 
 
@@ -113,13 +115,9 @@ MAPS: dict[str, tuple[type[MatrixMap], Callable[[Rows], MatrixMap]]] = {
 """The type of each candidate, and how it is fitted."""
 
 
-def candidate_names(n: int, k: int) -> list[str]:
-    """The candidates for that number of rows and classes."""
-    if n * k > _MOST_ENTRIES_VECTOR:
-        return ["temperature scaling"]
-    if k > _MOST_CLASSES or n * k > _MOST_ENTRIES:
-        return ["temperature scaling", "structured vector scaling"]
-    return list(MAPS)
+def candidate_names(k: int) -> list[str]:
+    """The candidates for that number of classes."""
+    return list(MAPS) if k <= _MOST_CLASSES else ["temperature scaling", "structured vector scaling"]
 
 
 class MatrixChoice(NamedTuple):
@@ -133,8 +131,13 @@ class MatrixChoice(NamedTuple):
 
 def fit_matrix(rows: Rows, cluster: Ints | None, number: int, level: float, rows_worth: float) -> MatrixChoice:
     """Fit the candidates on all rows and without each fold, and weigh them."""
-    fits = {name: MAPS[name][1] for name in candidate_names(*rows.z.shape)}
-    maps = {name: fit(rows) for name, fit in fits.items()}
+    every = rows
+    if rows.z.size > _MOST_ENTRIES:
+        some = deal_rows(rows.z, rows.y, rows.w, cluster, -(-rows.z.size // _MOST_ENTRIES), 1)[0] == 0
+        rows, rows_worth = rows.take(some), rows_worth * float(rows.w[some].sum() / rows.w.sum())
+        cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
+    fits = {name: MAPS[name][1] for name in candidate_names(rows.z.shape[1])}
+    maps = {name: fit(every if name == "temperature scaling" else rows) for name, fit in fits.items()}
     if number < 2:  # nothing can be held out
         nothing = Gain(0.0, -np.inf, np.inf)
         return MatrixChoice(maps, mixture_weights(np.zeros(1 + len(maps))), nothing, nothing)

@@ -33,7 +33,7 @@ class Curve(NamedTuple):
     theta: Floats
 
     def __call__(self, z: Floats) -> Floats:
-        return np.einsum("ij,j->i", self.shape.basis(z), self.theta)  # unlike `@`, wakes no threads
+        return np.asarray(np.einsum("ij,j->i", self.shape.basis(z), self.theta))  # unlike `@`, wakes no threads
 
 
 def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
