@@ -96,7 +96,7 @@ def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     assert found["where"]["phrase"] == "No range stands out"
     assert found["cost"]["phrase"] == "Nothing measurable"
     assert found["cost"]["numbers"]["gain"] < 0
-    gain = f"{-found['cost']['numbers']['gain']:.5f}"
+    gain = f"{-found['cost']['numbers']['gain']:.6f}"
     brier = f"{found['cost']['numbers']['brier']:.4f}"
     words = f"No map that was tried lowers the Brier score of {brier}: the best one raises it by "
     assert f"{words}{gain} " in found["cost"]["detail"]
@@ -162,7 +162,7 @@ def test_events_far_more_frequent_than_predicted_are_not_left_alone():
     p = rng.beta(1, 300, 40_000)
     y = (rng.random(p.size) < np.minimum(1, 1.6 * p)).astype(int)
     found = answers(tn.report(y, p))
-    assert found["action"]["phrase"].startswith(("Try ", "Recalibrate ", "Multiply the odds by 1."))
+    assert found["action"]["phrase"].startswith(("Recalibrate ", "Multiply the odds by 1."))
     assert found["action"]["command"]
 
 

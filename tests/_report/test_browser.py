@@ -115,7 +115,7 @@ def test_the_screen_says_what_was_judged_and_what_to_type(opened, screens):
     head = one(page, ".sub").text
     assert head.startswith("predictions.csv · 4,000 rows · event: 1 (")
     assert f"trueness {tn.__version__}" in head
-    assert "tn.PlattScaling().fit(" in one(page, ".command code").text
+    assert "tn.AutoCalibration().fit(" in one(page, ".command code").text
     one(page, ".copy").click()
     assert page.execute_script("return String(getSelection())").startswith("calibrator = ")
 

@@ -35,7 +35,7 @@ def test_the_tce_never_appears_without_its_floor(binary):
 
 
 def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
-    """200 calibrated rows: a miscalibration of 0.012 means nothing, and isotonic recalibration loses."""
+    """200 calibrated rows: a miscalibration of 0.012 means nothing, and recalibration gains nothing."""
     d = tn.simulate.binary(200, seed=1)
     report = tn.report(d.y_true, d.y_prob)
     rows = summary_rows(report)
@@ -43,11 +43,11 @@ def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
     assert 0.005 < summary.miscalibration < summary.estimates["miscalibration"].floor_high
     assert rows["– miscalibration (MCB)"]["calibrated"].text.startswith("0.01")
     gain = rows["– gain on held-out rows"]
-    assert gain["value"].text.startswith("−0.00")
-    assert gain["interval"].text.startswith("−0.01")
-    assert gain["meaning"] == "cross-fitted isotonic regression"
-    isotonic = report._contents.models[0].remedies.after[1]
-    assert held_out_gain(report._contents.models[0].remedies) is isotonic
+    assert gain["value"].text.startswith("+0.001")
+    assert gain["interval"].text.startswith("−0.00")
+    assert gain["meaning"] == "cross-fitted automatic calibration"
+    automatic = report._contents.models[0].remedies.after[0]
+    assert held_out_gain(report._contents.models[0].remedies) is automatic
 
 
 def test_limits_and_certain_scores_stand_beside_slope_and_ratio():

@@ -5,7 +5,9 @@ import pytest
 
 import trueness as tn
 from trueness import recalibrate
-from trueness._report.remedies import folds_of
+from trueness._report.answers import _command
+from trueness._report.records import Provenance, Remedy
+from trueness._report.remedies import _best, folds_of
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +34,17 @@ def test_folds_are_as_large_as_each_other_and_reproducible():
 
 def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
     y, p, fold = demo.y_true, demo.y_prob, folds_of(3_000, 0)
-    after = np.empty(p.size)
-    for i in range(5):
-        after[fold == i] = recalibrate.PlattScaling().fit(p[fold != i], y[fold != i]).predict(p[fold == i])
-    platt = next(one for one in remedies["after"] if one["name"] == "Platt scaling")
-    assert platt["ece"] == tn.ece(y, after)
-    assert platt["brier"] == tn.brier(y, after)
-    assert platt["log_loss"] == pytest.approx(tn.log_loss(y, after))
-    pair = tn.compare(y, {"before": p, "after": after}, measure="brier", level=0.95)["before", "after"]
-    assert (platt["gain"], platt["gain_low"], platt["gain_high"]) == (pair.difference, pair.low, pair.high)
+    assert [one["name"] for one in remedies["after"]] == ["automatic calibration", "Platt scaling", "histogram binning"]
+    for found, calibrator in zip(remedies["after"], (tn.AutoCalibration(), tn.PlattScaling()), strict=False):
+        after = np.empty(p.size)
+        for i in range(5):  # the automatic map chooses anew among the other folds
+            after[fold == i] = calibrator.fit(p[fold != i], y[fold != i]).predict(p[fold == i])
+        assert found["calibrator"] == repr(calibrator)
+        assert found["ece"] == tn.ece(y, after)
+        assert found["brier"] == tn.brier(y, after)
+        assert found["log_loss"] == pytest.approx(tn.log_loss(y, after))
+        pair = tn.compare(y, {"before": p, "after": after}, measure="brier", level=0.95)["before", "after"]
+        assert (found["gain"], found["gain_low"], found["gain_high"]) == (pair.difference, pair.low, pair.high)
 
 
 def test_the_scores_as_they_are_come_first(remedies, demo):
@@ -51,8 +55,31 @@ def test_the_scores_as_they_are_come_first(remedies, demo):
 def test_the_best_is_named_only_if_the_interval_of_its_gain_is_above_zero(remedies, found):
     best = next(one for one in remedies["after"] if one["name"] == remedies["best"])
     assert best["gain_low"] > 0
-    assert best["brier"] == min(one["brier"] for one in remedies["after"] if one["gain_low"] > 0)
-    assert "would lower the Brier score from" in str(found)
+    assert best["gain"] >= min(remedies["after"], key=lambda one: one["brier"])["gain_low"]
+    text = " ".join(str(found).split())
+    assert "would lower the Brier score from" in text
+    assert "tn.AutoCalibration().fit(y_prob, y_true)" in text
+    assert "trueness fit FILE --calibrator auto-calibration." in text
+
+
+def test_preferred_are_the_correction_and_the_automatic_map_if_as_good_as_the_best():
+    def remedy(name, gain, low):
+        return Remedy(name, "", 0.1, None, 0.2 - gain, 0.5, gain, low, 2 * gain - low)
+
+    platt, auto = remedy("Platt scaling", 0.010, 0.006), remedy("automatic calibration", 0.009, 0.005)
+    prior = remedy("prior correction", 0.007, 0.001)
+    assert _best([prior, auto, platt]) is prior
+    assert _best([auto, platt]) is auto
+    assert _best([remedy("automatic calibration", 0.004, 0.001), platt]) is platt  # clearly less
+    assert _best([remedy("automatic calibration", 0.009, 0.0), platt]) is platt  # which could be nothing
+    assert _best([remedy("Platt scaling", 0.010, -0.001)]) is None
+
+
+def test_the_command_names_clusters_for_the_map_that_takes_them():
+    origin = Provenance("rows.csv", "y", "1", "2026-11-16", {"a": "trueness fit rows.csv"}, cluster="--cluster ward")
+    fit = "trueness fit rows.csv --cluster ward --calibrator auto-calibration -o map.json\n"
+    assert _command("AutoCalibration()", origin, "a").startswith(fit)
+    assert "ward" not in _command("PlattScaling()", origin, "a")
 
 
 def test_scores_that_are_true_are_left_alone():
@@ -60,7 +87,10 @@ def test_scores_that_are_true_are_left_alone():
     p = rng.random(2_000)
     found = tn.report((rng.random(p.size) < p).astype(int), p)
     assert found.to_dict()["models"][0]["remedies"]["best"] is None
-    assert "No calibrator showed a clear improvement on held-out data." in " ".join(str(found).split())
+    text = " ".join(str(found).split())
+    assert "No calibrator showed a clear improvement on held-out data." in text
+    assert "leave the scores alone" in text
+    assert "AutoCalibration" not in text
 
 
 def test_the_guarantee_is_that_of_the_theorem(remedies):
@@ -80,9 +110,21 @@ def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
 def test_a_matrix_gets_calibrators_of_matrices(multiclass):
     found = multiclass.to_dict()["models"][0]["remedies"]
     names = [one["name"] for one in found["after"]]
-    assert "temperature scaling" in names
+    assert names == ["structured vector scaling", "temperature scaling"]
     assert found["best"] is not None
     assert found["guarantee"] is None
+
+
+def test_a_small_matrix_gets_the_automatic_map_too():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 200)
+    y = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
+    found = tn.report(y, p, intervals=False).to_dict()["models"][0]["remedies"]
+    assert [one["calibrator"] for one in found["after"]] == [
+        "AutoCalibration()",
+        "StructuredScaling(structure='vector')",
+        "TemperatureScaling()",
+    ]
 
 
 def test_few_rows_are_not_split():
@@ -94,16 +136,19 @@ def test_scores_moved_in_every_fold_are_noted_once(demo):
     found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
     moved = [note for note in found["notes"] if "moved inwards" in note]
     assert moved == [
-        "Platt scaling needs logits, which scores of exactly 0 or 1 do not have: these were moved inwards."
+        "All maps but histogram binning need logits, which scores of exactly 0 or 1 do not have: these were moved "
+        "inwards."
     ]
 
 
 def test_an_infinite_log_loss_of_a_calibrator_is_explained():
-    d = tn.simulate.demo(400)
-    found = tn.report(d.y_true, d.y_prob).to_dict()["models"][0]["remedies"]
-    isotonic = next(one for one in found["after"] if one["name"] == "isotonic regression")
-    assert isotonic["log_loss"] is None
-    assert "Log loss ∞, isotonic regression: an observed outcome had predicted probability 0." in found["notes"]
+    p = np.linspace(0.01, 0.99, 400)
+    y = (p > 0.9).astype(int)
+    y[50] = 1  # alone in the lower bin
+    found = tn.report(y, p).to_dict()["models"][0]["remedies"]
+    binning = next(one for one in found["after"] if one["name"] == "histogram binning")
+    assert binning["log_loss"] is None
+    assert "Log loss ∞, histogram binning: an observed outcome had predicted probability 0." in found["notes"]
 
 
 @pytest.fixture(scope="module")

@@ -363,11 +363,11 @@ def test_fractional_weights_are_importance_in_gains_and_comparisons():
     after = np.empty(600)
     for i in range(5):
         some = fold != i
-        fitted = tn.PlattScaling().fit(d.y_prob[some], d.y_true[some], sample_weight=w[some])
+        fitted = tn.AutoCalibration().fit(d.y_prob[some], d.y_true[some], sample_weight=w[some])
         after[~some] = fitted.predict(d.y_prob[~some])
     gain = tn.compare(d.y_true, {"before": d.y_prob, "after": after}, measure="brier", **kinds)["before", "after"]
-    platt = found["models"][0]["remedies"]["after"][0]
-    assert (platt["gain"], platt["gain_low"]) == (gain.difference, gain.low)
+    automatic = found["models"][0]["remedies"]["after"][0]
+    assert (automatic["gain"], automatic["gain_low"]) == (gain.difference, gain.low)
 
 
 def test_fractional_weights_leave_the_set_of_one_largest_score(classes):

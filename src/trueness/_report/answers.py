@@ -57,6 +57,8 @@ TERMS = {
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
+    "automatic calibration": "Averages maps, from leaving the scores alone to flexible ones, each with the weight that "
+    "it earns on rows it was not fitted on.",
     "prior correction": "Divides the odds of every score by one factor, the weight that a class was given in training; "
     "the order of the rows does not change.",
     "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
@@ -301,15 +303,16 @@ def _action(facts: Facts) -> Answer:
         return Answer(
             question, "Predict no exact 0 or 1", f"{certain}: nothing is that certain.", {"certain_wrong": wrong}
         )
-    if not clear and not (within_chance and best.gain > 0):
-        detail = "No map showed a clear improvement on held-out rows."
+    corrected = best.name == PRIOR_CORRECTION and within_chance and best.gain > 0
+    if not clear and not corrected:
+        detail = "No map showed a clear improvement on held-out rows: what it gains could be nothing."
         return Answer(question, "Leave the scores as they are", detail, {})
     detail = f"On held-out rows the {_change(before, after)}."
     if not clear:
         detail += " The gain is not clear yet: check it on new rows."
     command = _command(best.calibrator, facts.provenance, facts.name)
     numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
-    phrase = f"{'Recalibrate by' if clear else 'Try'} {best.name}"
+    phrase = f"Recalibrate by {best.name}"
     if shift is not None and best.name == PRIOR_CORRECTION:
         weight, one_line = _correction(shift)
         numbers |= weight
@@ -347,22 +350,32 @@ def _change(before: Remedy, after: Remedy) -> str:
 
 def _command(calibrator: str, origin: Provenance, model: str) -> str:
     """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
-    call, fit = ast.parse(calibrator, mode="eval").body, origin.commands.get(model)
-    assert isinstance(call, ast.Call)
+    fit = origin.commands.get(model)
+    cluster = origin.cluster if calibrator.startswith("AutoCalibration(") else ""
     if fit == "":
         return ""
     if fit is None:
-        return f"calibrator = {_python(call)}.fit({origin.arguments})\ncalibrated = calibrator.predict(new_scores)"
-    name, options = _typed(call)
+        own = f", {cluster}" if cluster else ""
+        fitted = f"calibrator = {as_python(calibrator)}.fit({origin.arguments}{own})"
+        return f"{fitted}\ncalibrated = calibrator.predict(new_scores)"
+    fit, options = f"{fit} {cluster}".rstrip(), as_options(calibrator)
     suffix = PurePath(origin.file or "").suffix
     suffix = suffix if suffix in _SUFFIXES else ".csv"
     apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
-    return f"{fit} --calibrator {name}{options} -o {_MAP}\n{apply}"
+    return f"{fit} {options} -o {_MAP}\n{apply}"
 
 
-def _python(call: ast.Call) -> str:
-    """The calibrator as an expression with the usual name of the package."""
-    return ast.unparse(_Prefixed().visit(call))
+def as_python(calibrator: str) -> str:
+    """A calibrator as an expression with the usual name of the package."""
+    return ast.unparse(_Prefixed().visit(ast.parse(calibrator, mode="eval").body))
+
+
+def as_options(calibrator: str) -> str:
+    """A calibrator as options of ``trueness fit``."""
+    call = ast.parse(calibrator, mode="eval").body
+    assert isinstance(call, ast.Call)
+    name, options = _typed(call)
+    return f"--calibrator {name}{options}"
 
 
 class _Prefixed(ast.NodeTransformer):

@@ -5,8 +5,10 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
+from trueness._report.answers import as_options, as_python
 from trueness._report.clusters import INDEPENDENT, clusters_in_words
 from trueness._report.records import Contents, Model, Remedies, Summary
+from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import model_tables, report_tables
 from trueness._text.numbers import count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
@@ -217,11 +219,15 @@ def remedies_sentence(remedies: Remedies) -> str:
     if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
         return "The table compares calibrators on held-out data."
     if best is None:
-        return "No calibrator showed a clear improvement on held-out data."
+        none = "No calibrator showed a clear improvement on held-out data."
+        corrected = any(one.name == PRIOR_CORRECTION for one in remedies.after)  # its factor speaks for itself
+        return none if corrected else f"{none} What one gains could be nothing: leave the scores alone."
     return (
         f"{best.name[0].upper()}{best.name[1:]} would lower the Brier score from "
         f"{_change(remedies.before.brier, best.brier)} and change the ECE from "
-        f"{_change(remedies.before.ece, best.ece)}, on held-out data."
+        f"{_change(remedies.before.ece, best.ece)}, on held-out data. In Python, "
+        f"{as_python(best.calibrator)}.fit(y_prob, y_true); on the command line, trueness fit FILE "
+        f"{as_options(best.calibrator)}."
     )
 
 

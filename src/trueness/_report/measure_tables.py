@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from trueness._report.records import Model, Remedies, Remedy, Summary
+from trueness._report.remedies import AUTOMATIC
 from trueness._text.numbers import confidence_set, level_percent, number, p_value, percentage, signed, span
 from trueness._text.table import Cell, Column, Table
 from trueness.measure._slope import contradicted_in_words
@@ -191,10 +192,10 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
 
 
 def held_out_gain(remedies: Remedies | None) -> Remedy | None:
-    """Isotonic regression, cross-fitted; for a matrix of scores, the map with the smallest Brier score."""
+    """The automatic map, cross-fitted; where it was not tried, the map with the smallest Brier score."""
     after = [one for one in (remedies.after if remedies else ()) if not math.isnan(one.gain)]
-    isotonic = [one for one in after if one.calibrator.startswith("IsotonicCalibration")]
-    return min(isotonic or after, key=lambda one: one.brier, default=None)
+    automatic = [one for one in after if one.name == AUTOMATIC]
+    return min(automatic or after, key=lambda one: one.brier, default=None)
 
 
 def _limits(s: Summary, key: str) -> str:

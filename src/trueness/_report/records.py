@@ -81,6 +81,8 @@ class Provenance:
     that reports on the rows. Empty if there is none."""
     arguments: str = "y_prob, y_true"
     """What a calibrator takes to be fitted on the rows, as Python."""
+    cluster: str = ""
+    """The further argument, or option of the command, for a map that takes clusters."""
 
 
 @dataclass(frozen=True)
@@ -431,7 +433,7 @@ class Contents:
 def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
-    for name in ("commands", "arguments"):  # the answers have them, with the name of the map
+    for name in ("commands", "arguments", "cluster"):  # the answers have them, with the name of the map
         del data["provenance"][name]
     for model, own in zip(data["models"], contents.models, strict=True):
         model["summary"] = _with_limits(model["summary"])

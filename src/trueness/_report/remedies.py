@@ -26,19 +26,18 @@ _MOST_CLUSTERED = 50_000  # signs are drawn row by row
 _LEAST_ROWS = 20
 _BINS = 10
 _ROWS_PER_BIN = 200
-_VECTOR = {
-    "PlattScaling": "Platt scaling",
-    "IsotonicCalibration": "isotonic regression",
-    "HistogramBinning": "histogram binning",
-}
+AUTOMATIC = "automatic calibration"
+"""Name of the map to use unless there is a reason for another one."""
 PRIOR_CORRECTION = "prior correction"
 """Name of the map that is tried if a prior shift was detected."""
+_VECTOR = {"AutoCalibration": AUTOMATIC, "PlattScaling": "Platt scaling", "HistogramBinning": "histogram binning"}
 _MATRIX = {
+    "AutoCalibration": AUTOMATIC,
+    "StructuredScaling": "structured vector scaling",
     "TemperatureScaling": "temperature scaling",
-    "VectorScaling": "vector scaling",
-    "OneVsRest": "Platt scaling class by class",
 }
-_MANY_CLASSES = 50  # beyond, fits per class would take longer than everything else
+# Beyond, parameters per class, or the many fits of the automatic map, would take longer than everything else.
+_MANY_CLASSES, _MOST_AUTOMATIC = 50, 10_000
 
 
 class _Task(NamedTuple):
@@ -92,29 +91,35 @@ def remedies(sample: Sample, options: Options, shift: PriorShift | None = None) 
 
 
 def _best(after: list[Remedy]) -> Remedy | None:
-    """The lowest Brier score among clear gains; or the prior correction, if its gain is within the limits of the best.
+    """The lowest Brier score among clear gains, unless a preferred map has a gain within the limits of the best.
 
-    One factor on the odds leaves the order of the rows alone, and its cause can be named.
+    Preferred is the prior correction, since one factor on the odds leaves the order of the rows alone and its cause can
+    be named; then the automatic map, whose lead or lag among maps of equal merit is chance.
     """
-    better = [one for one in after if one.gain_low > 0]
-    best = min(better, key=lambda one: one.brier, default=None)
-    prior = (one for one in better if best is not None and one.name == PRIOR_CORRECTION and one.gain >= best.gain_low)
-    return next(prior, best)
+    better = {one.name: one for one in after if one.gain_low > 0}
+    best = min(better.values(), key=lambda one: one.brier, default=None)
+    preferred = (better[name] for name in (PRIOR_CORRECTION, AUTOMATIC) if name in better)
+    return next((one for one in preferred if best is not None and one.gain >= best.gain_low), best)
 
 
 def _calibrator_names(sample: Sample) -> dict[str, str]:
     """The calibrators to try: class name and name in words."""
     if sample.p.ndim == 1:
         return _VECTOR
-    few = sample.p.shape[1] <= _MANY_CLASSES
-    return {name: words for name, words in _MATRIX.items() if few or name == "TemperatureScaling"}
+    n, k = sample.p.shape
+    names = dict(_MATRIX)
+    if n * k**2 > _MOST_AUTOMATIC:
+        del names["AutoCalibration"]
+    if k > _MANY_CLASSES:
+        del names["StructuredScaling"]
+    return names
 
 
 def _moved_sentence(sample: Sample) -> str:
     """What was done to scores without a logit, and which maps depend on it."""
     vector = sample.p.ndim == 1
     return (
-        f"{'Platt scaling needs' if vector else 'These maps need'} logits, which scores of exactly "
+        f"{'All maps but histogram binning' if vector else 'These maps'} need logits, which scores of exactly "
         f"{'0 or 1' if vector else '0'} do not have: these were moved inwards."
     )
 
@@ -139,6 +144,8 @@ def folds_of(n: int, seed: int, cluster: Ints | None = None) -> Ints:
 
 def _calibrator(name: str, rows: Sample, seed: int) -> Any:
     make: Callable[..., Any] = getattr(recalibrate, name)
+    if name == "StructuredScaling":
+        return make(structure="vector")
     if name != "HistogramBinning":
         return make()
     scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
@@ -158,14 +165,16 @@ def _scheme(rows: Sample) -> str:
 
 
 def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
-    rows, seed = task.rows, task.options.seed
-    fold = folds_of(rows.y.size, seed, task.options.cluster)
+    rows, seed, cluster = task.rows, task.options.seed, task.options.cluster
+    fold = folds_of(rows.y.size, seed, cluster)
     out: Floats = np.empty(rows.p.shape)
     for i in range(_FOLDS):
         test = fold == i
         learn = some_rows(rows, ~test)
         calibrator = _calibrator(name, rows, seed)
-        calibrator.fit(learn.p, learn.y, sample_weight=learn.w)
+        # The automatic map splits the rows once more, by clusters too.
+        dependence = {} if cluster is None or name != "AutoCalibration" else {"cluster": cluster[~test]}
+        calibrator.fit(learn.p, learn.y, sample_weight=learn.w, **dependence)
         out[test] = calibrator.predict(rows.p[test])
     changed = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
     found = _remedy(words, repr(_calibrator(name, rows, seed)), changed, task)

@@ -249,7 +249,8 @@ def report_rows(
     callback, heading = reporter(progress), _text("title", title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
-    origin = replace(origin, event=_label_text(subject.event), arguments=_fit_arguments(subject, rows))
+    own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
+    origin = replace(origin, event=_label_text(subject.event), arguments=_fit_arguments(subject, rows), cluster=own)
     segments = read_by(by, y_true, subject.kept, crossed)
     return Report(compute_contents(subject, segments, options, heading, callback, origin))
 
