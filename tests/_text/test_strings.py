@@ -50,3 +50,7 @@ def test_json_has_no_nan_and_no_arrays():
     assert json.loads(json.dumps(found, allow_nan=False))["a"] == [1.0, None]
     assert found["b"] == [None, 3]
     assert list(found) == ["a", "b", "4"]
+
+
+def test_a_number_and_its_percent_sign_stay_on_one_line():
+    assert wrap("x" * 37 + " 95 % limits", 40) == "x" * 37 + "\n95 % limits"

@@ -31,6 +31,7 @@ def test_the_panel_is_the_librarys(call, rows):
     table = call(*asked).stdout
     assert max(map(len, table.splitlines())) <= 80
     assert "90 % interval" in table
+    assert "noise floor takes rows as independent" in " ".join(table.split())
     assert "Spiegelhalter's z" in table
 
 

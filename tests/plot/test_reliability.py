@@ -365,7 +365,7 @@ def test_missing_rows_are_counted_once():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"curve": "line"}, "`method` must be 'binned'"),
+        ({"curve": "line"}, "`curve` must be 'binned'"),
         ({"band": "wide"}, "`band` must be 'auto', 'pointwise'"),
         (
             {"curve": "smooth", "band": "pointwise"},

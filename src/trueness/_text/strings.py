@@ -10,6 +10,7 @@ from typing import Any
 
 _LONG_NAME = 60
 _NARROWEST = 40
+_KEPT = "\N{NO-BREAK SPACE}%"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 
@@ -54,15 +55,16 @@ def display_width(text: str) -> int:
 
 
 def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
-    """A paragraph in lines of at most `width`; longer words stay whole."""
+    """A paragraph in lines of at most `width`; longer words, and numbers with their percent sign, stay whole."""
     indent = "  " if hanging else ""
-    return textwrap.fill(
-        visible(paragraph),
+    lines = textwrap.fill(
+        visible(paragraph).replace(" %", _KEPT),
         max(width, _NARROWEST),
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return lines.replace(_KEPT, " %")
 
 
 def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:

@@ -42,7 +42,7 @@ class Texts(NamedTuple):
         return Cell(low, span(low, high, self._replace(decimals=4).text))
 
 
-def limits_notes(found: Sequence[tuple[str, "Estimate"]]) -> list[str]:
+def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = False) -> list[str]:
     """The meaning of the value if calibrated, and which measures, by name, have no interval."""
     floors = [name for name, one in found if not math.isnan(one.floor)]
     without: dict[str, list[str]] = {}
@@ -51,7 +51,9 @@ def limits_notes(found: Sequence[tuple[str, "Estimate"]]) -> list[str]:
             reason = _NO_INTERVAL if name in floors else f"{one.note[:1].lower()}{one.note[1:]}"
             without.setdefault(reason, []).append(name)
     reasons = [f"{join_names(names)}: {reason}" for reason, names in without.items() if reason]
-    return [_FLOORS] * bool(floors) + reasons
+    from trueness.results._estimate import INDEPENDENT_FLOOR  # not for the start of the command line
+
+    return [f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS] * bool(floors) + reasons
 
 
 def join_names(names: Iterable[str]) -> str:

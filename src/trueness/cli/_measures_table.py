@@ -98,7 +98,8 @@ def _notes(result: Measurements, source: str, shown: Iterable[Quantity]) -> list
         measures.setdefault(words, []).append(_BINNED[key])
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
     found = [(q.name, one.estimates[q.key]) for q in shown for one in result.models if q.key in one.estimates]
-    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}.", *limits_notes(found)]
+    remarks = limits_notes(found, clustered=result.cluster is not None)
+    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}.", *remarks]
 
 
 def groups_table(results: Sequence[tuple[Group, Measurements]], source: str) -> Table:

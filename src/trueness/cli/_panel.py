@@ -83,6 +83,8 @@ def deliver(panels: Sequence[ModelPanel], target: Target, data: dict[str, Any], 
 
 
 def _output(panels: Sequence[ModelPanel], data: dict[str, Any], source: str) -> Output:
+    from trueness.results._estimate import INDEPENDENT_FLOOR  # not for the start of the command line
+
     lines = [line for one in panels for line in _lines(one)]
     level = level_percent(panels[0].panel.level)
     several = len({one.model for one in panels}) > 1
@@ -100,12 +102,12 @@ def _output(panels: Sequence[ModelPanel], data: dict[str, Any], source: str) -> 
     notes = [source, *(one.title if len(panels) > 1 else f"{one.panel.rows_in_words()}." for one in panels)]
     notes += [_tests(one, alone=len(panels) == 1) for one in panels]
     estimates = [(estimate.measure, estimate) for one in panels for estimate in one.panel.estimates]
-    notes += limits_notes(estimates)
+    notes += limits_notes(estimates, clustered=any(one.panel.clusters is not None for one in panels))
     remarks: dict[str, list[str]] = {}
     for name, estimate in estimates:
-        if estimate.bounded and estimate.note:
+        if estimate.bounded and estimate.note and estimate.note != INDEPENDENT_FLOOR:
             remarks.setdefault(estimate.note, []).append(name)
-    notes += [f"{join_names(names)}: {note}" for note, names in remarks.items()]
+    notes += [f"{join_names(names)}: {note[:1].lower()}{note[1:]}" for note, names in remarks.items()]
     entries = [{**one.group.entry(), "model": one.model, **one.panel.to_dict()} for one in panels]
     return Output(
         Table(columns, [line for line in lines if line["shown"]], notes),

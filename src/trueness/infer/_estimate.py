@@ -29,9 +29,8 @@ from trueness.infer._noise_floor import measure_name, measure_value
 from trueness.infer._observed_rows import ObservedRows, observe
 from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
+from trueness.results._estimate import INDEPENDENT_FLOOR
 from trueness.typing import ArrayLike, Kind, RowOptions
-
-_INDEPENDENT = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
 
 
 class _Question(NamedTuple):
@@ -311,7 +310,7 @@ def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str,
 
 
 def _estimate(question: _Question, data: ObservedRows, value: float, limits: Limits, floor: Floor) -> Estimate:
-    independent = _INDEPENDENT if data.dependent and not math.isnan(floor.mean) else ""
+    independent = INDEPENDENT_FLOOR if data.dependent and not math.isnan(floor.mean) else ""
     return Estimate(
         measure=question.measure.name,
         value=value,

@@ -112,10 +112,10 @@ def reliability_curve(
     return _concatenate([curve_of_bins(part, repr(rule)) for part in binned.parts], binned)
 
 
-def checked_method(method: CurveMethod) -> CurveMethod:
-    """The method, or an error."""
+def checked_method(method: CurveMethod, argument: str = "method") -> CurveMethod:
+    """The method, or an error that names the argument."""
     if not isinstance(method, str) or method not in _METHODS:
-        raise InputError("method", f"must be {', '.join(map(repr, _METHODS[:-1]))} or 'loess'", f"got {method!r}")
+        raise InputError(argument, f"must be {', '.join(map(repr, _METHODS[:-1]))} or 'loess'", f"got {method!r}")
     return method
 
 

@@ -182,7 +182,7 @@ class ReliabilityDisplay(FromEstimator):
         """
         from trueness.measure._curve import checked_method
 
-        method = checked_method(curve)
+        method = checked_method(curve, "curve")
         rule = None if bins is None else as_rule(bins)
         models = tallies(y_true, y_prob, name, rows, rule)
         data = problems(models, classes)

@@ -174,7 +174,7 @@ class Reliability(Record):
 
     def __str__(self) -> str:
         who = self.name if self.label is None else f"{self.name}, class {self.label}"
-        return f"{who}: {self.measure} {self.value:.4f}; {self.curve}"
+        return f"{who}{': ' * bool(who)}{self.measure} {self.value:.4f}; {self.curve}"
 
 
 @dataclass(frozen=True)

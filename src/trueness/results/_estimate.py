@@ -7,6 +7,8 @@ from typing import Any
 from trueness._text.numbers import level_percent, number, span
 from trueness.results._record import Record
 
+INDEPENDENT_FLOOR = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
+
 
 @dataclass(frozen=True)
 class Estimate(Record):
