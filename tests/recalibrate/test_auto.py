@@ -36,6 +36,17 @@ def test_a_weight_is_a_repetition():
     same(AutoCalibration().fit(np.repeat(p, w), np.repeat(y, w)), AutoCalibration().fit(p, y, w))
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_the_unit_of_sampling_weights_does_not_matter(columns):
+    rng = np.random.default_rng(4)
+    p, new = (rng.dirichlet(np.ones(columns), 120) if columns > 1 else rng.random(120) for _ in range(2))
+    y, w = rng.integers(0, max(columns, 2), 120), rng.uniform(0.2, 1.2, 120)
+    one, *others = (AutoCalibration().fit(p, y, unit * w) for unit in (1.0, 1e-3, 1e3))
+    for other in others:
+        assert other.predict(new) == pytest.approx(one.predict(new), abs=1e-6)
+        assert (other.gain_, other.gain_low_) == pytest.approx((one.gain_, one.gain_low_), abs=1e-6)
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 60, 3000])
 def test_the_map_never_decreases(n):
     rng = np.random.default_rng(n)

@@ -134,6 +134,9 @@ class AutoCalibration(LogitMap):
     cross-fitted log loss :math:`L_j`, summed over rows, gets a weight proportional to :math:`\pi_j e^{-L_j / d}`. The
     design effect :math:`d` is 1 without clusters. The gain in a fold is that of the weights which the other folds give.
 
+    Weights that are whole numbers count rows. Others are sampling weights, whose unit does not matter: they count as
+    :math:`(\sum w)^2 / \sum w^2` rows.
+
     Above 4,096 distinct scores, neighbours are pooled in fitting.
 
     Examples
@@ -225,6 +228,8 @@ class AutoCalibration(LogitMap):
             del self._cluster
 
     def _fit(self, rows: CalibrationSet) -> None:
+        if rows.w is not None:  # the sum of the weights says how strongly the rows speak against the identity
+            rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
         logits = self._fit_logits(rows)
         if logits.ndim == 2:
             self._fit_matrix(logits, rows)
@@ -238,7 +243,7 @@ class AutoCalibration(LogitMap):
     def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet) -> None:
         z, y, w, cluster = log_softmax(logits.astype(np.float64)), rows.y, rows.weights, self._cluster
         worth = _rows_worth(w)
-        if rows.w is not None and worth == w.sum() <= _MOST_REPEATED:  # a weight of 2 is two rows, in any fold
+        if rows.w is not None and _whole(w) and worth <= _MOST_REPEATED:  # a weight of 2 is two rows, in any fold
             times = w.astype(np.int64)
             z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
             cluster = None if cluster is None else np.repeat(cluster, times)
@@ -340,10 +345,14 @@ class AutoCalibration(LogitMap):
         return f"Map: {shares}. {gain}{advice}"
 
 
+def _whole(w: Floats) -> bool:
+    return bool((w == np.rint(w)).all())
+
+
 def _rows_worth(w: Floats) -> float:
     """Whole weights count rows; others are worth as many rows of equal weight."""
     total = float(w.sum())
-    return total if (w == np.rint(w)).all() else total**2 / float(w @ w)
+    return total if _whole(w) else total**2 / float(w @ w)
 
 
 def _at_rows(differences: tuple[Floats, Floats], held: Held, cells: LogitCells, rows: CalibrationSet) -> Floats:
