@@ -78,7 +78,7 @@ ADVICE = {
     "matrix": (
         "x.csv",
         b"y,a,b\n0,0.5,0.5\n1,0.25,0.75\n",
-        ["fit", "--prob-columns", "a,b", "--labels", "0,1"],
+        ["fit", "--prob-columns", "a,b", "--labels", "0,1", "--calibrator", "platt"],
         "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix",
     ),
     "weights": (
