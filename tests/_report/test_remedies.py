@@ -59,7 +59,7 @@ def test_the_best_is_named_only_if_the_interval_of_its_gain_is_above_zero(remedi
     text = " ".join(str(found).split())
     assert "would lower the Brier score from" in text
     assert "tn.AutoCalibration().fit(y_prob, y_true)" in text
-    assert "trueness fit FILE --calibrator auto-calibration." in text
+    assert "trueness fit FILE --calibrator auto-calibration -o map.json." in text
 
 
 def test_preferred_are_the_correction_and_the_automatic_map_if_as_good_as_the_best():
@@ -89,7 +89,7 @@ def test_scores_that_are_true_are_left_alone():
     assert found.to_dict()["models"][0]["remedies"]["best"] is None
     text = " ".join(str(found).split())
     assert "No calibrator showed a clear improvement on held-out data." in text
-    assert "leave the scores alone" in text
+    assert "Leave the scores alone" in text
     assert "AutoCalibration" not in text
 
 

@@ -221,13 +221,17 @@ def remedies_sentence(remedies: Remedies) -> str:
     if best is None:
         none = "No calibrator showed a clear improvement on held-out data."
         corrected = any(one.name == PRIOR_CORRECTION for one in remedies.after)  # its factor speaks for itself
-        return none if corrected else f"{none} What one gains could be nothing: leave the scores alone."
+        return none if corrected else f"{none} Leave the scores alone: what a map gains could be nothing."
+    recipe = ""
+    if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
+        recipe = (
+            f" In Python, {as_python(best.calibrator)}.fit(y_prob, y_true); on the command line, trueness fit FILE "
+        )
+        recipe += f"{as_options(best.calibrator)} -o map.json."
     return (
         f"{best.name[0].upper()}{best.name[1:]} would lower the Brier score from "
         f"{_change(remedies.before.brier, best.brier)} and change the ECE from "
-        f"{_change(remedies.before.ece, best.ece)}, on held-out data. In Python, "
-        f"{as_python(best.calibrator)}.fit(y_prob, y_true); on the command line, trueness fit FILE "
-        f"{as_options(best.calibrator)}."
+        f"{_change(remedies.before.ece, best.ece)}, on held-out data.{recipe}"
     )
 
 
