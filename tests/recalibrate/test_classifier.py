@@ -257,7 +257,7 @@ class OddProba(Odd):
     ("classifier", "y", "message"),
     [
         (CalibratedClassifier(calibrator=Shares(), ensemble=2), Y, "`ensemble` must be True or False; got 2"),
-        (CalibratedClassifier(calibrator=3), Y, "`calibrator` must be a calibrator such as `PlattScaling"),
+        (CalibratedClassifier(calibrator=3), Y, "`calibrator` must be a calibrator such as `AutoCalibration"),
         (CalibratedClassifier(calibrator=OneVsRest(Shares(), normalize=False)), Y, "must give rows that sum to one"),
         (
             CalibratedClassifier(calibrator=Shares()),
@@ -323,3 +323,8 @@ def test_bad_weights_are_refused(weight, message):
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_checks_of_scikit_learn_pass(ensemble):
     check_estimator(CalibratedClassifier(cv=2, ensemble=ensemble), on_skip=None)
+
+
+def test_the_default_calibrator_is_the_one_to_use_by_default():
+    fitted = CalibratedClassifier(GaussianNB()).fit(X, Y)
+    assert [type(one).__name__ for one in fitted.calibrators_] == ["AutoCalibration"]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.weights import check_weights, row_weights
 from trueness.errors import InputError, TruenessWarning
+from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._base_classifier import (
     as_probabilities,
     base_scores,
@@ -28,7 +29,6 @@ from trueness.recalibrate._base_classifier import (
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator
 from trueness.recalibrate._one_vs_rest import OneVsRest
-from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import ArrayLike, Floats, Ints
 
 
@@ -42,7 +42,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         ``sklearn.frozen.FrozenEstimator`` is not refitted; only the calibrator is fitted, on rows that must be new to
         the classifier.
     calibrator : Calibrator, optional
-        Default: ``PlattScaling()``. For more than two classes, a calibrator of a single score is wrapped in
+        Default: ``AutoCalibration()``. For more than two classes, a calibrator of a single score is wrapped in
         :class:`OneVsRest`. A calibrator of probabilities gets `predict_proba`, or else `decision_function` as log-odds;
         a calibrator of logits gets `decision_function`, or else the logarithm of `predict_proba`.
     cv : int, splitter or iterable of (train, test), default 5
@@ -147,7 +147,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What classifier, calibrator and splitter request in `fit`."""
-        return router(self, self._estimator(), inner_calibrator(self.calibrator, PlattScaling), self.cv)
+        return router(self, self._estimator(), inner_calibrator(self.calibrator, AutoCalibration), self.cv)
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
@@ -194,7 +194,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             self.classes_ = self._frozen_classes(estimator)
         if self.classes_.size < 2:
             raise InputError("y", "must have at least two classes", f"got one class, {self.classes_.tolist()[0]!r}")
-        calibrator = inner_calibrator(self.calibrator, PlattScaling)
+        calibrator = inner_calibrator(self.calibrator, AutoCalibration)
         if isinstance(calibrator, OneVsRest) and not calibrator.normalize:
             raise InputError("calibrator", "must give rows that sum to one", "`OneVsRest(normalize=False)` does not")
         return X, y
@@ -238,7 +238,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _new_calibrator(self) -> Calibrator:
         """An unfitted calibrator for this number of classes."""
-        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, PlattScaling))
+        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, AutoCalibration))
         one_score = calibrator._shape == "vector" and self.classes_.size > 2
         return OneVsRest(calibrator) if one_score else calibrator
 
