@@ -158,6 +158,17 @@ def p_value(p: float | None, *, named: bool = True) -> str:
     return f"p = {digits}" if named else digits
 
 
+def total(value: float) -> str:
+    """A sum of weights: whole numbers in full, others with six digits.
+
+    Examples
+    --------
+    >>> total(1_000_000.0), total(1234.56789)
+    ('1,000,000', '1,234.57')
+    """
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.6g}"
+
+
 def count(n: int, noun: str) -> str:
     """A number of things.
 

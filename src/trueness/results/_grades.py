@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
-from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span
+from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span, total
 from trueness._text.strings import align, display_width, shorten, visible, wrap
 from trueness.results._estimate import Estimate
 from trueness.results._record import Record, html_table
@@ -79,7 +79,7 @@ class Grade(Record):
     """Whether there are too few events: `pvalue_few` is at most 1 − the level of amber."""
 
     def __str__(self) -> str:
-        observed = f"{self.events:,.6g} events, {self.expected:,.1f} expected"
+        observed = f"{total(self.events)} events, {self.expected:,.1f} expected"
         return f"{self.grade}: {observed} (n = {self.n:,}), {p_value(self.pvalue)}, {self.signal or 'no rows'}"
 
     @property
@@ -210,7 +210,7 @@ def _texts(one: Grade, decimals: int) -> dict[str, str]:
     return known | {
         "score": percent(one.score),
         "expected": f"{one.expected:,.1f}",
-        "events": f"{one.events:,.6g}",
+        "events": total(one.events),
         "rate": percent(one.rate),
         "low": f"{percent(one.low)}–{percent(one.high)}",
         "ratio": ratio(one.ratio),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from trueness._text.numbers import count, p_value
+from trueness._text.numbers import count, p_value, total
 from trueness._text.strings import align
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints
@@ -91,7 +91,7 @@ class Segments(Record):
         lines = [
             [
                 *(self.column[i], self.value[i]),
-                *(f"{self.n[i]:,}", f"{self.expected[i]:,.1f}", f"{self.events[i]:,.6g}"),
+                *(f"{self.n[i]:,}", f"{self.expected[i]:,.1f}", total(self.events[i])),
                 *(f"{self.gap[i]:+.4f}", f"{self.shrunk_gap[i]:+.4f}", p_value(self.adjusted_pvalue[i])),
                 self.finding[i],
             ]
