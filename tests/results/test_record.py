@@ -4,7 +4,7 @@ import ast
 import inspect
 import json
 import textwrap
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 import trueness as tn
 from trueness import results
 from trueness.infer import cumulative_walk, reliability_bands
+from trueness.results._record import Record
 
 Y, P = [0, 0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9, 0.9]
 
@@ -197,3 +198,21 @@ def test_a_frame_of_pairs_has_a_row_per_pair_and_one_of_a_number_one_row():
     found = tn.compare(Y, {"a": P, "b": [0.5] * 5, "c": [0.4] * 5}, measure="brier")
     assert found.to_frame()["first"].tolist() == ["a", "a", "b"]
     assert tn.corp(Y, P).to_frame().shape == (1, 6)
+
+
+def test_a_notebook_shows_whole_numbers_as_such_and_long_captions_in_a_readable_width():
+    @dataclass(frozen=True)
+    class Groups(Record):
+        """Groups."""
+
+        _columns = ("events", "rate")
+        events: tuple[float, ...]
+        rate: tuple[float, ...]
+
+        def __str__(self):
+            return "a caption " * 10
+
+    page = Groups((148.0, 1200.0), (0.0, 1.0))._repr_html_()
+    assert ">1,200</td>" in page or ">1,200</th>" in page
+    assert ">1.0000</td>" in page
+    assert "min-width:36em" in page

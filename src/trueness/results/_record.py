@@ -13,6 +13,7 @@ from trueness.errors import InputError, MissingLibraryError
 FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 # Rows of a table, entries of an array and letters of a text that a notebook shows.
+_ONE_LINE = 60  # letters of a caption that need no more than the width of most tables
 _ROWS, _ENTRIES, _LETTERS = 20, 4, 500
 
 
@@ -68,6 +69,7 @@ class Record:
         columns = self.columns()
         length = max(map(len, columns.values()), default=0)
         shown = range(length) if length <= _ROWS else (*range(_ROWS - 1), length - 1)
+        columns = {name: _counts(name, values) for name, values in columns.items()}
         lines = [[_text(name, values[i]) for name, values in columns.items()] for i in shown]
         notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
         notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
@@ -76,6 +78,13 @@ class Record:
 
 def _heading(name: str) -> str:
     return name.replace("_", " ")
+
+
+def _counts(name: str, values: Any) -> Any:
+    """A column as whole numbers if all its entries are, and some are larger than a share or a label can be."""
+    plain = values.tolist() if hasattr(values, "tolist") else values
+    whole = "pvalue" not in name and all(isinstance(one, float) and one.is_integer() for one in plain)
+    return [int(one) for one in plain] if whole and any(abs(one) > 1 for one in plain) else values
 
 
 def _text(name: str, value: Any) -> str:
@@ -105,7 +114,9 @@ def html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]]
     sides = ["right" if head and all(map(_is_number, column)) else "left" for column in zip(*lines, strict=True)]
 
     def cell(tag: str, text: str, side: str = "left") -> str:
-        return f'<{tag} style="text-align:{side}">{escape(visible(shorten(text, _LETTERS)))}</{tag.split()[0]}>'
+        # A caption is as wide as its table, which may be narrow.
+        wide = ";min-width:36em" if tag == "caption" and len(text) > _ONE_LINE else ""
+        return f'<{tag} style="text-align:{side}{wide}">{escape(visible(shorten(text, _LETTERS)))}</{tag.split()[0]}>'
 
     top = "".join(map(cell, ['th scope="col"'] * len(head), head, sides or ["left"] * len(head)))
     tags = ['th scope="row"', *["td"] * len(sides)]
