@@ -69,8 +69,8 @@ def compare_files(
     place = -1
     for row in rows:
         if row["group"] is None:
-            place, one = place + 1, next(tested)
-            row |= {key: one[column] for key, column in _COLUMNS.items() if options.intervals or not _is_limit(key)}
+            place, test = place + 1, next(tested)
+            row |= {key: test[column] for key, column in _COLUMNS.items() if options.intervals or not _is_limit(key)}
             row["changed"] = None if place == len(sums) else place in changed
     return Files(series, rows, measures)
 

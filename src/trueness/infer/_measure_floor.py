@@ -78,7 +78,7 @@ def _gap_draws(part: Cells | Bins, rule: BinRule, norm: str | float, power: int,
 
     variance = product_sums(of_labels, cells.size, first) * shrink
     # In units of rows: the sums of a few heavy rows are not normal.
-    unit = 1.0 if cells.exact else segment_sums(np.asarray(squares), first) / weight
+    unit = 1.0 if cells.exact else segment_sums(np.asarray(squares, np.float64), first) / weight
     normal = variance >= _NORMAL * unit**2
     gaps = rng.standard_normal((_GAP_DRAWS, first.size)) * (np.sqrt(variance) / weight)
     if not normal.all():
