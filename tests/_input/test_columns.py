@@ -134,7 +134,7 @@ TEXT = {
     "a pandas Index": lambda v: pd.Index(v.tolist()),
     "a Polars Series": lambda v: pl.Series(v.tolist()),
     "a Polars Categorical": lambda v: pl.Series(v.tolist(), dtype=pl.Categorical),
-    "a Polars Enum": lambda v: pl.Series(v.tolist(), dtype=pl.Enum(sorted(set(v.tolist()), reverse=True))),
+    "a Polars Enum": lambda v: pl.Series(v.tolist(), dtype=pl.Enum(sorted(set(v.tolist())))),
     "a PyArrow array": lambda v: pa.array(v.tolist()),
     "a PyArrow dictionary": lambda v: pa.array(v.tolist()).dictionary_encode(),
     "a PyArrow array in chunks": lambda v: pa.chunked_array([v[:9].tolist(), v[9:].tolist()]),

@@ -2,6 +2,8 @@
 
 import numpy as np
 import oracle
+import pandas as pd
+import polars as pl
 import pytest
 from r_random import r_example
 
@@ -17,6 +19,16 @@ def test_the_example_in_r():
     assert tn.ece(y, P) == pytest.approx(0.2264213525, abs=5e-11)
     assert round(tn.ece(y, P), 7) == 0.2264214
     assert tn.ece(y, P, kind="confidence") == pytest.approx(0.4602838696, abs=5e-11)
+
+
+def test_the_example_in_r_with_a_factor():
+    """Column k is levels(y)[k], whatever the alphabet says."""
+    codes, P = r_example()
+    levels = ["low", "medium", "high"]
+    y = pd.Categorical.from_codes(np.asarray(codes), levels)
+    assert tn.ece(y, P) == pytest.approx(0.2264213525, abs=5e-11)
+    assert tn.ece(pl.Series(y.tolist(), dtype=pl.Enum(levels)), P) == tn.ece(y, P)
+    assert tn.ece(y.tolist(), P) == pytest.approx(0.3247, abs=5e-5)  # strings are sorted: high, low, medium
 
 
 def test_corp_of_six_rows():

@@ -29,6 +29,32 @@ class Column(NamedTuple):
     names: tuple[Any, ...] | None = None
 
 
+class Categories(NamedTuple):
+    """The categories of a categorical column, in its order, those without rows included."""
+
+    names: tuple[Any, ...]
+    ordered: bool
+    """Whether the order was declared: by an ordered categorical, an Enum or an ordered dictionary."""
+
+
+def categories_of(passed: Any) -> Categories | None:
+    """The categories of a pandas Categorical, a Polars Enum or an ordered Arrow dictionary.
+
+    None for a Polars Categorical and an unordered Arrow dictionary, whose order is that in which values first occurred.
+    """
+    dtype = getattr(passed, "dtype", None)
+    kind = type(dtype).__name__
+    if kind == "CategoricalDtype" and getattr(dtype, "categories", None) is not None:
+        return Categories(tuple(dtype.categories.tolist()), bool(dtype.ordered))  # type: ignore[union-attr]
+    if kind == "Enum":
+        return Categories(tuple(dtype.categories.to_list()), True)  # type: ignore[union-attr]
+    if getattr(getattr(passed, "type", None), "ordered", False) and hasattr(passed, "dictionary_encode"):
+        chunks = getattr(passed, "chunks", [passed])
+        orders = {tuple(chunk.dictionary.to_pylist()) for chunk in chunks}
+        return Categories(orders.pop(), True) if len(orders) == 1 else None
+    return None
+
+
 def column(passed: Any, name: str) -> Column:
     """The argument `name` as an array, without a copy where none is needed."""
     if isinstance(passed, np.ndarray):

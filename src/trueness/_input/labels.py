@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, column, first_place, is_missing, is_or_are, refuse_missing
+from trueness._input.columns import Categories, Column, column, first_place, is_missing, is_or_are, refuse_missing
 from trueness._input.scores import format_value
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Ints
@@ -33,10 +33,20 @@ def labels_missing(given: Column) -> Bools | None:
 
 
 def binary_labels(
-    values: NDArray[Any], labels: Sequence[Any] | None, pos_label: Any, rows: Ints | None = None
+    values: NDArray[Any],
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+    rows: Ints | None = None,
+    categories: Categories | None = None,
 ) -> NDArray[Any]:
-    """Labels as 0/1. Numbers without `labels` or `pos_label` are returned as they are, to be checked in the pass."""
+    """Labels as 0/1. Numbers without `labels` or `pos_label` are returned as they are, to be checked in the pass.
+
+    Of two text categories whose order was declared, the last is the event.
+    """
     values = _simplest(values)
+    declared = categories is not None and categories.ordered and len(categories.names) == 2
+    if labels is None and pos_label is None and declared and values.dtype.kind not in "biuf":
+        labels = categories.names  # type: ignore[union-attr]
     if labels is not None:
         return _positions(values, _two_classes(labels, pos_label), rows).astype(np.uint8)
     if pos_label is not None:
@@ -96,8 +106,12 @@ def class_labels(
     labels: Sequence[Any] | None,
     names: tuple[Any, ...] | None,
     rows: Ints | None = None,
+    categories: Categories | None = None,
 ) -> tuple[Ints, tuple[Any, ...]]:
-    """Labels as column indices, and the classes in column order."""
+    """Labels as column indices, and the classes in column order.
+
+    The order is that of `labels`, else of the names of the columns, else of the categories, else of sorted labels.
+    """
     values = _simplest(values)
     if labels is not None:
         order = checked_order(labels)
@@ -109,6 +123,8 @@ def class_labels(
         return _positions(values, order, rows), tuple(order)
     if values.size == 0 and names is not None:
         return np.zeros(0, dtype=np.int64), names
+    if categories is not None and _serve_as_columns(categories.names, n_classes, names):
+        return _positions(values, list(categories.names), rows), categories.names
     if values.size == 0 or values.dtype.kind in "biuf":
         _refuse_permuted_codes(names)
         return _codes(values, n_classes, rows), tuple(range(n_classes))
@@ -135,9 +151,26 @@ def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> No
         )
 
 
-def _refuse_permuted_codes(names: tuple[Any, ...] | None) -> None:
+def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None) -> bool:
+    """Whether columns are in the order of the categories; columns that bear the names of classes go by these."""
+    if names is not None and set(categories) & set(names):
+        return False
+    if len(categories) == n_classes:
+        _refuse_permuted_codes(names, categories)
+        return True
+    if all(isinstance(name, numbers.Number) for name in categories):  # class codes, of which some may not occur
+        return False
+    raise InputError(
+        NAME,
+        "must have one category per column of `y_prob`",
+        f"got {len(categories):,} ({_list_labels(categories)}) for {n_classes} columns",
+        remedy=Remedy("labels-order", "Categories without rows count too; `labels=` names the columns in order."),
+    )
+
+
+def _refuse_permuted_codes(names: tuple[Any, ...] | None, order: Sequence[Any] | None = None) -> None:
     """Refuse columns named 2, 0, 1 for labels 0, 1, 2: they could be meant by name or by position."""
-    codes = [str(i) for i in range(len(names or ()))]
+    codes = [str(label) for label in (range(len(names or ())) if order is None else order)]
     written = [str(name) for name in names or ()]
     if written != codes and sorted(written) == sorted(codes):
         order = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, by_row, column, refuse_missing
+from trueness._input.columns import Column, by_row, categories_of, column, refuse_missing
 from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
 from trueness._input.scores import (
     clip_scores,
@@ -134,11 +134,13 @@ def read_sample(
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
     p = _scores(given_p.values, clip_tolerance, sum_tolerance, from_logits, rows)
+    categories = categories_of(y_true)
     if p.ndim == 1:
-        return Sample(binary_labels(given_y.values, labels, pos_label, rows), p, w, None, 0.0, rows, dropped)
+        y = binary_labels(given_y.values, labels, pos_label, rows, categories)
+        return Sample(y, p, w, None, 0.0, rows, dropped)
     if pos_label is not None:
         raise InputError("pos_label", "is for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
-    codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows)
+    codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows, categories)
     return Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits))
 
 

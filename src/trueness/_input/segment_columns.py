@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_whole
-from trueness._input.columns import column, refuse_missing
+from trueness._input.columns import categories_of, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness.errors import InputError
@@ -156,22 +156,9 @@ def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> Gr
         code = np.fromiter((seen.setdefault(value, len(seen)) for value in values), np.int64, len(values))
     except TypeError as reason:
         raise InputError("grades", "must hold names, such as text or numbers", str(reason)) from None
-    ranked = _category_order(grades)
+    categories = categories_of(grades)
+    ranked = [str(name) for name in categories.names] if categories is not None and categories.ordered else None
     names = ranked or sorted({str(value) for value in seen})
     if len(names) > _MOST_GRADES:
         raise InputError("grades", f"must have at most {_MOST_GRADES:,} different values", f"got {len(names):,}")
     return GradeColumn(tuple(names), np.array([names.index(str(v)) for v in seen])[code], kept, ranked is not None)
-
-
-def _category_order(grades: Any) -> list[str] | None:
-    """The categories of an ordered categorical; None for other columns."""
-    if getattr(grades, "ordered", False) and hasattr(grades, "categories"):  # pandas.Categorical is no Series
-        return [str(name) for name in grades.categories]
-    if isinstance(grades, np.ndarray | list | tuple):
-        return None
-    import narwhals.stable.v2 as nw
-
-    series = nw.from_native(grades, allow_series=True, pass_through=True)
-    if not isinstance(series, nw.Series) or not nw.is_ordered_categorical(series):
-        return None
-    return [str(name) for name in series.cat.get_categories().to_list()]

@@ -48,7 +48,10 @@ def ece(
         often it is predicted.
     labels : sequence, optional
         The classes in column order, if labels are not 0 .. K−1. For a vector of
-        scores, two classes, the positive one last.
+        scores, two classes, the positive one last. Without it, columns go by their
+        names if these are classes, then by the order of the categories (a pandas
+        Categorical, a Polars Enum, an ordered Arrow dictionary; those without rows
+        count), then by the sorted labels.
     pos_label : optional
         The positive label of a vector of scores, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional

@@ -101,7 +101,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         sample_weight : array-like of shape (n,), optional
             Frequency weights: a weight of 2 counts the row twice, a weight of 0 leaves it out.
         labels : sequence, optional
-            The classes in column order, if they are not 0..K-1.
+            The classes in column order, if they are not 0..K-1. By default the names of the columns, the categories of
+            a pandas Categorical or Polars Enum in their order, or the sorted labels.
         pos_label : optional
             The label of the event, if labels are not 0/1.
 

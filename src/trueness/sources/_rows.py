@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
+from trueness._input.columns import Categories, categories_of
 from trueness.errors import InputError
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 
@@ -122,7 +123,18 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
         columns.append(named[question.weight].cast(nw.Float64).alias("w"))
     columns += [named[name].alias(f"by{i}") for i, name in enumerate(question.by)]
     raw = select_plainly(frame, question, schema).select(*columns)
-    return raw, _label_order(raw, question, str(schema[question.label]))
+    categories = _categories(frame, schema[question.label], question.label)
+    return raw, _label_order(raw, question, str(schema[question.label]), categories)
+
+
+def _categories(frame: Any, dtype: Any, name: str) -> Categories | None:
+    """The categories of text labels that have an order of their own."""
+    found = None
+    if str(dtype).startswith("Enum"):
+        found = Categories(tuple(dtype.categories), ordered=True)
+    elif isinstance(frame, nw.DataFrame):
+        found = categories_of(frame.get_column(name).to_native())
+    return found if found is not None and all(isinstance(one, str) for one in found.names) else None
 
 
 def _as_label(column: Any, dtype: Any, name: str) -> Any:
@@ -139,7 +151,7 @@ def _is_text(dtype: Any) -> bool:
     return str(dtype).startswith(("String", "Categorical", "Enum"))
 
 
-def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
+def _label_order(raw: Any, question: Question, dtype: str, categories: Categories | None) -> tuple[Any, ...]:
     text = _is_text(dtype)
     if question.labels is not None or question.pos_label is not None:
         named = question.labels or (question.pos_label,)
@@ -157,11 +169,13 @@ def _label_order(raw: Any, question: Question, dtype: str) -> tuple[Any, ...]:
         _refuse_contradiction(question.labels, question.scores)
         return question.labels
     if question.binary:
+        if question.pos_label is None and categories is not None and categories.ordered and len(categories.names) == 2:
+            return categories.names
         return _two_labels(raw, question, text)
     if not text:
         _refuse_permuted_codes(question.scores)
         return tuple(range(len(question.scores)))
-    return _class_names(raw, question)
+    return _class_names(raw, question, categories)
 
 
 def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
@@ -201,10 +215,10 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
     return (question.pos_label - 1, question.pos_label)
 
 
-def _class_names(raw: Any, question: Question) -> tuple[Any, ...]:
-    """The classes of string labels: the names of the score columns, or the labels in alphabetical order."""
+def _class_names(raw: Any, question: Question, categories: Categories | None) -> tuple[Any, ...]:
+    """The classes of string labels: the names of the score columns, the categories, or the labels, sorted."""
     n_classes = len(question.scores)
-    found = _distinct(raw, n_classes + 1)
+    found = _distinct(raw, n_classes + 1) if categories is None else list(categories.names)
     if set(found) & set(question.scores) or not found:
         return question.scores
     if len(found) != n_classes:

@@ -108,7 +108,8 @@ def scan(
     kind : {'classwise', 'confidence', 'top-label'}, optional
         The view of several score columns; 'classwise' by default.
     labels : sequence, optional
-        The classes in column order; for one score column, two labels with the event last.
+        The classes in column order; for one score column, two labels with the event last. Without it, columns go
+        by their names, the order of an Enum or a pandas Categorical, or the sorted labels.
     pos_label : optional
         The label that the scores refer to. Finding the other label takes an extra pass; `labels` needs none.
     missing : {'raise', 'drop'}, default 'raise'
