@@ -266,7 +266,7 @@ ROW_OPTIONS = [
     refused("a word for a sum tolerance", "got 'small'.", Y, P, sum_tolerance="small"),
     refused("an unknown kind", "`kind` must be 'classwise', 'confidence' or 'top-label'; got 'top'.", Y, P, kind="top"),
     refused("None for kind", "`kind` must be 'classwise', 'confidence' or 'top-label'; got None.", Y, P, kind=None),
-    refused("confidence of a vector", "`kind='confidence'` needs a matrix of scores, one column per class; `y_prob` is a vector.", Y, P, kind="confidence"),
+    refused("confidence of a vector", "`kind='confidence'` needs a matrix of scores, one column per class; `y_prob` is a vector. It is P(positive) of one binary problem, where there is no top label to choose;", Y, P, kind="confidence"),
     refused("top label of a vector", "`kind='top-label'` needs a matrix of scores", Y, P, kind="top-label"),
     refused("all rows dropped", "`y_true` and `y_prob` must have at least one complete row; all 4 miss a value.", [0, 1, nan, nan], [nan, nan, 0.1, 0.2], missing="drop"),
 ]  # fmt: skip

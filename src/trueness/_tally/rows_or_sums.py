@@ -178,7 +178,8 @@ def sample_and_kind(
     sample = read_sample(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
-        remedy = Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one.")
+        why = "It is P(positive) of one binary problem, where there is no top label to choose;"
+        remedy = Remedy("column-stack", f"{why} `np.column_stack([1 - y_prob, y_prob])` makes a matrix.")
         raise InputError("", demand, "`y_prob` is a vector", remedy=remedy)
     if sample.logits and not keep_logits:
         sample = with_probabilities(sample)

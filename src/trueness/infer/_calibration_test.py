@@ -340,6 +340,8 @@ def _matrix_significance(
     kind: Any = rows.get("kind", "confidence")
     sample = as_sample(y_true, y_prob, rows, kind=kind)
     if sample.p.ndim == 1:
+        if k is None:
+            raise InputError("kind", "must be left out for a vector of scores, which has no classes", f"got {kind!r}")
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
     classes = sample.p.shape[1]
     if k is not None and k > classes:
