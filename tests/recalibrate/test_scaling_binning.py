@@ -147,6 +147,19 @@ def test_json_keeps_every_bit(known):
         assert np.array_equal(again.predict(GRID), one.predict(GRID))
 
 
+def test_the_identity_averages_the_scores_themselves(known):
+    d = simulate.binary(60, seed=1)
+    one = fitted(d.y_true, d.y_prob, scaler="identity", n_bins=4)
+    means = [part.mean() for part in np.sort(d.y_prob).reshape(4, 15)]
+    assert one.predict(np.sort(d.y_prob)) == pytest.approx(np.repeat(means, 15), rel=1e-12)
+    assert one.scaler_ is None
+    again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
+    assert np.array_equal(again.predict(GRID), one.predict(GRID))
+    assert "CASE" in one.to_sql().upper()
+    halves = fitted([0, 1], [0.1, 0.9], scaler="identity", split="thirds", seed=0, n_bins=1)
+    assert halves.values_.tolist() in ([0.1], [0.9])  # one row sets the bin, the other gives its mean
+
+
 @pytest.mark.parametrize("split", ["none", "thirds"])
 def test_by_default_the_map_is_platts(split):
     d = simulate.binary(30_000, distortion=simulate.Logit(slope=0.5), seed=0)

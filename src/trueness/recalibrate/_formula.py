@@ -151,6 +151,8 @@ def _isotonic(calibrator: Any) -> VectorFormula:
 
 def _scaling_binning(calibrator: Any) -> VectorFormula:
     scaler = calibrator.scaler_
+    if scaler is None:
+        return VectorFormula(_distinct_steps(calibrator.edges_, calibrator.values_))
     if not getattr(scaler, "monotone", True) or type(scaler).__name__ == "BayesianBinning":
         _refuse(calibrator, f"its {type(scaler).__name__} is not monotone")
     if getattr(scaler, "ties_", None) is not None:

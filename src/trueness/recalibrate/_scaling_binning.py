@@ -28,19 +28,21 @@ class ScalingBinning(Calibrator):
     ----------
     n_bins : int, default 10
         Number of bins; fewer where scaled scores are tied, since ties are never split.
-    scaler : calibrator, optional
-        The unfitted map, for a vector of scores; by default `PlattScaling()`.
+    scaler : calibrator or 'identity', optional
+        The unfitted map, for a vector of scores; by default `PlattScaling()`. 'identity' averages the scores
+        themselves, which were scaled before.
     split : {'thirds', 'none'}, default 'thirds'
         Which rows are used for which step. With 'thirds', as in the published algorithm and its theorem, a random
         stratified third of the rows fits the map, another sets the bins and the last gives the means. With 'none' all
         rows are used for all three, as in the authors' program: better for few rows, not random, and without a theorem.
+        'identity' needs no rows for the map, so there halves set the bins and give the means.
     seed : int or Generator, optional
         Draws the thirds.
 
     Attributes
     ----------
-    scaler_ : calibrator
-        The fitted map.
+    scaler_ : calibrator or None
+        The fitted map; None for 'identity'.
     edges_ : array of shape (B − 1,)
         Inner edges of the bins of scaled scores; a scaled score equal to an edge belongs to the bin above it.
     values_ : array of shape (B,)
@@ -69,10 +71,16 @@ class ScalingBinning(Calibrator):
     >>> fitted = method.fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
     >>> fitted.predict([0.1, 0.2, 0.9]).round(6).tolist()
     [0.333333, 0.333333, 1.0]
+
+    The mean score of each bin:
+
+    >>> fitted = ScalingBinning(n_bins=2, scaler="identity", split="none").fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
+    >>> fitted.predict([0.1, 0.9]).round(6).tolist()
+    [0.2, 0.6]
     """
 
     _state: ClassVar = {
-        "scaler": Field("the fitted map, applied first", fitted_calibrator),
+        "scaler": Field("the fitted map, applied first; null for the identity", fitted_calibrator, optional=True),
         "edges": Field(
             "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
             fractions(rising=True),
@@ -80,11 +88,13 @@ class ScalingBinning(Calibrator):
         "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
     }
 
+    scaler_: Calibrator | None
+
     def __init__(
         self,
         n_bins: int = 10,
         *,
-        scaler: Calibrator | None = None,
+        scaler: Calibrator | Literal["identity"] | None = None,
         split: Literal["thirds", "none"] = "thirds",
         seed: int | np.random.Generator | None = None,
     ) -> None:
@@ -95,21 +105,32 @@ class ScalingBinning(Calibrator):
 
     def _check_parameters(self) -> None:
         checked_whole(self.n_bins, "n_bins")
-        refuse_matrix(inner_calibrator(self.scaler, PlattScaling, name="scaler"), name="scaler")
+        if self._unfitted is not None:
+            refuse_matrix(self._unfitted, name="scaler")
         checked_word(self.split, "split", ("thirds", "none"))
         check_seed(self.seed)
 
+    @property
+    def _unfitted(self) -> Calibrator | None:
+        """The map before it is fitted; None for the identity."""
+        known = isinstance(self.scaler, str) and self.scaler == "identity"
+        return None if known else inner_calibrator(self.scaler, PlattScaling, name="scaler")
+
     def _fit(self, rows: CalibrationSet) -> None:
+        unfitted = self._unfitted
+        n_parts = 3 if unfitted is not None else 2
         if self.split == "none":
-            for_map = for_bins = for_means = rows
-        elif rows.y.size < 3:
-            demand = '`split="thirds"` needs at least 3 rows'
+            parts = [rows] * n_parts
+        elif rows.y.size < n_parts:
+            demand = f'`split="thirds"` needs at least {n_parts} rows'
             raise InputError("", demand, f"got {rows.y.size}", remedy='`split="none"` needs one.')
         else:
-            for_map, for_bins, for_means = rows.split(3, self.seed)
-        scaler: Calibrator = clone(inner_calibrator(self.scaler, PlattScaling))
-        self.scaler_ = scaler.fit(for_map.p, for_map.y, for_map.w)
-        for_bins, for_means = (rows._replace(p=self.scaler_._map(rows.p)) for rows in (for_bins, for_means))
+            parts = rows.split(n_parts, self.seed)
+        *for_map, for_bins, for_means = parts
+        self.scaler_ = None
+        if unfitted is not None:
+            self.scaler_ = clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
+        for_bins, for_means = (rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means))
         self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
         weight, sums = _sums(for_means, self.edges_)
         own_weight, own_sums = _sums(for_bins, self.edges_)
@@ -117,8 +138,11 @@ class ScalingBinning(Calibrator):
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
 
+    def _scaled(self, p: NDArray[Any]) -> Floats:
+        return np.asarray(p, dtype=np.float64) if self.scaler_ is None else self.scaler_._map(p)
+
     def _map(self, p: NDArray[Any]) -> Floats:
-        return steps(self.edges_, self.values_, self.scaler_._map(p))
+        return steps(self.edges_, self.values_, self._scaled(p))
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:
