@@ -34,12 +34,13 @@ def algorithm_1(p, y, B, original=False):
     S = [0.0, *(p[i] for i in order), 1.0]
     Y = [None, *(int(y[i]) for i in order)]
     A = [math.ceil(Fraction(b * (n + 1), B)) for b in range(B + 1)]
-    values = []
+    values, counts = [], []
     for b in range(1, B + 1):
         low, high = A[b - 1], A[b]
         inside = range(low + 1, high + 1 if original and b < B else high)
         values.append(sum(Y[i] for i in inside) / len(inside))
-    return [S[a] for a in A], values
+        counts.append(len(inside))
+    return [S[a] for a in A], values, counts
 
 
 def some_rows(n, seed=0):
@@ -56,10 +57,11 @@ def some_rows(n, seed=0):
 def test_bins_are_those_of_the_algorithm_as_printed(scheme, n, B):
     p, y = some_rows(n, seed=1)
     fitted = HistogramBinning(B, scheme, seed=0).fit(p, y)
-    edges, values = algorithm_1(p, y, B, original=scheme == "original")
+    edges, values, counts = algorithm_1(p, y, B, original=scheme == "original")
     assert fitted.edges_.tolist() == edges
     np.testing.assert_allclose(fitted.values_, values, rtol=0, atol=DELTA if scheme == "randomized" else 1e-15)
-    assert fitted.counts_.sum() == n - (B - 1)
+    assert fitted.counts_.tolist() == counts
+    assert fitted.counts_.sum() == (n if scheme == "original" else n - (B - 1))
 
 
 @pytest.mark.parametrize("n", [49, 50, 51, 1_000])

@@ -74,7 +74,7 @@ class HistogramBinning(Calibrator):
     values_ : array of shape (n_bins_,)
         The prediction of each bin. A bin without labels predicts the overall event rate.
     counts_ : array of shape (n_bins_,)
-        Labels averaged in each bin, without boundary rows; for fractional weights, (Σw)²/Σw².
+        Labels averaged in each bin, boundary rows only with 'original'; for fractional weights, (Σw)²/Σw².
 
     Notes
     -----
@@ -123,10 +123,12 @@ class HistogramBinning(Calibrator):
         ),
         "values": Field("prediction of each bin", fractions(lambda c: c.n_bins_)),
         "counts": Field(
-            "labels averaged in each bin, without boundary rows; (Σw)²/Σw² for fractional weights",
+            "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
             array(lambda c: c.n_bins_, dtypes=("int64", "float64"), least=0),
         ),
-        "rates": Field("mean of those labels; the overall rate if there are none", fractions(lambda c: c.n_bins_)),
+        "rates": Field(
+            "mean label without boundary rows; the overall rate if there are none", fractions(lambda c: c.n_bins_)
+        ),
         "tied": Field("rows that share their score with another", whole()),
         "tied_edges": Field("inner edges whose score several rows share", whole()),
         "whole": Field("whether every weight was a whole number", boolean),
@@ -186,6 +188,9 @@ class HistogramBinning(Calibrator):
         alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
         bins = FittedBins(*(getattr(self, f"{name}_") for name in FittedBins._fields))
         used = self._reachable()
+        bins = bins._replace(
+            counts=bins.counts - self._boundary_rows()
+        )  # the theorem is about labels between boundaries
         arrays = {name: getattr(bins, name)[used].astype(np.float64) for name in ("counts", "rates", "values")}
         return guarantee_of(bins._replace(**arrays), alpha, bound)
 
@@ -251,6 +256,10 @@ class HistogramBinning(Calibrator):
         """The bins that a score can fall into: no score is between equal edges, unless ties are broken at random."""
         return np.append(np.diff(self.edges_[:-1]) > 0, True) if self.ties_ is None else np.ones(self.n_bins_, bool)
 
+    def _boundary_rows(self) -> Ints:
+        """Boundary rows among the labels averaged in each bin: with 'original', one in every bin but the last."""
+        return (self.scheme_ == "original") * (np.arange(self.n_bins_) < self.n_bins_ - 1).astype(np.int64)
+
     def _bins_for(self, n: int) -> int:
         wanted = self._requested_bins(n)
         most = MOST_BINS if self.scheme == "fixed-width" else max(1, n // 2)
@@ -301,7 +310,8 @@ class HistogramBinning(Calibrator):
         self._set_rates(cuts.events, cuts.counts, float(cells.events.sum() / self.n_))
         if self.scheme == "original":
             below = slice(0, self.n_bins_ - 1)
-            self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / (cuts.counts[below] + 1)
+            self.counts_ = cuts.counts + self._boundary_rows()
+            self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / self.counts_[below]
         elif self.scheme == "randomized":
             assert rng is not None
             self.values_ = (self.values_ + DELTA * rng.random(self.n_bins_)) / (1 + DELTA)
