@@ -179,3 +179,9 @@ def test_coverage_in_clusters_of_five(curve):
             kept.append(np.mean((band.low <= at) & (at <= band.high)))
     assert np.mean(each) == pytest.approx(0.955, abs=0.03)
     assert np.mean(naive) < 0.9
+
+
+def test_a_band_without_estimate_says_so():
+    with pytest.warns(tn.TruenessWarning):
+        band = tn.curve_band([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9])
+    assert str(band) == "95 % pointwise confidence band of a spline curve at 512 scores: no finite estimate"

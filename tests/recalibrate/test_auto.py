@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.exceptions import NotFittedError
 
 import trueness as tn
 from trueness.errors import InputError
@@ -189,3 +190,8 @@ def test_a_large_matrix_is_learnt_from_some_of_its_rows(monkeypatch):
     assert some.curves_[0] == whole.curves_[0]
     assert not np.array_equal(some.curves_[1], whole.curves_[1])
     np.testing.assert_allclose(some.predict(P[:50]), whole.predict(P[:50]), atol=0.15)
+
+
+def test_an_unfitted_map_has_no_summary():
+    with pytest.raises(NotFittedError):
+        AutoCalibration().summary()

@@ -142,7 +142,7 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
         wrong("can be fitted; got None", estimator=None),
         wrong("must be a classifier such as `LogisticRegression()`; got the class", estimator=LogisticRegression),
         wrong("`y` must have two classes; got 3", y=np.arange(30) % 3),
-        wrong("`y` must have two classes; got 1", y=np.zeros(30, int)),
+        wrong("`y` must have two classes; got 1.", y=np.zeros(30, int)),
         wrong("one entry per row", y=np.arange(20) % 2),
         wrong("`y`", y=np.where(np.arange(30) % 2, 1.0, np.nan)),
         wrong("`groups` must have one entry per row (30)", groups=np.arange(3)),

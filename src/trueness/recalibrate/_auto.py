@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import metadata_routing
+from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
@@ -334,6 +335,7 @@ class AutoCalibration(LogitMap):
 
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""
+        check_is_fitted(self)
         order = [i for i in np.argsort(-self.weights_, kind="stable") if self.weights_[i] >= 0.05]
         shares = ", ".join(f"{self.candidates_[i]} {100 * self.weights_[i]:.0f} %" for i in order)
         limits = f"{100 * self.level:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"

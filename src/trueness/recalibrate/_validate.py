@@ -209,7 +209,9 @@ def _training_rows(
             "y",
             "must have two classes",
             f"got {classes.size}",
-            remedy="Validate one class against the rest: `validate(estimator, X, y == one_class)`.",
+            remedy="Validate one class against the rest: `validate(estimator, X, y == one_class)`."
+            if classes.size > 2
+            else "",
         )
     event = 1
     if pos_label is not None:

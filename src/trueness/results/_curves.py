@@ -109,8 +109,11 @@ class CurveBand(Record):
             return f"{level} simultaneous confidence band for a rising event probability"
         each = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
         if not self.band.endswith("consistency"):
-            widest = f", at most {max(self.high - self.low):.4f} wide" if len(self.x) else ""
-            return f"{level} {each} confidence band of a {self.method} curve at {count(len(self.x), 'score')}{widest}"
+            width = self.high - self.low
+            what = f"{level} {each} confidence band of a {self.method} curve at {count(len(self.x), 'score')}"
+            if np.isnan(width).all():  # or there is no score
+                return f"{what}: no finite estimate" if len(self.x) else what
+            return f"{what}, at most {np.nanmax(width):.4f} wide"
         return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from trueness._text.numbers import level_percent
+from trueness._text.numbers import count, level_percent
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -62,6 +62,6 @@ class MonotoneBand(Record):
         return self.rising and self.share_within(eps) >= share - 1e-12
 
     def __str__(self) -> str:
-        what = f"{level_percent(self.level)} monotone band of {self.score.size:,} scores"
+        what = f"{level_percent(self.level)} monotone band of {count(self.score.size, 'score')}"
         fits = "" if self.rising else "; no rising function fits"
         return f"{what}: at most {self.widest:.4f} wide (n = {self.n:,}){fits}. {self.assumptions}"
