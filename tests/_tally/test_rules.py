@@ -123,7 +123,7 @@ def test_blocks_without_ties_keep_both_limits():
         (lambda: tn.Edges([-0.1, 1]), "inside \\[0, 1\\]"),
         (lambda: tn.Edges([0, float("nan"), 1]), "increase strictly"),
         (lambda: tn.Edges(["a", "b"]), "must be numbers"),
-        (lambda: tn.BlockIsotonic(0, 5), "`n_min` must be a whole number ≥ 1"),
+        (lambda: tn.BlockIsotonic(-1, 5), "`n_min` must be a whole number ≥ 0"),
         (lambda: tn.BlockIsotonic(ties="first"), "'pool' or 'split'"),
         (lambda: tn.BlockIsotonic(fuse=1), "`fuse` must be True or False"),
         (lambda: sizes(tn.BlockIsotonic(5, 8)), "at least 2·n_min − 1 = 9 .* got 8"),

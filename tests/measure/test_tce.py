@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy import stats
 from strategies import arrays, rows
 
 import trueness as tn
@@ -54,3 +55,64 @@ def test_t_tests_of_weighted_rows_with_equal_labels_reject_every_score_but_one(s
 def test_a_score_of_1_is_rejected_by_any_number_of_rows_without_events():
     with pytest.warns(tn.OneClassWarning):
         assert tn.tce([0, 0], [1.0, 0.3], sample_weight=[10**8] * 2, bins=1) == 100
+
+
+# ------------------------------------------------------------------------------------- any test, norm and level
+
+LABELS = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, *[0] * 5]
+SCORES = [0.0, *[0.3] * 8, 0.4, 0.9, 0.9, 0.9, 1.0, 1.0]  # bins=2: 3 events in 10 rows, 0 in 5
+
+
+@pytest.mark.parametrize("alpha", [0, 1e-4, 0.05, 0.5, 1])
+def test_a_function_tests_as_the_named_test_does(alpha):
+    def test(events, n, scores):
+        return [stats.binomtest(events, n, p).pvalue for p in scores]
+
+    rng = np.random.default_rng(3)
+    p = rng.random(60).round(2)
+    y = (rng.random(60) < p**2).astype(int)
+    for options in ({"bins": 4}, {}, {"bins": 4, "norm": "l2"}, {"bins": 4, "sample_weight": rng.integers(0, 3, 60)}):
+        assert tn.tce(y, p, test=test, alpha=alpha, **options) == tn.tce(y, p, alpha=alpha, **options)
+    assert tn.gce(y, p, loss="rejection", test=test, alpha=alpha) == tn.gce(y, p, loss="rejection", alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("test", "refuted"),
+    [
+        ("binomial", 1 + 2),  # 0 where events happened, 1 where not all rows were events
+        ("t", 0 + 5),  # labels that are all 0 have no variance, and none of their scores is 0
+        ("t-variance-for-deviation", 0 + 5),
+    ],
+)
+def test_levels_of_zero_and_one(test, refuted):
+    assert tn.tce(LABELS, SCORES, bins=2, test=test, alpha=0) == pytest.approx(100 * refuted / 15, rel=1e-15)
+    assert tn.tce(LABELS, SCORES, bins=2, test=test, alpha=1) == 100
+    assert tn.tce([0, 0], [0.0, 0.0], bins=2, test=test, alpha=1) == 100  # a p-value of 1 is at most 1
+
+
+def test_norms_of_the_percentages():
+    each = np.array([10.0, 40.0])  # α = 0: 1 of 10 rows, 2 of 5
+    weights = np.array([10, 5]) / 15
+    for norm, value in {
+        "l2": np.sqrt(weights @ each**2),
+        "max": 40,
+        3: (weights @ each**3) ** (1 / 3),
+        np.dot: weights @ each,
+        (lambda loss, _: np.linalg.norm(loss)): np.linalg.norm(each),
+    }.items():
+        options = {"bins": 2, "alpha": 0, "norm": norm}
+        assert tn.tce(LABELS, SCORES, **options) == pytest.approx(value, rel=1e-12)
+        assert tn.gce(LABELS, SCORES, loss="rejection", **options) == pytest.approx(value, rel=1e-12)
+    gaps = [abs(0.3 - np.mean(SCORES[:10])), np.mean(SCORES[10:])]
+    assert tn.gce(LABELS, SCORES, bins=[0, 0.5, 0.8, 1], norm=lambda loss, _: loss.sum()) == pytest.approx(
+        sum(gaps), rel=1e-12
+    )
+
+
+def test_blocks_without_a_least_size():
+    """Algorithm 2 with N_min = 0 by hand: rows pool while rates fall, up to n_max, and none is kept back."""
+    y, p = [1, 0, 0, 1, 0, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    for n_max, sizes in {7: [3, 4], 3: [3, 2, 2], 2: [2, 1, 2, 2], 1: [1] * 7}.items():
+        assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, n_max)).n.tolist() == sizes
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [1] * 7  # ⌊7/5⌋ rows at most
+    assert tn.bin_table([1], [0.5], bins=tn.BlockIsotonic(0)).n.tolist() == [1]

@@ -325,7 +325,7 @@ class BlockIsotonic(BinRule):
     Parameters
     ----------
     n_min : int, optional
-        Fewest rows of a bin; by default max(1, ⌊N/20⌋).
+        Fewest rows of a bin; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only `n_max` limits the bins.
     n_max : int, optional
         Most rows of a bin; by default max(⌊N/5⌋, 2 n_min − 1). It must be at least 2 n_min − 1: below that the
         algorithm cannot keep `n_min`.
@@ -373,7 +373,7 @@ class BlockIsotonic(BinRule):
         if ties not in ("pool", "split"):
             raise InputError("ties", "must be 'pool' or 'split'", f"got {ties!r}")
         super().__init__(
-            n_min=None if n_min is None else _whole(n_min, "`n_min`", 1),
+            n_min=None if n_min is None else _whole(n_min, "`n_min`", 0),
             n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
             fuse=fuse,
             ties=ties,
@@ -383,7 +383,7 @@ class BlockIsotonic(BinRule):
     def limits(self, n_rows: int) -> tuple[int, int]:
         """The limits for a number of rows."""
         n_min = max(1, n_rows // 20) if self.n_min is None else self.n_min
-        n_max = max(n_rows // 5, 2 * n_min - 1) if self.n_max is None else self.n_max
+        n_max = max(n_rows // 5, 2 * n_min - 1, 1) if self.n_max is None else self.n_max
         if n_max < 2 * n_min - 1:
             demand = f"must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`"
             raise InputError("n_max", demand, f"got {n_max:,}")

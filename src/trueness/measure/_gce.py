@@ -8,13 +8,19 @@ import numpy as np
 
 from trueness._numerics.power_mean import power_mean
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.measure._binned import checked_norm
-from trueness.measure._tce import Test, check_weights, checked_alpha, checked_test, rejections
+from trueness.measure._tce import (
+    NormFunction,
+    Test,
+    checked_alpha,
+    checked_test,
+    norm_function,
+    rejection_percentages,
+)
 from trueness.results import Bin
 from trueness.typing import ArrayLike, Floats, Norm, RowOptions
 
@@ -28,7 +34,7 @@ def gce(
     *,
     loss: Loss = "absolute",
     bins: BinsLike = 10,
-    norm: Norm = "l1",
+    norm: Norm | NormFunction = "l1",
     alpha: float = 0.05,
     test: Test = "binomial",
     **rows: Unpack[RowOptions],
@@ -45,8 +51,9 @@ def gce(
         :class:`~trueness.results.Bin`. Empty bins are skipped.
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`ece`.
-    norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        How losses are averaged over bins, with their weights.
+    norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
+        How losses are averaged over bins, with their weights; or a function of the losses of the
+        bins that are not empty, and of their weights, which sum to one.
     alpha, test
         As for :func:`tce`; only used with ``loss="rejection"``.
     **rows
@@ -73,20 +80,24 @@ def gce(
     True
     >>> tn.gce(y, p, bins=2, loss=lambda bin: max(0.0, bin.rate - bin.score), norm="max")
     0.25
+    >>> tn.gce(y, p, bins=2, norm=lambda losses, weights: losses.sum())
+    0.5
     """
-    q = checked_norm(norm)
+    average = norm_function(norm) or power_mean
     rule = as_rule(bins)
     level, chosen = checked_alpha(alpha), checked_test(test)
     named = loss if isinstance(loss, str) else ""
     if named in ("absolute", "squared"):
         power = 1 if named == "absolute" else 2
         binned = as_binned(y_true, y_prob, rule, rows)
-        return binned.average(lambda b: power_mean(np.abs(b.gap) ** power, b.weight, q))
+        return binned.average(lambda b: _norm_of_gaps(b, power, average))
     if named == "rejection":
-        return _over_cells(y_true, y_prob, rule, rows, lambda c, _, s: _rejection_losses(c, s, level, chosen), q)
+        return _over_cells(
+            y_true, y_prob, rule, rows, lambda c, _, s: rejection_percentages(c, s, level, chosen), average
+        )
     if isinstance(loss, str) or not callable(loss):
         raise InputError("loss", "must be 'absolute', 'squared', 'rejection' or a function of one bin", f"got {loss!r}")
-    return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _own_losses(loss, c, b, s), q)
+    return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _own_losses(loss, c, b, s), average)
 
 
 def _over_cells(
@@ -95,7 +106,7 @@ def _over_cells(
     rule: BinRule,
     rows: RowOptions,
     losses: Callable[[Cells, Bins, Any], Floats],
-    q: float,
+    average: NormFunction,
 ) -> float:
     tally = as_tally(y_true, y_prob, rows, rule=rule)
 
@@ -103,15 +114,14 @@ def _over_cells(
         groups = rule.group(cells)
         bins = Bins.from_cells(cells, groups)
         first = groups.start[:-1][bins.count > 0]
-        return power_mean(losses(cells, bins, first), bins.weight[bins.count > 0], q)
+        return average(losses(cells, bins, first), bins.weight[bins.count > 0])
 
     return tally.average(norm_of_losses)
 
 
-def _rejection_losses(cells: Cells, first: Any, alpha: float, test: Test) -> Floats:
-    check_weights(cells, test)
-    rejected = rejections(cells, first, alpha, test)
-    return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
+def _norm_of_gaps(bins: Bins, power: int, average: NormFunction) -> float:
+    filled = bins.weight > 0
+    return average(np.abs(bins.gap[filled]) ** power, bins.weight[filled])
 
 
 def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:

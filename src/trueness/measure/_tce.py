@@ -1,18 +1,25 @@
 """Test-based calibration error, and the tested bins behind it."""
 
-from typing import Literal, TypeAlias, Unpack
+import math
+import reprlib
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trueness._numerics.power_mean import power_mean
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
+from trueness.measure._binned import checked_norm
 from trueness.results import TestedBins
-from trueness.typing import ArrayLike, Bools, Floats, Numbers, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Norm, Numbers, RowOptions
 
-Test: TypeAlias = Literal["binomial", "t", "t-variance-for-deviation"]
+Test: TypeAlias = Literal["binomial", "t", "t-variance-for-deviation"] | Callable[[Any, Any, Floats], Any]
+NormFunction: TypeAlias = Callable[[Floats, Any], float]
 _TESTS = ("binomial", "t", "t-variance-for-deviation")
 # Places at which the density of a bin is given.
 _PLACES = 64
@@ -26,6 +33,7 @@ def tce(
     bins: BinsLike | None = None,
     alpha: float = 0.05,
     test: Test = "binomial",
+    norm: Norm | NormFunction = "l1",
     **rows: Unpack[RowOptions],
 ) -> float:
     r"""Test-based calibration error: the percentage of scores that a test rejects.
@@ -40,12 +48,16 @@ def tce(
     bins : int, sequence of edges or bin rule, optional
         By default :class:`BlockIsotonic`, with between N/20 and N/5 rows per bin.
     alpha : float, default 0.05
-        Level of each test.
-    test : {'binomial', 't', 't-variance-for-deviation'}, default 'binomial'
+        Level of each test, from 0 to 1: a score is rejected if its p-value is at most `alpha`. At 0 only
+        scores that the labels refute are rejected, such as 0 where there are events; at 1 all are.
+    test : {'binomial', 't', 't-variance-for-deviation'} or callable, default 'binomial'
         The exact binomial test (the decisions of `scipy.stats.binomtest`), which needs
         whole-number weights; the t test, which uses the effective number of rows, (Σw)²/Σw², for
         other weights; or the t test with the variance instead of the standard deviation, as in the
-        published code, for comparison only.
+        published code, for comparison only. Or a function ``test(events, n, scores)``, called once
+        per bin, that returns the p-value of each score as the event rate.
+    norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
+        How the percentages of bins are averaged, as for :func:`gce`.
     **rows
         As for :func:`ece`. For a matrix with ``kind="classwise"``, the mean over classes.
 
@@ -79,19 +91,37 @@ def tce(
     >>> y = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
     >>> tn.tce(y + y, [0.3] * 10 + [0.9] * 10, bins=2)
     50.0
+
+    Another test, by the normal approximation:
+
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> def score_test(events, n, p):
+    ...     return 2 * norm.sf(abs(events - n * p) / np.sqrt(n * p * (1 - p)))
+    >>> tn.tce(y + y, [0.3] * 10 + [0.9] * 10, bins=2, test=score_test)
+    50.0
     """
     rule = BlockIsotonic() if bins is None else as_rule(bins)
-    level, chosen = checked_alpha(alpha), checked_test(test)
+    level, chosen, average = checked_alpha(alpha), checked_test(test), norm_function(norm)
     tally = as_tally(y_true, y_prob, rows, rule=rule)
-    return tally.average(lambda cells: _percentage(cells, rule, level, chosen))
+    return tally.average(lambda cells: _percentage(cells, rule, level, chosen, average))
 
 
-def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test) -> float:
+def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test, average: NormFunction | None) -> float:
     check_weights(cells, test)
     start = rule.group(cells).start
-    rejected = rejections(cells, start[:-1][start[1:] > start[:-1]], alpha, test)
+    first = start[:-1][start[1:] > start[:-1]]
+    if average is not None:
+        return average(rejection_percentages(cells, first, alpha, test), segment_sums(cells.weight, first))
     # One division, so that simple shares give the exact percentage.
-    return float(100 * cells.weight[rejected].sum() / cells.weight.sum())
+    return float(100 * cells.weight[rejections(cells, first, alpha, test)].sum() / cells.weight.sum())
+
+
+def rejection_percentages(cells: Cells, first: Ints, alpha: float, test: Test) -> Floats:
+    """The percentage of rejected scores in each bin; bins begin at the cells `first`."""
+    check_weights(cells, test)
+    rejected = rejections(cells, first, alpha, test)
+    return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
 
 
 def check_weights(cells: Cells, test: Test) -> None:
@@ -104,12 +134,19 @@ def check_weights(cells: Cells, test: Test) -> None:
         )
 
 
-def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], alpha: float, test: Test) -> Bools:
+def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
     """Whether the labels of its bin reject the score of each cell; bins begin at the cells `first`."""
     k, n = segment_sums(cells.events, first), segment_sums(cells.weight, first)
     if cells.squares is not None and not cells.exact:
         effective = n * n / segment_sums(cells.squares, first)
         k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
+    if callable(test):
+        return _own_rejections(test, k, n, first, cells.score, alpha)
+    if alpha == 1:  # no p-value is larger
+        return np.ones(cells.size, dtype=bool)
+    if alpha == 0:
+        sizes = np.diff(np.append(first, cells.size))
+        return _refuted(np.repeat(k, sizes), np.repeat(n, sizes), cells.score, test)
     if test == "binomial":
         from trueness._numerics.binomial import binomial_rejections  # loads SciPy, which `gce` rarely needs
 
@@ -119,17 +156,63 @@ def rejections(cells: Cells, first: np.ndarray[tuple[int], np.dtype[np.int64]], 
     return t_rejections(k, n, first, cells.score, alpha, deviation="standard" if test == "t" else "variance")
 
 
+def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bools:
+    """The scores whose p-value is zero: impossible ones, or those at an infinite t."""
+    if test == "binomial":
+        return np.asarray(((score == 0) & (k > 0)) | ((score == 1) & (k < n)))
+    equal = (k == 0) | (k == n)  # labels without variance
+    return np.asarray(equal & (n > 1) & (score != k / n) if test == "t" else equal)
+
+
+def _own_rejections(
+    test: Callable[..., Any], k: Numbers, n: Numbers, first: Ints, score: Floats, alpha: float
+) -> Bools:
+    parts = np.split(score, first[1:])
+    pvalues = [_own_pvalues(test, *one) for one in zip(k.tolist(), n.tolist(), parts, strict=True)]
+    return np.concatenate(pvalues) <= alpha
+
+
+def _own_pvalues(test: Callable[..., Any], events: float, n: float, scores: Floats) -> Floats:
+    found = np.asarray(test(events, n, scores))
+    good = found.shape == scores.shape and found.dtype.kind in "iuf"
+    if not good or not ((found >= 0) & (found <= 1)).all():
+        what = (
+            f"it returned {reprlib.repr(found.tolist())} for {events:g} events in {n:g} rows and {scores.size:,} scores"
+        )
+        raise InputError("test", "must return a p-value between 0 and 1 for each score", what)
+    return np.asarray(found, dtype=np.float64)
+
+
+def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
+    """The function of losses and weights that `norm` stands for; None for the weighted mean."""
+    if not callable(norm):
+        q = checked_norm(norm)
+        return None if q == 1 else lambda losses, weight: power_mean(losses, weight, q)
+
+    def own_norm(losses: Floats, weight: Numbers) -> float:
+        value = norm(losses, np.asarray(weight / weight.sum(), dtype=np.float64))
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number):
+            raise InputError("norm", "must return a number", f"it returned {reprlib.repr(value)}")
+        return number
+
+    return own_norm
+
+
 def checked_alpha(alpha: float) -> float:
     """The level as a float, or an error."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating) or not 0 < alpha < 1:
-        raise InputError("alpha", "must lie strictly between 0 and 1", f"got {alpha!r}")
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating) or not 0 <= alpha <= 1:
+        raise InputError("alpha", "must lie between 0 and 1", f"got {alpha!r}")
     return float(alpha)
 
 
 def checked_test(test: Test) -> Test:
-    """The name of the test, or an error."""
-    if not isinstance(test, str) or test not in _TESTS:
-        raise InputError("test", f"must be {', '.join(map(repr, _TESTS[:-1]))} or {_TESTS[-1]!r}", f"got {test!r}")
+    """The test, or an error."""
+    if not callable(test) and (not isinstance(test, str) or test not in _TESTS):
+        raise InputError("test", f"must be {', '.join(map(repr, _TESTS))} or a function", f"got {test!r}")
     return test
 
 
@@ -155,7 +238,7 @@ def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) 
         density=np.stack([density for _, density in spread]),
         tce=float(100 * rejected.sum() / weight.sum()),
         alpha=level,
-        test=chosen,
+        test=chosen if isinstance(chosen, str) else getattr(chosen, "__name__", "a function"),
         bins=repr(rule),
     )
 
