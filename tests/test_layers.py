@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -60,6 +61,8 @@ def package_of(file):
 def imports_of(node, function=""):
     """Every module that is imported, with the name of the function it is imported in."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):  # no statement lies below it
+            continue
         if isinstance(child, ast.Import):
             yield from ((function, alias.name) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
@@ -69,7 +72,10 @@ def imports_of(node, function=""):
         yield from imports_of(child, child.name if named else function)
 
 
-IMPORTS = {file: list(imports_of(ast.parse(file.read_text(encoding="utf-8")))) for file in FILES}
+@cache
+def imports_by_file():
+    """Read when a test asks: every worker collects this file, few run it."""
+    return {file: list(imports_of(ast.parse(file.read_text(encoding="utf-8")))) for file in FILES}
 
 
 def test_every_package_is_in_the_table():
@@ -79,7 +85,7 @@ def test_every_package_is_in_the_table():
 
 def test_a_file_imports_only_what_its_layer_may():
     wrong = []
-    for file, found in IMPORTS.items():
+    for file, found in imports_by_file().items():
         home = package_of(file)
         for _, module in found:
             root, _, rest = module.partition(".")
@@ -100,7 +106,7 @@ def test_a_file_imports_only_what_its_layer_may():
 def test_a_plot_computes_only_where_it_takes_data():
     wrong = [
         f"{file.name}, {function or 'at the top'}: {module}"
-        for file, found in IMPORTS.items()
+        for file, found in imports_by_file().items()
         if package_of(file) == "plot"
         for function, module in found
         if module.split(".")[1:2] and module.split(".")[1] in DRAWS_FROM and not function.startswith("from_")
@@ -119,7 +125,9 @@ def test_no_module_imports_itself_through_others():
             module = module.rpartition(".")[0]
         return module
 
-    graph = {name: {home(m) for _, m in IMPORTS[file]} - {"", "trueness", name} for name, file in names.items()}
+    graph = {
+        name: {home(m) for _, m in imports_by_file()[file]} - {"", "trueness", name} for name, file in names.items()
+    }
     graph["trueness"] = set()
     done = set()
 
