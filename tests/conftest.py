@@ -20,7 +20,7 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=60
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
-FAST_CASES = 12
+FAST_CASES = 8
 # Cases of each slow simulation; 0 is all of them. `.ci/run` takes a few.
 SLOW_CASES = int(os.environ.get("TRUENESS_SLOW_CASES", "0"))
 GOLDEN = (5**0.5 - 1) / 2
