@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals and devices of POSIX")
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
 ROWS = "y,p\n" + "".join(f"{i % 2},{i / 100:.2f}\n" for i in range(100))
 
 
@@ -64,7 +66,7 @@ def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails, verb):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_standard_output_that_is_full_is_not_a_success(process, tmp_path):
     with Path("/dev/full").open("w") as full:
-        done = process("measure", "--demo", "--rows", "100", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+        done = process("measure", "--demo", "--no-intervals", stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "Error: No space left on device."
 
@@ -108,7 +110,7 @@ main({words}, prog_name="trueness")
 """
 
 
-@pytest.mark.parametrize("number", [1, 2, 5, 20, 60, 100, 200])
+@pytest.mark.parametrize("number", [1, slow(2), 5, slow(20), 60, slow(100), slow(200)])
 def test_ctrl_c_at_any_import_leaves_no_traceback(tmp_path, number):
     code = AT.format(number=number, words=["measure", "--demo", "--rows", "50"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
@@ -129,7 +131,7 @@ main(["report", "--demo", "--rows", "300"], prog_name="trueness")
 """
 
 
-@pytest.mark.parametrize("delay", [0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("delay", [0, slow(0.01), slow(0.03), 0.1, slow(0.2), slow(0.4), slow(0.8)])
 def test_ctrl_c_soon_after_the_start_leaves_no_traceback(tmp_path, delay):
     options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
     with subprocess.Popen([sys.executable, "-c", LOADED], **options) as process:
@@ -198,7 +200,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file_and_nothing_else(process, tmp_
 
 
 def test_a_reader_that_has_seen_enough_is_no_mistake(tmp_path):
-    with started(tmp_path, "measure", "--demo", "--rows", "200", "--table") as process:
+    with started(tmp_path, "measure", "--demo", "--rows", "200", "--table", "--no-intervals") as process:
         process.stdout.close()
         err = process.stderr.read()
     assert "Error" not in err
@@ -214,7 +216,7 @@ def test_a_disk_without_room_for_standard_input_is_a_paragraph(fails, monkeypatc
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
-@pytest.mark.parametrize("verb", [["measure", "-"], ["report", "-"], ["fit", "-"]])
+@pytest.mark.parametrize("verb", [["measure", "-", "--no-intervals"], slow(["report", "-"]), slow(["fit", "-"])])
 def test_a_pipe_is_written_to_by_the_name_of_its_device(process, verb):
     done = process(*verb, "-o", "/dev/stdout", input=ROWS)
     assert done.returncode == 0, done.stderr
@@ -224,14 +226,14 @@ def test_a_pipe_is_written_to_by_the_name_of_its_device(process, verb):
 def test_a_named_pipe_is_written_to_and_stays_one(process, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
-        assert process("measure", "-", "-o", "pipe", input=ROWS).returncode == 0
+        assert process("measure", "-", "--no-intervals", "-o", "pipe", input=ROWS).returncode == 0
         assert "Brier" in reader.stdout.read()
     assert (tmp_path / "pipe").is_fifo()
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
 def test_a_reader_of_the_device_that_has_seen_enough_is_no_mistake(tmp_path):
-    with started(tmp_path, "measure", "--demo", "--rows", "200", "-o", "/dev/stdout") as process:
+    with started(tmp_path, "measure", "--demo", "--rows", "200", "--no-intervals", "-o", "/dev/stdout") as process:
         process.stdout.close()
         err = process.stderr.read()
     assert "Error" not in err
