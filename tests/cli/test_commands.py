@@ -128,12 +128,12 @@ def test_scores_of_several_classes_go_through_every_command(call, multiclass, tm
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P, Q=P[:, ::-1])
     for verb, more in {
-        "measure": ["--prob", "P"],
+        "measure": ["--prob", "P", "--no-intervals"],
         "test": ["--prob", "P"],
         "compare": ["--prob", "P", "--prob", "Q"],
         "gate": ["--prob", "P", "--max-ece", "0.9"],
         "plot": ["--prob", "P"],
-        "report": ["--prob", "P", "--format", "text"],
+        "report": ["--prob", "P", "--format", "text", "--no-intervals"],
         "fit": ["--prob", "P", "--calibrator", "top-label:histogram-binning"],
     }.items():
         result = call(verb, "x.npz", "--label", "y", *more)
@@ -197,7 +197,7 @@ def test_no_verb_writes_over_the_rows_that_it_reads(fails, tmp_path, verb, way):
 def test_nor_over_rows_that_are_its_standard_input(process, tmp_path):
     rows, name = same(tmp_path, "link")
     with rows.open() as file:
-        done = process("measure", "-", "-o", name, stdin=file)
+        done = process("measure", "-", "--no-intervals", "-o", name, stdin=file)
     assert done.returncode == 2
     assert "is the file that is read" in done.stderr
     assert rows.read_text().startswith("{")
@@ -228,9 +228,9 @@ def test_no_verb_writes_under_a_name_that_says_another_format(fails, tmp_path, v
 
 def test_measures_are_no_page_but_may_lie_under_a_name_without_an_ending(call, fails, tmp_path):
     assert "`--output` must end in .json, .md" in fails("measure", "--demo", "-o", "r.html")
-    assert call("measure", "--demo", "--rows", "200", "-o", "plain").exit_code == 0
+    assert call("measure", "--demo", "--no-intervals", "-o", "plain").exit_code == 0
     assert "ECE" in (tmp_path / "plain").read_text(encoding="utf-8")
-    assert call("measure", "--demo", "--rows", "200", "--format", "csv", "-o", "measures.data").exit_code == 0
+    assert call("measure", "--demo", "--no-intervals", "--format", "csv", "-o", "measures.data").exit_code == 0
 
 
 def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_path):

@@ -35,17 +35,19 @@ def test_the_package_runs_as_a_module():
 
 
 def test_the_demo_is_measured_and_repeats_itself(call):
-    result = call("measure", "--demo", "--rows", "500")
+    result = call("measure", "--no-intervals", "--demo", "--rows", "500")
     assert result.exit_code == 0
     assert result.stderr == ""
     assert "ECE" in result.stdout
     assert "simulated data" in result.stdout
-    assert call("measure", "--demo", "--rows", "500", "--seed", "0").stdout == result.stdout
-    assert call("measure", "--demo", "--rows", "500", "--seed", "1").stdout != result.stdout
+    assert call("measure", "--no-intervals", "--demo", "--rows", "500", "--seed", "0").stdout == result.stdout
+    assert call("measure", "--no-intervals", "--demo", "--rows", "500", "--seed", "1").stdout != result.stdout
 
 
 def test_the_truth_of_the_demo_can_be_measured(call):
-    found = json.loads(call("measure", "--demo", "--prob", "p", "--prob", "truth", "--format", "json").stdout)
+    found = json.loads(
+        call("measure", "--no-intervals", "--demo", "--prob", "p", "--prob", "truth", "--format", "json").stdout
+    )
     p, truth = (model["measures"] for model in found["models"])
     assert truth["ece"] < p["ece"]
     assert truth["brier"] < p["brier"]
@@ -86,7 +88,7 @@ def test_a_real_process_ends_with_code_2_and_no_traceback(tmp_path):
 
 
 def test_standard_input_is_read(call):
-    result = call("measure", "-", "--format", "csv", stdin=SMALL)
+    result = call("measure", "--no-intervals", "-", "--format", "csv", stdin=SMALL)
     assert result.exit_code == 0
     assert result.stdout.startswith("measure,p\nn,4\n")
 
@@ -96,18 +98,20 @@ def test_empty_standard_input_is_refused(fails):
 
 
 def test_guesses_and_warnings_go_to_standard_error_once(call):
-    result = call("measure", "-", stdin=SMALL)
+    result = call("measure", "--no-intervals", "-", stdin=SMALL)
     assert result.stderr.splitlines() == [
         "note: labels from column 'y', scores from column 'p'.",
         "warning: There are fewer rows (4) than bins (10).",
     ]
-    named = call("measure", "-", "--label", "y", "--prob", "p", "--bins", "2", stdin=SMALL)
+    named = call("measure", "--no-intervals", "-", "--label", "y", "--prob", "p", "--bins", "2", stdin=SMALL)
     assert "note:" not in named.stderr
 
 
 def test_a_warning_about_one_model_names_it(call):
     rows = "".join(f"{i % 2},{0.3 + 0.01 * i},{int(i > 5)}\n" for i in range(12))
-    result = call("measure", "-", "--label", "y", "--prob", "p", "--prob", "q", stdin="y,p,q\n" + rows)
+    result = call(
+        "measure", "--no-intervals", "-", "--label", "y", "--prob", "p", "--prob", "q", stdin="y,p,q\n" + rows
+    )
     assert "warning: q: 12 of 12 scores are exactly 0 or 1" in result.stderr
 
 
@@ -115,14 +119,14 @@ def test_a_warning_about_one_model_names_it(call):
     ("name", "start"), [("m.json", "{\n"), ("m.md", "| measure"), ("m.csv", "measure,p"), ("m.txt", "measure")]
 )
 def test_the_name_of_the_output_decides_its_form(call, tmp_path, name, start):
-    result = call("measure", "-", "-o", name, stdin=SMALL)
+    result = call("measure", "--no-intervals", "-", "-o", name, stdin=SMALL)
     assert result.exit_code == 0
     assert result.stdout == ""
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
 
 
 def test_format_wins_over_the_name_of_the_output(call, tmp_path):
-    call("measure", "-", "-o", "m.json", "--format", "csv", stdin=SMALL)
+    call("measure", "--no-intervals", "-", "-o", "m.json", "--format", "csv", stdin=SMALL)
     assert (tmp_path / "m.json").read_text().startswith("measure,p\n")
 
 
@@ -133,7 +137,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(fails, tmp_path, mo
 
     (tmp_path / "m.csv").write_text("old")
     monkeypatch.setattr(step, full)
-    message = fails("measure", "-", "-o", "m.csv", stdin=SMALL)
+    message = fails("measure", "-", "--no-intervals", "-o", "m.csv", stdin=SMALL)
     assert message.startswith("`--output` 'm.csv' cannot be written: No space left")
     assert (tmp_path / "m.csv").read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["m.csv"]
@@ -150,7 +154,7 @@ def test_a_written_file_has_the_rights_of_any_other(call, tmp_path):
     (tmp_path / "kept.csv").write_text("old")
     (tmp_path / "kept.csv").chmod(0o640)
     for name in ("new.csv", "kept.csv"):
-        assert call("measure", "-", "-o", name, stdin=SMALL).exit_code == 0
+        assert call("measure", "--no-intervals", "-", "-o", name, stdin=SMALL).exit_code == 0
     assert (tmp_path / "new.csv").stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert (tmp_path / "kept.csv").stat().st_mode & 0o777 == 0o640
 
@@ -159,7 +163,7 @@ def test_a_written_file_has_the_rights_of_any_other(call, tmp_path):
 def test_a_link_keeps_pointing_at_the_file_written(call, tmp_path):
     (tmp_path / "target.csv").write_text("old")
     (tmp_path / "link.csv").symlink_to("target.csv")
-    call("measure", "-", "-o", "link.csv", stdin=SMALL)
+    call("measure", "--no-intervals", "-", "-o", "link.csv", stdin=SMALL)
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "target.csv").read_text().startswith("measure,p\n")
 
@@ -167,7 +171,7 @@ def test_a_link_keeps_pointing_at_the_file_written(call, tmp_path):
 def test_a_terminal_that_lacks_a_letter_shows_its_number(tmp_path):
     (tmp_path / "x.csv").write_text(SMALL.replace("p", "π"), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "trueness", "measure", "x.csv", "--label", "y", "--prob", "π"],
+        [sys.executable, "-m", "trueness", "measure", "x.csv", "--label", "y", "--prob", "π", "--no-intervals"],
         capture_output=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONIOENCODING": "cp1252"},
@@ -183,7 +187,7 @@ def test_a_terminal_shows_the_table_with_and_without_rich(tmp_path, rich):
 
     (tmp_path / "x.csv").write_text(SMALL.replace("p\n", "[bold]p\n", 1))
     block = "" if rich else "sys.modules['rich'] = None; "
-    arguments = ["measure", "x.csv", "--prob", "[bold]p", "--table"]
+    arguments = ["measure", "x.csv", "--prob", "[bold]p", "--table", "--no-intervals"]
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", f"import sys; {block}" + MODULES.format(arguments)],

@@ -375,27 +375,29 @@ def test_each_file_by_itself_and_all(call, days, tmp_path):
             assert float(line[f"{key}_exact_low"]) <= exact <= float(line[f"{key}_exact_high"])
 
 
-def test_each_file_in_every_form(call, days, tmp_path):
-    asked = ("measure", "mon.tally", "tue.tally", "--each", "--bins", "8")
-    table = call(*asked, "--no-intervals").stdout
+@pytest.mark.parametrize("more", [("--no-intervals",), pytest.param((), marks=pytest.mark.slow)])
+def test_each_file_in_every_form(call, days, tmp_path, more):
+    asked = ("measure", *more, "mon.tally", "tue.tally", "--each", "--bins", "8")
+    table = call(*asked).stdout
     assert [line.split()[:2] for line in table.splitlines()[:2]] == [["file", "region"], ["mon.tally", "250"]]
-    in_seven = call(*asked[:-1], "7", "--no-intervals").stdout
+    in_seven = call(*asked[:-1], "7").stdout
     assert "ECE [exact range]" in in_seven
     assert " [0." in in_seven
     assert "Brackets: range of the exact value (not a confidence interval)." in in_seven
-    assert call(*asked, "--no-intervals", "--format", "markdown").stdout.startswith("| file | region | rows |")
+    assert call(*asked, "--format", "markdown").stdout.startswith("| file | region | rows |")
     assert call(*asked, "-o", "x.csv").exit_code == 0
-    assert (tmp_path / "x.csv").read_text().startswith("file,group,n,prevalence,prevalence_low,prevalence_high,")
+    limits = "" if more else "prevalence_low,prevalence_high,"
+    assert (tmp_path / "x.csv").read_text().startswith(f"file,group,n,prevalence,{limits}")
     data = json.loads(call(*asked, "--format", "json").stdout)
-    alone = json.loads(call("measure", "mon.tally", "--bins", "8", "--format", "json").stdout)
+    alone = json.loads(call("measure", *more, "mon.tally", "--bins", "8", "--format", "json").stdout)
     assert [one["file"] for one in data["files"]] == ["mon.tally", "tue.tally"]
     in_blocks = [one for one in alone["measures"] if one["key"] == "tce"]
     assert len(in_blocks) == 1  # of all rows, not of each region
     assert in_blocks[0]["exact_low"] is in_blocks[0]["exact_high"] is None
     assert "percentage points" in in_blocks[0]["note"]
-    quick = [one | {"floor": None} for one in alone["measures"] if one["key"] != "tce"]
+    quick = [one | ({} if more else {"floor": None}) for one in alone["measures"] if one["key"] != "tce"]
     assert data["files"][0]["measures"] == quick
-    both = json.loads(call("measure", "mon.tally", "tue.tally", "--bins", "8", "--format", "json").stdout)
+    both = json.loads(call("measure", *more, "mon.tally", "tue.tally", "--bins", "8", "--format", "json").stdout)
     assert data["measures"] == both["measures"]
 
 

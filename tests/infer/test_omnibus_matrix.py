@@ -36,14 +36,14 @@ def test_a_calibrated_matrix_passes_and_a_sharpened_one_does_not(view):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_it_keeps_its_level_in_few_runs(view):
-    """200 calibrated data sets of 40 rows: the standard error at 0.1 is 0.021."""
+    """80 calibrated data sets of 40 rows: the standard error at 0.1 is 0.034."""
     rng = np.random.default_rng(2)
     found = []
-    for _ in range(200):
+    for _ in range(80):
         P = rng.dirichlet([0.4, 0.4, 1.5], 40)
         found.append(calibration_test(classes_from(P, rng), P, resamples=49, seed=rng, **view))
-    assert np.mean([f.pvalue <= 0.1 for f in found]) <= 0.1 + 4 * 0.021
-    assert np.mean([f.too_good <= 0.1 for f in found]) <= 0.1 + 4 * 0.021
+    assert np.mean([f.pvalue <= 0.1 for f in found]) <= 0.1 + 4 * 0.034
+    assert np.mean([f.too_good <= 0.1 for f in found]) <= 0.1 + 4 * 0.034
 
 
 @pytest.mark.slow
