@@ -341,7 +341,7 @@ def test_a_record_becomes_json_and_text(method, how):
     found = calibration_test(*ENUMERATED[0], method=method, **how)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     names = ["statistic", "pvalue", "method", "n", "assumptions", "alone", "strongest", "too_good", "contradicted"]
-    assert list(found.to_dict()) == [*names, "within"]
+    assert list(found.to_dict()) == [*names, "within", "smallest_pvalue"]
     text = str(found)
     assert text.startswith(f"{method} test of calibration: statistic ")
     assert "(n = 7)" in text

@@ -10,6 +10,7 @@ from trueness._text.numbers import confidence_set, level_percent, number, p_valu
 from trueness._text.table import Cell, Column, Table
 from trueness.measure._slope import contradicted_in_words
 from trueness.results import Estimate, Interval
+from trueness.results._estimate import INDEPENDENT_FLOOR
 
 Form: TypeAlias = Callable[[float], str]
 
@@ -60,6 +61,8 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         "If calibrated: the mean over labels drawn from the scores, and the value that such labels exceed with "
         f"probability {level_percent(1 - level)}."
     )
+    if model.panel is not None and model.panel.clusters is not None:
+        floor = f"{floor} {INDEPENDENT_FLOOR}"
     unknown = f"No valid interval is known for {', '.join(unbounded)}: compare with the value if calibrated."
     notes = [floor] * any(_has_floor(s, one.key) for one in shown) + [unknown] * bool(unbounded)
     exact = "Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."
@@ -188,7 +191,7 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
     meanings = {"spiegelhalter": "Brier score against its expectation, z = ", "cox": "slope 1 and intercept 0, χ² = "}
     for test in () if model.panel is None else model.panel.tests:
         meaning = f"{meanings[test.method]}{number(test.statistic, 2)}"
-        yield _Line("test", _TESTS[test.method], p_value(test.pvalue), meaning=meaning)
+        yield _Line("test", _TESTS[test.method], test.pvalue_in_words, meaning=meaning)
 
 
 def held_out_gain(remedies: Remedies | None) -> Remedy | None:

@@ -9,7 +9,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import level_percent, number, p_value
+from trueness._text.numbers import level_percent, number
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns
 from trueness.cli._interval_texts import Texts, join_names, limits_notes
@@ -144,6 +144,6 @@ def _reference(floor: float, ideal: float | None) -> str:
 
 def _tests(one: ModelPanel, *, alone: bool) -> str:
     names = dict(zip(one.panel, one.panel.columns()["measure"], strict=True))
-    tests = [f"{names[t.method]} {number(t.statistic, 2)} ({p_value(t.pvalue)})" for t in one.panel.tests]
+    tests = [f"{names[t.method]} {number(t.statistic, 2)} ({t.pvalue_in_words})" for t in one.panel.tests]
     about = "" if alone else f"{one.group.name(one.model)}: "
     return f"{about}{', '.join(tests)}."

@@ -43,7 +43,8 @@ def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     n, p, pvalue = int(cells.weight.sum() if cells.exact else cells.count.sum()), cells.score, outcome.pvalue
     if not ((p > 0) & (p < 1)).any():  # calibration leaves nothing to chance
         pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
-    return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions, **outcome.details)
+    details = {**outcome.details, "smallest_pvalue": outcome.smallest}
+    return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions, **details)
 
 
 def observed_events(cells: Cells) -> Floats:

@@ -192,12 +192,20 @@ class Significance(Record):
     """Rows whose label is impossible under their score: events at score 0, non-events at score 1."""
     within: float | None = None
     """The margin of an equivalence test: a small p-value shows that the error is smaller. None for other tests."""
+    smallest_pvalue: float = 0.0
+    """The smallest p-value that the method could give: 1/(R + 1) for R sets of redrawn labels."""
+
+    @property
+    def pvalue_in_words(self) -> str:
+        """The p-value as text; ``p ≤ …`` if it is the smallest that redrawn labels could give."""
+        text = p_value(self.pvalue)
+        return text.replace("=", "≤") if 0 < self.pvalue == self.smallest_pvalue else text
 
     def __str__(self) -> str:
         if self.within is not None:
             how = f"{self.method} test, estimate {self.statistic:.4g}, n = {self.n:,}"
             shown = f"{'shown' if self.pvalue <= _ALPHA else 'not shown'} at {level_percent(1 - _ALPHA)} confidence"
-            outcome = f"calibrated within {self.within:g}: {shown}, {p_value(self.pvalue)} ({how})."
+            outcome = f"calibrated within {self.within:g}: {shown}, {self.pvalue_in_words} ({how})."
             return f"{outcome} {self.assumptions}".rstrip()
-        outcome = f"statistic {self.statistic:.4g}, {p_value(self.pvalue)} (n = {self.n:,})"
+        outcome = f"statistic {self.statistic:.4g}, {self.pvalue_in_words} (n = {self.n:,})"
         return f"{self.method} test of calibration: {outcome}. {self.assumptions}"

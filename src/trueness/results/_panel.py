@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from trueness._text.numbers import count, level_percent, number, p_value, percent, span
+from trueness._text.numbers import count, level_percent, number, percent, span
 from trueness._text.strings import align, wrap
 from trueness.errors import InputError
 from trueness.results._estimate import Estimate
@@ -164,7 +164,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return f"Calibration panel: {self.rows_in_words()}"
 
     def _test_sentences(self) -> list[str]:
-        return [f"{_TESTS.get(t.method, t.method)} {number(t.statistic, 2)}, {p_value(t.pvalue)}." for t in self.tests]
+        return [f"{_TESTS.get(t.method, t.method)} {number(t.statistic, 2)}, {t.pvalue_in_words}." for t in self.tests]
 
     def __str__(self) -> str:
         text = align(self._table(), [False, True, True, False])
@@ -233,7 +233,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         groups.append([key for key in self.names if key not in known])
         sentences = ["; ".join(self._finding(key) for key in keys) for keys in groups if keys]
         sentences += [
-            f"{_TEST_RESULTS.get(t.method, t.method).format(number(t.statistic, 2))} ({p_value(t.pvalue)})"
+            f"{_TEST_RESULTS.get(t.method, t.method).format(number(t.statistic, 2))} ({t.pvalue_in_words})"
             for t in self.tests
         ]
         return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
