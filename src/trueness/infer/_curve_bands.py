@@ -315,7 +315,8 @@ def _inside(y: Floats, cells: Cells) -> Floats:
 
 def _limits(y: Floats, error: Floats, width: float) -> tuple[Floats, Floats]:
     """The wider of y ± a multiple of its standard error and Wilson's limits for rows with the same standard error."""
-    spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
+    with np.errstate(over="ignore"):  # one row may outweigh all others, which leaves Student's t no freedom
+        spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
     middle, half = y + spread / 2, np.sqrt(spread * y * (1 - y) + spread**2 / 4)
     low = np.minimum(y - width * error, (middle - half) / (1 + spread))
     high = np.maximum(y + width * error, (middle + half) / (1 + spread))
