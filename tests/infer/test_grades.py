@@ -128,7 +128,7 @@ def test_rows_sums_order_and_repetition_give_the_same_table():
     weighted = tn.grade_table(y, p, bins=CUTS, sample_weight=times)
     repeated = tn.grade_table(np.repeat(y, times), np.repeat(p, times), bins=CUTS)
     for a, b in zip((*weighted, weighted.total), (*repeated, repeated.total), strict=True):
-        assert (a.grade, a.light, a.few) == (b.grade, b.light, b.few)
+        assert (a.grade, a.n, a.light, a.few) == (b.grade, b.n, b.light, b.few)
         numbers = [name for name, value in b.to_dict().items() if isinstance(value, float)]
         assert [getattr(a, name) for name in numbers] == pytest.approx([getattr(b, name) for name in numbers], rel=1e-9)
     assert weighted.offset.low == pytest.approx(repeated.offset.low)

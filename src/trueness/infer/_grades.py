@@ -179,7 +179,8 @@ class _GradeSums:
             join(name).astype(np.float64) for name in ("weight", "events", "sum_score", "squares")
         )
         whole = all(part.whole for part in parts)
-        return cls(tuple(names), join("count"), weight, events, expected, squares, whole)
+        n = weight.astype(np.int64) if whole else join("count")
+        return cls(tuple(names), n, weight, events, expected, squares, whole)
 
     def order(self, at: Ints) -> "_GradeSums":
         """The grades in another order."""

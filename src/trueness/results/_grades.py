@@ -36,7 +36,7 @@ class Grade(Record):
     grade: str
     """Its name."""
     n: int
-    """Rows of positive weight."""
+    """Rows; a row of weight 2 counts as two if all weights are whole numbers."""
     weight: float
     """Total weight of the rows."""
     score: float
