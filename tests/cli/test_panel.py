@@ -35,6 +35,13 @@ def test_the_panel_is_the_librarys(call, rows):
     assert "Spiegelhalter's z" in table
 
 
+def test_a_number_that_is_missing_has_its_reason(call, rows, tmp_path):
+    np.savez(tmp_path / "x.npz", y=np.zeros(9, int), p=np.full(9, 0.1))
+    text = " ".join(call("measure", "x.npz", "--prob", "p", "--panel").stdout.split())
+    assert "ICI, E50, E90, Emax: no calibration curve can be fitted to these rows." in text
+    assert "scaled Brier score: there is only one class" in text
+
+
 def test_the_text_for_a_paper_is_the_librarys(call, rows):
     y, p, _ = rows
     text = call("measure", "x.npz", "--prob", "p", "--tripod").stdout

@@ -15,8 +15,8 @@ def number(value: float | None, decimals: int = 4) -> str:
 
     Examples
     --------
-    >>> number(0.04919), number(0.0000123), number(0.000998), number(float("nan")), number(-1234.5, 1)
-    ('0.0492', '0.000012', '0.0010', '–', '−1,234.5')
+    >>> number(0.04919), number(0.0000123), number(0.00009999), number(float("nan")), number(-1234.5, 1)
+    ('0.0492', '0.000012', '0.00010', '–', '−1,234.5')
     """
     if value is None or math.isnan(value):
         return MISSING
@@ -24,8 +24,8 @@ def number(value: float | None, decimals: int = 4) -> str:
         return "∞" if value > 0 else "−∞"
     if abs(value) <= _ROUNDING:
         value = 0.0
-    elif float(f"{abs(value):.1e}") < 10.0 ** (1 - decimals):
-        decimals = min(_MOST_DECIMALS, 1 - math.floor(math.log10(abs(value))))
+    elif (size := float(f"{abs(value):.1e}")) < 10.0 ** (1 - decimals):
+        decimals = min(_MOST_DECIMALS, 1 - math.floor(math.log10(size)))
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 

@@ -105,7 +105,7 @@ def _output(panels: Sequence[ModelPanel], data: dict[str, Any], source: str) -> 
     notes += limits_notes(estimates, clustered=any(one.panel.clusters is not None for one in panels))
     remarks: dict[str, list[str]] = {}
     for name, estimate in estimates:
-        if estimate.bounded and estimate.note and estimate.note != INDEPENDENT_FLOOR:
+        if (estimate.bounded or math.isnan(estimate.value)) and estimate.note and estimate.note != INDEPENDENT_FLOOR:
             remarks.setdefault(estimate.note, []).append(name)
     notes += [f"{join_names(names)}: {note[:1].lower()}{note[1:]}" for note, names in remarks.items()]
     entries = [{**one.group.entry(), "model": one.model, **one.panel.to_dict()} for one in panels]
