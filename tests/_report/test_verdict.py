@@ -99,6 +99,12 @@ def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(binary):
         assert found.headline.startswith("Not calibrated: ")
 
 
+def test_the_larger_error_is_named_first(binary):
+    limits = {"slope_low": 0.93, "slope_high": 0.99, "observed_expected_low": 0.11, "observed_expected_high": 0.13}
+    summary = replace(binary._contents.models[0].summary, slope=0.96, observed_expected=0.12, **limits)
+    assert "too high on average and too extreme" in verdict(summary, 0.95).headline
+
+
 @pytest.mark.parametrize(
     ("pvalue", "words"),
     [

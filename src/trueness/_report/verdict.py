@@ -121,7 +121,10 @@ def _strength(pvalue: float, by: str) -> str:
 
 
 def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
-    """The kinds of error whose own confidence interval shows them, in words and as a number with its limits."""
+    """The kinds of error whose own confidence interval shows them, in words and as a number with its limits.
+
+    The slope comes first, unless the factor of observed/expected is further from 1: that explains more of the error.
+    """
     found, s = [], summary
     if not math.isnan(s.slope_low) and not s.slope_low <= 1 <= s.slope_high:
         limits = _with_limits(s.slope, s.slope_low, s.slope_high)
@@ -131,7 +134,9 @@ def _kinds_of_error(summary: Summary) -> list[tuple[str, str]]:
     if math.isfinite(s.observed_expected) and not s.observed_expected_low <= 1 <= s.observed_expected_high:
         side = "too high on average" if s.observed_expected < 1 else "too low on average"
         limits = _with_limits(s.observed_expected, s.observed_expected_low, s.observed_expected_high)
-        found.append((side, f"observed/expected {limits}"))
+        ratio = abs(math.log(s.observed_expected)) if s.observed_expected > 0 else math.inf
+        first = s.slope > 0 and ratio > abs(math.log(s.slope))
+        found.insert(0 if first else len(found), (side, f"observed/expected {limits}"))
     return found
 
 
