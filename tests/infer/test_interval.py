@@ -160,7 +160,11 @@ def test_a_score_of_one_counts():
         ({"sample_weight": [0.5, 1, 1, 1]}, "must be whole numbers"),
         ({"sample_weight": [0.5, 1, 1, 1], "method": "analytic"}, "must be whole numbers"),
         ({"bins": 1000}, "No bin holds two rows"),
-        ({"bins": 1000, "method": "analytic"}, "No bin holds two rows"),
+        ({"bins": 1000, "method": "hulc"}, "No bin holds two rows"),
+        ({"smoothness": 0.5}, "`smoothness` is not for `method='score'` with k = 1"),
+        ({"smoothness": 2, "method": "analytic"}, r"`smoothness` must lie in \(0, 1\]; got 2"),
+        ({"smoothness": 0, "method": "analytic"}, r"`smoothness` must lie in \(0, 1\]; got 0"),
+        ({"smoothness": 0.5, "method": "analytic", "bins": 3}, "`smoothness` sets the default number of bins"),
     ],
 )
 def test_bad_arguments_are_named(options, message):
@@ -182,6 +186,40 @@ def test_rows_that_are_mostly_alone_are_a_warning():
     p = [0.01, 0.011, 0.3, 0.5, 0.7, 0.9]
     with pytest.warns(tn.FewRowsWarning, match="4 of 6 rows are alone in their bin"):
         ece_interval([0, 1, 0, 1, 0, 1], p, bins=6, seed=0)
+
+
+def test_cells_of_one_row_have_the_set_of_algorithm_1():
+    """T = 0, and the plug-in variance is that of ‖U‖² over the rows, since every covariance is zero."""
+    y, p = [0, 1, 1], [0.1, 0.5, 0.8]
+    with pytest.warns(tn.FewRowsWarning, match="No bin holds two rows, so the estimate is 0 whatever the labels"):
+        found = ece_interval(y, p, bins=10, method="analytic", level=0.9, squared=True)
+    s = np.std(np.subtract(y, p) ** 2) / math.sqrt(3)
+    assert (found.estimate, found.low, found.includes_zero) == (0, 0, True)
+    assert found.high == pytest.approx(1.6448536269514722 * s, rel=1e-12)
+    assert "No bin holds two rows" in found.note
+    P = simulate.multiclass(6, 4, seed=0)
+    for k in (2, 4):
+        several = ece_interval(P.y_true, P.y_prob, k=k, bins=500, method="analytic", squared=True)
+        assert (several.estimate, several.includes_zero) == (0, True)
+
+
+def test_smoothness_sets_the_default_cells():
+    d, many = simulate.binary(300, seed=0), simulate.multiclass(300, 4, seed=0)
+    for s in (1.0, 0.5, 0.1):
+        bins = round(300 ** (2 / (4 * s + 1)))
+        for options in ({"method": "analytic"}, {"method": "hulc", "seed": 1}):
+            rough = ece_interval(d.y_true, d.y_prob, smoothness=s, **options)
+            assert rough == ece_interval(d.y_true, d.y_prob, bins=bins, **options)
+        assert tn.squared_ece(d.y_true, d.y_prob, smoothness=s) == tn.squared_ece(d.y_true, d.y_prob, bins=bins)
+        importance = {"weight_type": "importance", "sample_weight": np.linspace(1, 2, 300)}
+        rough = tn.squared_ece(d.y_true, d.y_prob, smoothness=s, **importance)
+        assert rough == tn.squared_ece(d.y_true, d.y_prob, bins=bins, **importance)
+        for k, free in {2: 2, 4: 3}.items():
+            bins = round(300 ** (2 / (4 * s + free)))
+            several = tn.squared_ece(many.y_true, many.y_prob, k=k, smoothness=s)
+            assert several == tn.squared_ece(many.y_true, many.y_prob, k=k, bins=bins)
+            rough = ece_interval(many.y_true, many.y_prob, k=k, smoothness=s, method="analytic")
+            assert rough == ece_interval(many.y_true, many.y_prob, k=k, bins=bins, method="analytic")
 
 
 @pytest.mark.parametrize("score", [1e-93, 1e-160, 1e-200, 5e-324])

@@ -69,10 +69,22 @@ def checked_k(k: int | None) -> int:
     return int(k)
 
 
-def default_cells(n: float, k: int, classes: int | None) -> int:
-    """Cells per axis for a smooth error: max(2, round(n^{2/(4s + d)})), with s = 1 and d dimensions of the scores."""
+def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0) -> int:
+    """Cells per axis for an error of smoothness s: max(2, round(n^{2/(4s + d)})), with d dimensions of the scores."""
     d = 1 if classes is None else min(k, classes - 1)
-    return max(2, round(math.pow(n, 2 / (4 + d))))
+    return max(2, round(math.pow(n, 2 / (4 * smoothness + d))))
+
+
+def checked_smoothness(smoothness: float | None, bins: BinsLike | None) -> float:
+    """Hölder's exponent of the error as a function of the scores, which sets the default bins; 1 by default."""
+    if smoothness is None:
+        return 1.0
+    good = isinstance(smoothness, int | float | np.integer | np.floating) and not isinstance(smoothness, bool)
+    if not good or not 0 < smoothness <= 1:
+        raise InputError("smoothness", "must lie in (0, 1]", f"got {smoothness!r}")
+    if bins is not None:
+        raise InputError("smoothness", "sets the default number of bins", f"`bins` is {bins!r}")
+    return float(smoothness)
 
 
 def cells_per_axis(bins: BinsLike) -> int:
@@ -145,7 +157,7 @@ def _where_steps_begin(z: Floats, angle: float) -> Ints:
     return high[high < z.size]
 
 
-def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
+def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0) -> BinnedScores:
     """The k largest scores of each row in cubes; all of them, in class order, in simplices of equal volume.
 
     Time is O(n log n) for each of the k scores and memory O(n) scores, whatever the number of cells: only
@@ -165,7 +177,7 @@ def of_matrix(sample: Sample, k: int, bins: int | None) -> BinnedScores:
             sample.explain()
         z, hits, count = z[kept], hits[kept], _whole(sample.w[kept])
         hits = hits * count[:, None]
-    m = default_cells(float(count.sum()), k, classes) if bins is None else bins
+    m = default_cells(float(count.sum()), k, classes, smoothness) if bins is None else bins
     cell = _simplices(z, m) if k == classes else _cubes(z, m)
     if cell.max() < _SHORT:  # numbers of 16 bits are sorted by counting them
         cell = cell.astype(np.uint16)

@@ -14,6 +14,7 @@ from trueness._tally.binned_scores import (
     bins_in_words,
     cells_per_axis,
     checked_k,
+    checked_smoothness,
     default_cells,
     of_cells,
     of_matrix,
@@ -23,7 +24,7 @@ from trueness._tally.multiclass import has_two_columns
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
-from trueness.errors import InputError
+from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer._analytic import Region, analytic_region, sums_of_bins, zero_threshold
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._hulc import adaptive_hulc, hulc
@@ -90,6 +91,7 @@ def ece_interval(
     level: float = 0.95,
     method: Method = "score",
     squared: bool = False,
+    smoothness: float | None = None,
     cluster: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int | None = None,
@@ -113,6 +115,9 @@ def ece_interval(
         :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses cells cut by mass and by width
         (see Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1), or 1 for a vector.
         The result names the bins.
+    smoothness : float, optional
+        Where the default is n^{2/(4 + d)}: the number of cells for an error of Hölder smoothness s, 0 < s ≤ 1, is
+        max(2, round(n^{2/(4s + d)})); 1 by default.
     level : float, default 0.95
         Nominal coverage, more than 1/2.
     method : str, default 'score'
@@ -157,7 +162,8 @@ def ece_interval(
     'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
     cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
     too small with few rows. At level 0.9 it covers down to 0.76 for concentrated confidences with the paper's bins, and
-    down to 0.44 for rare events with the default ones.
+    down to 0.44 for rare events with the default ones. If no cell has two rows, :math:`T` is 0 whatever the labels;
+    its formulas still give a set, which comes with a warning, and the other methods refuse such cells.
 
     'score' takes all :math:`\theta \ge 0` with
 
@@ -240,7 +246,9 @@ def ece_interval(
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if cluster is not None or importance:
         _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
-    data = _Data(y_true, y_prob, rows, k, bins, cluster, importance, binary)
+    if smoothness is not None and method == "score" and k == 1:
+        raise InputError("smoothness", "is not for `method='score'` with k = 1, whose cells are cut by mass as well")
+    data = _Data(y_true, y_prob, rows, k, bins, checked_smoothness(smoothness, bins), cluster, importance, binary)
     options = _Options(method, level, alpha, support, resamples, generator(seed))
     estimate = _METHODS[method](data, options)
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
@@ -270,6 +278,7 @@ class _Data(NamedTuple):
     rows: RowOptions
     k: int
     bins: BinsLike | None
+    smoothness: float
     cluster: ArrayLike | None
     importance: bool
     binary: bool
@@ -278,11 +287,15 @@ class _Data(NamedTuple):
     def top_k_scores(self) -> BinnedScores:
         """The cells of several scores per row."""
         sample = as_sample(self.y_true, self.y_prob, self.rows, kind="confidence")
-        return of_matrix(sample, self.k, None if self.bins is None else cells_per_axis(self.bins))
+        return of_matrix(sample, self.k, None if self.bins is None else cells_per_axis(self.bins), self.smoothness)
 
     def rule(self) -> BinRule | None:
         """The bin rule, which must not depend on the labels; None for the default."""
         return None if self.bins is None else blind_to_labels(as_rule(self.bins))
+
+    def default_width(self) -> BySize:
+        """The default bins of one score per row, for methods other than 'score'."""
+        return BySize(lambda n: EqualWidth(default_cells(n, 1, None, self.smoothness)))
 
 
 class _Options(NamedTuple):
@@ -350,18 +363,25 @@ def _clustered_score(data: _Data, rule: BinRule | None, options: _Options) -> _E
 def _analytic(data: _Data, options: _Options) -> _Estimate:
     if data.k > 1:
         scores = data.top_k_scores()
-        sums, bins, classes = _pair_sums(scores), scores.bins, scores.classes
-        cells = default_cells(sums.total, data.k, classes) if data.bins is None else cells_per_axis(data.bins)
+        sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+        bins, classes = scores.bins, scores.classes
+        given = None if data.bins is None else cells_per_axis(data.bins)
+        cells = given or default_cells(sums.total, data.k, classes, data.smoothness)
     else:
-        rule = BySize(_default_equal_width) if data.bins is None else _equal_volume(as_rule(data.bins))
+        rule = data.default_width() if data.bins is None else _equal_volume(as_rule(data.bins))
         binned = as_binned(data.y_true, data.y_prob, rule, data.rows, moments=True, kind="confidence")
         require_confidence(binned.kind, "the interval of a matrix, or `k` more than 1")
         sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
-        _require_pairs(sums)
         bins = bins_in_words(EqualWidth(cells), sums.n.size)
+    note = ""
+    if (sums.n == 1).all():
+        note = "No bin holds two rows, so the estimate is 0 whatever the labels."
+        warn(f"{note} Use fewer `bins`.", FewRowsWarning)
+    else:
+        _require_pairs(sums)
     threshold = zero_threshold(sums.total, options.alpha, cells, classes, data.k, options.support)
     region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, options.alpha)
-    return _Estimate(sums.statistic, region, int(sums.total), bins)
+    return _Estimate(sums.statistic, region, int(sums.total), bins, note=note)
 
 
 def _resampling(data: _Data, options: _Options) -> _Estimate:
@@ -369,7 +389,7 @@ def _resampling(data: _Data, options: _Options) -> _Estimate:
         scores = data.top_k_scores()
     else:
         few = _FEW if options.method in BOOTSTRAPS else math.inf
-        rule = data.rule() or BySize(_default_equal_width)
+        rule = data.rule() or data.default_width()
         sums, rule = as_sums(data.y_true, data.y_prob, rule, data.rows, few=few, kind="confidence")
         require_confidence(sums.kind, "the interval of a matrix, or `k` more than 1")
         if isinstance(sums, Binned):
@@ -432,10 +452,6 @@ def _check_clustered(method: str, k: int, argument: str) -> None:
         raise InputError(argument, demand, f"{method!r} needs rows that are independent and of equal weight")
     if k > 1:
         raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {k}")
-
-
-def _default_equal_width(n: float) -> EqualWidth:
-    return EqualWidth(default_cells(n, 1, None))
 
 
 def _equal_volume(rule: BinRule) -> EqualWidth:

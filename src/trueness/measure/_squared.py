@@ -6,7 +6,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from trueness._numerics.pairs import pair_sums
-from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
+from trueness._tally.binned_scores import cells_per_axis, checked_k, checked_smoothness, default_cells, of_matrix
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally, takes_rows
@@ -23,6 +23,7 @@ def squared_ece(
     *,
     k: int | None = None,
     bins: BinsLike | None = None,
+    smoothness: float | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
     **rows: Unpack[RowOptions],
 ) -> float:
@@ -43,6 +44,9 @@ def squared_ece(
         the bias back, and are refused. With 1 < k < K an int is the number of cells per axis of a partition into
         cubes; for k = K, the number of parts of an edge of the simplex, in cells of equal volume; the default is
         then max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
+    smoothness : float, optional
+        For the default bins: the Hölder exponent s of the error as a function of the scores, 0 < s ≤ 1, for which
+        max(2, round(n^{2/(4s + d)})) bins per axis make the mean squared error of T smallest in order; 1 by default.
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': a weight of 2 counts the row twice; weights must be whole numbers. 'importance': a
         row of any weight is one row, paired with other rows only; for k = 1.
@@ -82,30 +86,33 @@ def squared_ece(
     >>> tn.squared_ece([0, 1], [0.5, 0.5], bins=1)
     -0.25
     """
-    n_largest = checked_k(k)
+    n_largest, s = checked_k(k), checked_smoothness(smoothness, bins)
+    width = partial(default_width, smoothness=s)
     if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
         raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
     if n_largest > 1:
-        return _top_k(y_true, y_prob, n_largest, bins, weight_type, rows)
+        return _top_k(y_true, y_prob, n_largest, bins, s, weight_type, rows)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if weight_type == "importance":
         tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
-        return tally.average(lambda cells: _importance(cells, rule or default_width(tally.n)))
-    binned = as_binned(y_true, y_prob, rule or BySize(default_width), rows, moments=True, kind="confidence")
+        return tally.average(lambda cells: _importance(cells, rule or width(tally.n)))
+    binned = as_binned(y_true, y_prob, rule or BySize(width), rows, moments=True, kind="confidence")
     return binned.average(_frequency)
 
 
-def _top_k(y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, weight_type: str, rows: RowOptions) -> float:
+def _top_k(
+    y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, smoothness: float, weight_type: str, rows: RowOptions
+) -> float:
     if weight_type != "frequency":
         raise InputError("weight_type", "must be 'frequency' when k > 1", f"got {weight_type!r}")
     sample = as_sample(y_true, y_prob, rows, kind="confidence")
-    scores = of_matrix(sample, k, None if bins is None else cells_per_axis(bins))
+    scores = of_matrix(sample, k, None if bins is None else cells_per_axis(bins), smoothness)
     return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
 
 
-def default_width(n: float) -> EqualWidth:
+def default_width(n: float, smoothness: float = 1.0) -> EqualWidth:
     """The default bins for n rows."""
-    return EqualWidth(max(2, round(n**0.4)))
+    return EqualWidth(default_cells(n, 1, None, smoothness))
 
 
 def _frequency(bins: Bins) -> float:
