@@ -382,3 +382,29 @@ def test_many_scores_take_a_faster_way_to_the_same_cox_statistic(monkeypatch):
     fast = tn.calibration_test(y, p, method="cox")
     assert (fast.statistic, fast.pvalue) == pytest.approx((slow.statistic, slow.pvalue), rel=1e-9)
     assert tn.calibration_test([*y, 1], [*p, 0.0], method="cox").statistic == np.inf
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("method", ["exact", "t-cal"])
+def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, k):
+    """Five rows in one cell: T by its definition for all 3⁵ classes, each with its probability."""
+    P = np.array([[0.5, 0.3, 0.2], [0.45, 0.35, 0.2], [0.2, 0.7, 0.1], [0.3, 0.1, 0.6], [0.25, 0.55, 0.2]])
+    order = np.argsort(-P, axis=1)[:, :k] if k < 3 else np.tile(np.arange(3), (5, 1))
+    divisor = 4 if method == "exact" else 5
+
+    def statistic(y):
+        u = (order == np.array(y)[:, None]) - np.take_along_axis(P, order, axis=1)
+        return (u.sum(axis=0) @ u.sum(axis=0) - (u**2).sum()) / divisor / 5
+
+    every = list(itertools.product(range(3), repeat=5))
+    values = np.array([statistic(y) for y in every])
+    chance = np.array([np.prod(P[np.arange(5), y]) for y in every])
+    for y in ([0, 1, 1, 0, 0], [2, 2, 1, 2, 2]):
+        found = calibration_test(y, P, method=method, k=k, bins=1, resamples=3999, seed=1)
+        assert found.statistic == pytest.approx(statistic(y), abs=1e-14)
+        share = chance[values >= statistic(y) - 1e-12].sum()
+        assert found.pvalue == pytest.approx(share, abs=4 * math.sqrt(share / 4000) + 1 / 4000)
+        assert (found.method, found.n) == (method, 5)
+        twice = calibration_test(y, P, method=method, k=k, bins=1, sample_weight=[2] * 5, seed=1)
+        repeated = calibration_test(np.repeat(y, 2), np.repeat(P, 2, axis=0), method=method, k=k, bins=1, seed=1)
+        assert twice.statistic == pytest.approx(repeated.statistic, abs=1e-14)

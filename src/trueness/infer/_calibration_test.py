@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_whole, checked_word, generator
-from trueness._tally.binned_scores import checked_k
+from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import binary_of_two_columns, has_two_columns
 from trueness._tally.rows_or_sums import as_sample, as_tally, sample_and_kind, takes_rows
@@ -20,7 +20,7 @@ from trueness.infer._analytic import analytic
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_tests import CLUSTERED_TESTS
 from trueness.infer._cumulative import ks, kuiper
-from trueness.infer._exact import exact
+from trueness.infer._exact import Divisor, exact, several_scores
 from trueness.infer._hosmer_lemeshow import hosmer_lemeshow
 from trueness.infer._omnibus import omnibus
 from trueness.infer._omnibus_matrix import joint_outcome, matrix_outcome, parts_test
@@ -59,9 +59,9 @@ class _Method(NamedTuple):
 
 _METHODS: Mapping[str, _Method] = {
     "omnibus": _Method(omnibus, ("resamples", "k"), draws=True),
-    "exact": _Method(exact, ("bins", "resamples"), draws=True),
+    "exact": _Method(exact, ("bins", "resamples", "k"), draws=True),
     "analytic": _Method(analytic, ("bins",)),
-    "t-cal": _Method(t_cal, ("bins", "resamples"), draws=True),
+    "t-cal": _Method(t_cal, ("bins", "resamples", "k"), draws=True),
     "adaptive-t-cal": _Method(adaptive_t_cal, ("resamples",), draws=True),
     "ks": _Method(ks, ("resamples",)),
     "kuiper": _Method(kuiper, ("resamples",)),
@@ -69,6 +69,10 @@ _METHODS: Mapping[str, _Method] = {
     "cox": _Method(cox, ("resamples",)),
     "hosmer-lemeshow": _Method(hosmer_lemeshow, ("bins", "resamples", "fitted")),
 }
+
+
+_DIVISORS: Mapping[str, Divisor] = {"exact": "pairs", "t-cal": "rows"}
+"""Methods for several scores of a row together."""
 
 
 @partial(takes_rows, kind="confidence")
@@ -140,7 +144,9 @@ def calibration_test(
         A cluster name for each row, as for :func:`trueness.ece_interval`. For 'omnibus', 'exact', 'ks', 'kuiper' and
         'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     k : int, optional
-        For 'omnibus' and a matrix: how many of the largest scores of a row are tested. Default 1.
+        For 'omnibus', 'exact', 't-cal' and a matrix: how many of the largest scores of a row are tested. Default 1. For
+        k = K, all classes: full calibration. With 'exact' and 't-cal', u is then a vector, its products are inner
+        products, and the cells are those of :func:`trueness.squared_ece`, an int `bins` per axis.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
@@ -335,6 +341,11 @@ def _matrix_significance(
     y_true: Any, y_prob: Any, method: str, rows: RowOptions, k: int | None, options: Options
 ) -> Significance:
     """Every class, or the k largest scores."""
+    if method in _DIVISORS and k is not None and rows.get("kind", "confidence") == "confidence":
+        sample = as_sample(y_true, y_prob, rows, kind="confidence")
+        scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
+        outcome = several_scores(scores, options, _DIVISORS[method])
+        return Significance(outcome.statistic, outcome.pvalue, method, int(scores.n), outcome.assumptions)
     if method != "omnibus":
         raise _several_questions(f"kind={rows.get('kind', 'classwise')!r}")
     kind: Any = rows.get("kind", "confidence")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from trueness.infer._redrawn_labels import label_batches, monte_carlo_pvalue
 from trueness.infer._test_method import Options, Outcome, require_counts
 from trueness.typing import Floats, Ints
 
+Divisor: TypeAlias = Literal["pairs", "rows"]
 # Above this many entries (rows, for several scores per row), scores within this angle are drawn together.
 _MANY, _ANGLE = 4096, 1 / 1024
 _MANY_ROWS, _WIDE_ANGLE = 1 << 15, 1 / 16
@@ -29,7 +30,7 @@ class PairStatistic:
     divisor is :math:`n_b - 1` for 'pairs' (the unbiased estimate) and :math:`n_b` for 'rows' (T-Cal).
     """
 
-    def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Literal["pairs", "rows"] = "pairs") -> None:
+    def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Divisor = "pairs") -> None:
         n = np.add.reduceat(count, first)
         # A bin of one row has no pair, whatever its label.
         self.share: Floats = np.where(n >= 2, 1 / np.maximum(n - (divisor == "pairs"), 1) / n.sum(), 0.0)
@@ -77,6 +78,20 @@ def exact(cells: Cells, options: Options) -> Outcome:
     return Outcome(statistic, pvalue, assumptions, 1 / (resamples + 1))
 
 
+def several_scores(scores: BinnedScores, options: Options, divisor: Divisor) -> Outcome:
+    """T of the k largest scores of each row, with its Monte-Carlo p-value."""
+    resamples = options.resamples or 999
+    hits = [column[:, np.newaxis] for column in scores.hits.T]
+    statistic = float(PairStatistic(scores.z, scores.count, scores.first, divisor)(hits)[0])
+    pvalue = float(monte_carlo_pvalue(statistic, null_statistics(scores, resamples, options.rng, divisor)))
+    exactly = "exact at any n" if len(scores.z) <= _MANY_ROWS else "nearly exact, near ties being drawn together"
+    assumptions = (
+        f"Rows are independent; the level is {exactly}: {resamples:,} sets of classes were drawn from the scores. "
+        f"The {scores.k} largest scores of each row; {scores.bins}."
+    )
+    return Outcome(statistic, pvalue, assumptions, 1 / (resamples + 1))
+
+
 def exact_pvalue(scores: BinnedScores, statistic: float, draws: int, rng: np.random.Generator) -> float:
     """(1 + #{T* ≥ T}) / (R + 1), with T* from labels drawn from the scores.
 
@@ -120,7 +135,7 @@ def _log_chance(size: Ints, value: float) -> float:
     return float(-value / 2 - 0.5 * np.log1p(-size / (4 * (size - 1.0))).sum())
 
 
-def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) -> Floats:
+def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator, divisor: Divisor = "pairs") -> Floats:
     """T for labels drawn from the scores.
 
     Every label is drawn unless there are more than 4,096 distinct scores (32,768 rows if several scores per row are
@@ -129,10 +144,12 @@ def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator) 
     400). For one score per row the joint distribution of all drawn sums, and so the level of the test, changes by less
     than 0.001 in total variation (Ehm, "Binomial approximation to the Poisson binomial distribution", 1991).
     """
-    return np.concatenate(list(_null_batches(scores, draws, rng)))
+    return np.concatenate(list(_null_batches(scores, draws, rng, divisor)))
 
 
-def _null_batches(scores: BinnedScores, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+def _null_batches(
+    scores: BinnedScores, draws: int, rng: np.random.Generator, divisor: Divisor = "pairs"
+) -> Iterator[Floats]:
     total = scores.n
     size = np.add.reduceat(scores.count, scores.first)
     if not (size >= 2).any():
@@ -144,6 +161,6 @@ def _null_batches(scores: BinnedScores, draws: int, rng: np.random.Generator) ->
         scores = near_ties(scores, _ANGLE)
     elif len(scores.z) > _MANY_ROWS:
         scores = near_ties(scores, _WIDE_ANGLE)
-    statistic = PairStatistic(scores.z, scores.count, scores.first)
+    statistic = PairStatistic(scores.z, scores.count, scores.first, divisor)
     for hits in label_batches(scores.z, scores.count, draws, rng):
         yield statistic(hits) * (scores.n / total)
