@@ -106,7 +106,7 @@ def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
 def test_one_range_outside_the_band_does_not_contradict_the_verdict():
     rng = np.random.default_rng(4)
     p = rng.random(6_000)
-    found = tn.report((rng.random(p.size) < p).astype(int), p)
+    found = tn.report((rng.random(p.size) < p).astype(int), p, intervals=False)
     assert found.verdicts == {"scores": "no-evidence"}
     assert answers(found)["where"]["phrase"] == "Perhaps between 10 and 20 %"
     assert answers(found)["where"]["detail"].endswith("Taken together, the ranges are within chance.")
@@ -126,7 +126,7 @@ def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones(demo):
     groups = [own == value for value in np.unique(own)]
     for group in groups:
         own[group] = demo.y_true[group].mean()
-    found = tn.report(demo.y_true, own)
+    found = tn.report(demo.y_true, own, intervals=False)
     assert found.verdicts == {"scores": "too-good"}
     assert answers(found)["action"]["phrase"] == "Judge the scores on new rows"
     assert answers(found)["how_far"]["phrase"] == "These rows cannot show it"
@@ -138,7 +138,7 @@ def test_a_segment_that_is_off_is_named_with_its_factor():
     p = rng.beta(2, 6, 6_000)
     south = rng.random(p.size) < 0.1
     y = (rng.random(p.size) < np.where(south, p / 2.5, p)).astype(int)
-    found = answers(tn.report(y, p, by={"region": np.where(south, "south", "north")}))
+    found = answers(tn.report(y, p, by={"region": np.where(south, "south", "north")}, intervals=False))
     assert re.search(r"region = south: over-predicted 2\.\d-fold \(", found["where"]["detail"])
     assert found["where"]["numbers"]["segment"]["value"] == "south"
 
@@ -161,7 +161,7 @@ def test_events_far_more_frequent_than_predicted_are_not_left_alone():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 300, 40_000)
     y = (rng.random(p.size) < np.minimum(1, 1.6 * p)).astype(int)
-    found = answers(tn.report(y, p))
+    found = answers(tn.report(y, p, intervals=False))
     assert found["action"]["phrase"].startswith(("Recalibrate ", "Multiply the odds by 1."))
     assert found["action"]["command"]
 
@@ -217,14 +217,14 @@ def test_every_form_starts_with_the_same_answers(off):
 def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch):
     pandas = pytest.importorskip("pandas")
     y, p = pandas.Series(demo.y_true, name="churned"), pandas.Series(demo.y_prob, name="model_a")
-    found = tn.report(y, p, source="mart.churn", date=datetime.date(2026, 2, 3))
+    found = tn.report(y, p, source="mart.churn", date=datetime.date(2026, 2, 3), intervals=False)
     assert found.to_dict()["provenance"] == {
         "file": "mart.churn", "label": "churned", "event": "1", "date": "2026-02-03"
     }  # fmt: skip
     head = "mart.churn · scores model_a · 4,000 rows · event: churned = 1 (20.2 %) · 3 February 2026 · trueness"
     assert head in " ".join(str(found).split())
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert tn.report(y[:50], p[:50]).to_dict()["provenance"]["date"] == "1970-01-02"
+    assert tn.report(y[:50], p[:50], intervals=False).to_dict()["provenance"]["date"] == "1970-01-02"
 
 
 @pytest.mark.parametrize(
@@ -234,17 +234,17 @@ def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch)
 def test_the_event_is_named(options, event):
     d = tn.simulate.demo(60)
     y = np.where(d.y_true == 1, "yes", "no")
-    assert tn.report(y, d.y_prob, **options).to_dict()["provenance"]["event"] == event
+    assert tn.report(y, d.y_prob, intervals=False, **options).to_dict()["provenance"]["event"] == event
 
 
 def test_the_lines_to_copy_name_the_event_and_the_column(demo):
     y, p, w = np.where(demo.y_true == 1, "yes", "no"), demo.y_prob, np.ones(4_000) * 2
     given = {"tn": tn, "y_true": y, "y_prob": p, "sample_weight": w, "new_scores": p[:3]}
-    vector = answers(tn.report(y, p, pos_label="yes", sample_weight=w))["action"]["command"]
+    vector = answers(tn.report(y, p, pos_label="yes", sample_weight=w, intervals=False))["action"]["command"]
     assert ".fit(y_prob, y_true, pos_label='yes', sample_weight=sample_weight)" in vector
     exec(vector, dict(given))
     matrix = np.column_stack([1 - p, p])
-    found = tn.report(y, matrix)
+    found = tn.report(y, matrix, intervals=False)
     assert found.to_dict()["provenance"]["event"] == "yes"
     two = answers(found)["action"]["command"]
     assert ".fit(y_prob[:, 1], y_true, pos_label='yes')" in two
@@ -253,7 +253,7 @@ def test_the_lines_to_copy_name_the_event_and_the_column(demo):
 
 def test_the_event_of_true_and_false_is_true():
     d = tn.simulate.demo(60)
-    assert tn.report(d.y_true == 1, d.y_prob).to_dict()["provenance"]["event"] == "True"
+    assert tn.report(d.y_true == 1, d.y_prob, intervals=False).to_dict()["provenance"]["event"] == "True"
 
 
 @pytest.mark.parametrize(

@@ -401,7 +401,7 @@ def test_rare_events_show_more_than_one_point(opened):
     rng = np.random.default_rng(0)
     p = rng.beta(1, 700, 20_000)
     y = (rng.random(p.size) < p).astype(int)
-    page = opened(tn.report(y, p))
+    page = opened(tn.report(y, p, intervals=False))
     assert len(every(page, ".explorer .marks .bin")) == 10
     assert every(page, ".explorer .marks .band")
     assert shown_ece(page) == tn.ece(y, p, bins=tn.EqualMass(10))

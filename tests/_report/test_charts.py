@@ -13,7 +13,7 @@ from trueness._report.charts import blocks_chart, reliability_chart, series_char
 
 
 def chart_of(y, p):
-    (model,) = tn.report(y, p)._contents.models
+    (model,) = tn.report(y, p, intervals=False)._contents.models
     return ElementTree.fromstring(reliability_chart(model.picture, model.explorers[0])), model
 
 
@@ -60,8 +60,8 @@ def test_rare_events_are_told_apart_in_the_annotation():
     assert texts(svg, "tick")[-2].endswith("%")
 
 
-def test_a_top_label_is_right_or_not(classes):
-    (model,) = tn.report(*classes, labels=list(range(10)))._contents.models
+def test_a_top_label_is_right_or_not(multiclass):
+    (model,) = multiclass._contents.models
     svg = ElementTree.fromstring(reliability_chart(model.picture, model.explorers[0]))
     assert texts(svg, "axis") == ["confidence", "how often it was right"]
     blocks = ElementTree.fromstring(blocks_chart(model.blocks, model.explorers[0]))

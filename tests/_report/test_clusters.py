@@ -82,15 +82,15 @@ def test_a_calibrated_model_of_copied_rows_is_not_called_miscalibrated():
     alone = aware = 0
     for seed in range(6):
         y, p, c = copied(200, seed)
-        alone += "miscalibrated" in tn.report(y, p, progress=False).verdicts["scores"]
-        aware += "miscalibrated" in tn.report(y, p, cluster=c, progress=False).verdicts["scores"]
+        alone += "miscalibrated" in tn.report(y, p, intervals=False).verdicts["scores"]
+        aware += "miscalibrated" in tn.report(y, p, cluster=c, intervals=False).verdicts["scores"]
     assert aware == 0
     assert alone >= 3  # five copies of each row look like proof
 
 
 def test_a_miscalibrated_model_is_still_found():
     y, p, c = copied(1_500, 0, distortion=0.7)
-    assert tn.report(y, p, cluster=c).verdicts == {"scores": "miscalibrated"}
+    assert tn.report(y, p, cluster=c, intervals=False).verdicts == {"scores": "miscalibrated"}
 
 
 def test_every_number_says_whether_clusters_are_taken_into_account(clustered):

@@ -103,7 +103,7 @@ def test_rare_events_begin_with_bins_of_equal_mass():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 700, 20_000)
     y = (rng.random(p.size) < p).astype(int)
-    found = tn.report(y, p)
+    found = tn.report(y, p, intervals=False)
     model = found.to_dict()["models"][0]
     assert model["summary"]["ece"] == tn.ece(y, p)
     assert any("picture and table show 10 bins of equal mass" in note for note in model["notes"])

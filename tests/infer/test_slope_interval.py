@@ -191,7 +191,7 @@ def allowed(runs):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_each_limit_misses_roughly_as_often_as_it_may(law):
-    assert max(covered(150, 200, LAWS[law], 0.7)) < allowed(150)
+    assert max(covered(60, 200, LAWS[law], 0.7)) < allowed(60)
 
 
 @pytest.mark.slow
