@@ -408,3 +408,11 @@ def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, 
         twice = calibration_test(y, P, method=method, k=k, bins=1, sample_weight=[2] * 5, seed=1)
         repeated = calibration_test(np.repeat(y, 2), np.repeat(P, 2, axis=0), method=method, k=k, bins=1, seed=1)
         assert twice.statistic == pytest.approx(repeated.statistic, abs=1e-14)
+
+
+@pytest.mark.parametrize("method", ["exact", "t-cal"])
+def test_several_scores_of_zero_and_one_leave_nothing_to_chance(method):
+    P = np.eye(3)[[0, 1, 2, 0]]
+    assert calibration_test([0, 1, 2, 0], P, method=method, k=3, seed=0).pvalue == 1
+    assert calibration_test([0, 1, 0, 0], P, method=method, k=3, seed=0).pvalue == 0.001
+    assert calibration_test([0, 1, 0, 0], P, method=method, k=2, seed=0).pvalue == 0.001

@@ -84,6 +84,8 @@ def several_scores(scores: BinnedScores, options: Options, divisor: Divisor) -> 
     hits = [column[:, np.newaxis] for column in scores.hits.T]
     statistic = float(PairStatistic(scores.z, scores.count, scores.first, divisor)(hits)[0])
     pvalue = float(monte_carlo_pvalue(statistic, null_statistics(scores, resamples, options.rng, divisor)))
+    if not ((scores.z > 0) & (scores.z < 1)).any():  # calibration leaves nothing to chance
+        pvalue = 1.0 if (scores.hits == scores.count[:, np.newaxis] * scores.z).all() else 1 / (resamples + 1)
     exactly = "exact at any n" if len(scores.z) <= _MANY_ROWS else "nearly exact, near ties being drawn together"
     assumptions = (
         f"Rows are independent; the level is {exactly}: {resamples:,} sets of classes were drawn from the scores. "
