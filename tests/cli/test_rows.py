@@ -42,7 +42,7 @@ def test_columns_of_groups_come_one_after_the_other(call, grouped, tmp_path):
 
 def test_json_and_tables_name_the_groups(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    given = ["measure", "x.csv", "--prob", "p", "--by", "region"]
+    given = ["measure", "x.csv", "--prob", "p", "--by", "region", "--no-intervals"]
     found = json.loads(call(*given, "--format", "json").stdout)
     assert [group["group"] for group in found["groups"]] == ["north", "south"]
     assert found["groups"][0]["models"][0]["measures"]["n"] == 400

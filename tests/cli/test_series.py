@@ -25,11 +25,19 @@ def save_days(folder, slope, names=NAMES, bins="sketch", n=400):
     return names
 
 
-@pytest.fixture(params=["sketch", "distinct", 10], ids=str)
+@pytest.fixture(
+    params=[
+        ("sketch", 12),
+        pytest.param((10, 12), marks=pytest.mark.slow),
+        pytest.param(("distinct", 12), marks=pytest.mark.slow),
+        pytest.param(("sketch", 30), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def collapse(tmp_path, request):
-    """Calibration collapses on the tenth of thirty days, or of twelve."""
-    names = NAMES if request.param == "sketch" else NAMES[:12]
-    return save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, names, request.param)
+    """Calibration collapses on the tenth of twelve days, or of thirty."""
+    bins, days = request.param
+    return save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, NAMES[:days], bins)
 
 
 def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
@@ -82,7 +90,9 @@ def test_sums_of_bins_say_what_is_missing(call, tmp_path):
     assert "there is no l2 error." in text
 
 
-@pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
+@pytest.mark.parametrize(
+    "form", ["html", "text", *(pytest.param(form, marks=pytest.mark.slow) for form in ("markdown", "json"))]
+)
 def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
     names = save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, NAMES[:12])
     text = call("report", *names, "--each", "--format", form, "-o", "-").stdout
@@ -103,9 +113,9 @@ def test_the_report_prints_the_headline_of_the_series(call, tmp_path):
 def test_days_that_a_shell_sorts_by_digits_are_mentioned(call, tmp_path):
     names = save_days(tmp_path, lambda d: 1.0, [f"day-{d}.tally" for d in (1, 2, 9, 10)], n=50)
     said = "day-10.tally comes before day-2.tally"
-    assert said in call("measure", "day-*.tally", "--each").stderr
-    assert said not in call("measure", *names, "--each").stderr
-    assert said not in call("measure", "day-*.tally").stderr
+    assert said in call("measure", "day-*.tally", "--each", "--no-intervals").stderr
+    assert said not in call("measure", *names, "--each", "--no-intervals").stderr
+    assert said not in call("measure", "day-*.tally", "--no-intervals").stderr
 
 
 def test_files_of_several_folders_are_told_apart(call, tmp_path):

@@ -46,8 +46,8 @@ def test_packed_text_gives_the_same_numbers(call, plain, monkeypatch, kind, suff
 @pytest.mark.parametrize(
     "verb",
     [
-        ["report", "--format", "text"],
-        ["measure"],
+        ["report", "--format", "text", "--no-intervals"],
+        ["measure", "--no-intervals"],
         ["test"],
         ["compare", "--prob", "q"],
         ["gate", "--max-ece", "0.9"],
