@@ -402,7 +402,7 @@ def test_the_verdict_of_several_models_has_the_worst_code():
     d = tn.simulate.demo(3_000)
     models = {"bad": d.y_prob, "good": d.columns["recalibrated"]}
     for names in (("bad", "good"), ("good", "bad")):
-        found = tn.report(d.y_true, {name: models[name] for name in names})
+        found = tn.report(d.y_true, {name: models[name] for name in names}, intervals=False)
         assert found.to_dict()["verdict"]["code"] == "miscalibrated"
         assert found.verdicts == {"bad": "miscalibrated", "good": "no-evidence"}
 
