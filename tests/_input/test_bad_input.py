@@ -525,7 +525,7 @@ ACCEPTED_MATRICES = [
     measured("a pandas frame of bools and floats", 0.0, Y, pd.DataFrame({"no": [True, False, False, True], "yes": [0.0, 1, 1, 0]})),
     measured("a Polars frame with names in another order", ECE3, WORDS3, pl.DataFrame(P3, schema=["ant", "bee", "cow"]).select("cow", "ant", "bee")),
     measured("a Polars column of arrays", ECE3, Y3, pl.Series(P3, dtype=pl.Array(pl.Float64, 3))),
-    measured("a Polars Enum in another order for a matrix", ECE3, pl.Series(WORDS3, dtype=pl.Enum(["cow", "bee", "ant"])), P3),
+    measured("a Polars Enum, whose order is that of the columns", ECE3, pl.Series(WORDS3, dtype=pl.Enum(["cow", "bee", "ant"])), P3[:, ::-1]),
     measured("a PyArrow table", ECE3, WORDS3, pa.table({"cow": P3[:, 2], "ant": P3[:, 0], "bee": P3[:, 1]})),
     measured("a PyArrow record batch", ECE3, Y3, pa.record_batch({"a": P3[:, 0], "b": P3[:, 1], "c": P3[:, 2]})),
     measured("one class of three missing in the labels", 0.1875, ["ant", "bee", "ant", "ant"], [[0.75, 0.25, 0], [0.25, 0.75, 0], [0.625, 0.25, 0.125], [0.75, 0, 0.25]], labels=["ant", "bee", "cow"]),
