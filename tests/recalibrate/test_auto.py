@@ -195,3 +195,9 @@ def test_a_large_matrix_is_learnt_from_some_of_its_rows(monkeypatch):
 def test_an_unfitted_map_has_no_summary():
     with pytest.raises(NotFittedError):
         AutoCalibration().summary()
+
+
+def test_a_missing_cluster_is_named():
+    p, y = drawn(4)
+    with pytest.raises(InputError, match="`cluster` must not have missing values; 1 of 4 rows has one, the first at row 2"):
+        AutoCalibration().fit(p, y, cluster=["a", "b", None, "a"])

@@ -42,12 +42,12 @@ def categories_of(passed: Any) -> Categories | None:
 
     None for a Polars Categorical and an unordered Arrow dictionary, whose order is that in which values first occurred.
     """
-    dtype = getattr(passed, "dtype", None)
+    dtype: Any = getattr(passed, "dtype", None)
     kind = type(dtype).__name__
-    if kind == "CategoricalDtype" and getattr(dtype, "categories", None) is not None:
-        return Categories(tuple(dtype.categories.tolist()), bool(dtype.ordered))  # type: ignore[union-attr]
+    if kind == "CategoricalDtype" and dtype.categories is not None:
+        return Categories(tuple(dtype.categories.tolist()), bool(dtype.ordered))
     if kind == "Enum":
-        return Categories(tuple(dtype.categories.to_list()), True)  # type: ignore[union-attr]
+        return Categories(tuple(dtype.categories.to_list()), True)
     if getattr(getattr(passed, "type", None), "ordered", False) and hasattr(passed, "dictionary_encode"):
         chunks = getattr(passed, "chunks", [passed])
         orders = {tuple(chunk.dictionary.to_pylist()) for chunk in chunks}

@@ -44,9 +44,8 @@ def binary_labels(
     Of two text categories whose order was declared, the last is the event.
     """
     values = _simplest(values)
-    declared = categories is not None and categories.ordered and len(categories.names) == 2
-    if labels is None and pos_label is None and declared and values.dtype.kind not in "biuf":
-        labels = categories.names  # type: ignore[union-attr]
+    if labels is None and pos_label is None and categories is not None and values.dtype.kind not in "biuf":
+        labels = categories.names if categories.ordered and len(categories.names) == 2 else None
     if labels is not None:
         return _positions(values, _two_classes(labels, pos_label), rows).astype(np.uint8)
     if pos_label is not None:

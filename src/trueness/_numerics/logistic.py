@@ -124,7 +124,7 @@ def line_sums(
     """
     kind = np.int64 if w.dtype.kind == e.dtype.kind == "i" else np.float64
     weight: Numbers = np.ascontiguousarray(w, dtype=kind)  # type: ignore[assignment]  # one of the two kinds
-    events: Numbers = np.ascontiguousarray(e, dtype=kind)  # type: ignore[assignment]
+    events: Numbers = np.ascontiguousarray(e, dtype=kind)  # type: ignore[assignment]  # likewise
     sums = line_sums_of(np.ascontiguousarray(x), weight, events, slope, intercept, centre)
     return sums[:2], sums[[[2, 3], [3, 4]]]
 

@@ -23,5 +23,5 @@ def placement_sums(weight: Numbers, events: Numbers, area: float = 0.5) -> Float
         return None
     kind = np.int64 if weight.dtype.kind == events.dtype.kind == "i" else np.float64
     w: Numbers = np.ascontiguousarray(weight, dtype=kind)  # type: ignore[assignment]  # one of the two kinds
-    e: Numbers = np.ascontiguousarray(events, dtype=kind)  # type: ignore[assignment]
+    e: Numbers = np.ascontiguousarray(events, dtype=kind)  # type: ignore[assignment]  # likewise
     return _kernels.placement_sums(w, e, total, rest, area)

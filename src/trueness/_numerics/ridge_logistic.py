@@ -1,5 +1,7 @@
 """Logistic regression with a ridge towards given coefficients, for several sets of weights at once."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import expit
 
@@ -74,7 +76,7 @@ def ridge_logistic(
 
 
 def _line_search(
-    objective: "object", theta: Floats, value: Floats, gradient: Floats, step: Floats, bounded: Bools
+    objective: Callable[[Floats], Floats], theta: Floats, value: Floats, gradient: Floats, step: Floats, bounded: Bools
 ) -> tuple[Floats, Floats, float]:
     """Halve the step of each regression until its objective falls."""
     scale = np.ones((theta.shape[0], 1))
@@ -82,7 +84,7 @@ def _line_search(
         trial = theta + scale * step
         trial = np.where(bounded, np.maximum(trial, 0), trial)
         descent = np.einsum("rj,rj->r", gradient, trial - theta)
-        at_trial = objective(trial)  # type: ignore[operator]
+        at_trial = objective(trial)
         # Near the optimum the objective is too flat to compare; Newton's step is still accurate.
         good = (at_trial <= value + 1e-4 * descent) | (np.abs(descent) < 1e-12 * (1 + np.abs(value)))
         if good.all():

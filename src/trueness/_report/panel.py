@@ -1,6 +1,8 @@
 """The panel of one model, and its calibration curve, from what the summary has found."""
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from trueness.measure._flexible_curve import curve_places
 from trueness.results import Estimate, Panel, Significance
 from trueness.typing import Floats
 
+_METHODS: tuple[Literal["spiegelhalter", "cox"], ...] = ("spiegelhalter", "cox")
 _STEP = 4  # of the 512 places of a curve, those that the page draws
 
 
@@ -34,12 +37,12 @@ def _tests(data: Evidence, options: Options) -> list[Significance]:
     assert tally is not None
     if options.cluster is None or view is None:
         found = [
-            notes.attempt(method, lambda method=method: calibration_test(tally, method=method, seed=options.seed))  # type: ignore[misc]
-            for method in ("spiegelhalter", "cox")
+            notes.attempt(method, partial(calibration_test, tally, method=method, seed=options.seed))
+            for method in _METHODS
         ]
         return [one for one in found if one is not None]
-    same = {"method": "spiegelhalter", "sample_weight": view.w, "cluster": options.cluster, "seed": options.seed}
-    one = notes.attempt("spiegelhalter", lambda: calibration_test(view.y, view.p, **same))  # type: ignore[arg-type]
+    test = partial(calibration_test, view.y, view.p, method="spiegelhalter", sample_weight=view.w)
+    one = notes.attempt("spiegelhalter", partial(test, cluster=options.cluster, seed=options.seed))
     return [] if one is None else [one]
 
 

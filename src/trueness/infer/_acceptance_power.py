@@ -23,7 +23,7 @@ _DRAWS: Final[dict[str, int]] = {"l2": 100, "ece": 100, "band": 40}
 _FEW_DRAWS, _HIGH_POWER = 20, 0.9
 _FACTOR = 1.1
 _LEAST_ROWS, _FIRST, _MOST_ROWS = 20, 2_000, 10**7
-# The shape of the scores matters through n^0.65 cells: so many times this number are kept apart.
+# The interval cuts n scores into n^0.65 cells (_FINE); the simulation keeps _PER_CELL scores for each of them.
 _PER_CELL, _FINE = 4, 0.65
 # If no score is shared by more rows than this, scores are taken to have a density.
 _TIED = 0.02

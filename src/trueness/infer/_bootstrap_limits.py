@@ -22,7 +22,7 @@ def bootstrap_limits(function: Callable[[Any], float]) -> LimitsOf:
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
 
-    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
         draw = _resampler(data)
         if draw is None:
             return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")

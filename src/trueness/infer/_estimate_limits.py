@@ -104,7 +104,7 @@ def _likelihood_words(data: ObservedRows, independent: str) -> str:
     return "sandwich of clusters, t" if data.dependent else "sandwich, t"
 
 
-def slope_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def slope_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """Profile likelihood; the sandwich for clusters and weights that are not whole numbers."""
     if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
@@ -115,7 +115,7 @@ def slope_limits(data: ObservedRows, value: float, options: Options) -> Limits: 
     return Limits(found.slope_low, found.slope_high, method, error, _left_out(line.inside), found.slope)
 
 
-def free_intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def free_intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """As for the slope."""
     if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
@@ -126,7 +126,7 @@ def free_intercept_limits(data: ObservedRows, value: float, options: Options) ->
     return Limits(found.low, found.high, method, found.standard_error, note, found.intercept)
 
 
-def intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def intercept_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """Likelihood ratio with the slope fixed at 1; the sandwich for clusters and other weights."""
     if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
@@ -140,7 +140,7 @@ def intercept_limits(data: ObservedRows, value: float, options: Options) -> Limi
     return Limits(found.low, found.high, method, found.standard_error, note, found.shift)
 
 
-def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """Clopper-Pearson limits of the event rate over the mean score."""
     if data.one is None:
         return Limits(note=_SEVERAL)
@@ -149,7 +149,7 @@ def ratio_limits(data: ObservedRows, value: float, options: Options) -> Limits: 
     return Limits(low, high, "Clopper-Pearson, effective number of rows", events.standard_error)
 
 
-def auc_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def auc_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """DeLong's variance on the scale of the logit."""
     if not isinstance(data.one, Cells):
         return Limits(note=_SEVERAL)
@@ -159,14 +159,14 @@ def auc_limits(data: ObservedRows, value: float, options: Options) -> Limits:  #
     return Limits(found.low, found.high, "DeLong, on the logit scale", found.standard_error, value=found.value)
 
 
-def rate_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def rate_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """Clopper-Pearson."""
     if data.one is None:
         return Limits(note=_SEVERAL)
     return _of_mean(rate_interval(data.one, data.level, data.clustered), _exact_words(data))
 
 
-def uncertainty_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def uncertainty_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """From the limits of the event rate."""
     if data.one is None:
         return Limits(note=_SEVERAL)
@@ -197,7 +197,7 @@ def _of_mean(found: MeanInterval, method: str, note: str = "") -> Limits:
 def loss_limits(loss: Loss) -> LimitsOf:
     """The mean of a loss over rows: t, corrected for skewness."""
 
-    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
         method = "t of clusters, skewness-corrected" if data.dependent else "t, skewness-corrected"
         if not math.isfinite(value):
             return Limits(note=f"{_contradicted(data)}: the log loss is infinite and has no interval.")
@@ -240,7 +240,7 @@ def _joined(tally: Tally) -> Cells:
     return Cells(**{name: np.concatenate([part.columns()[name] for part in parts]) for name in parts[0].columns()})
 
 
-def scaled_brier_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def scaled_brier_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     """The delta method."""
     if data.one is None:
         return Limits(note=_SEVERAL)

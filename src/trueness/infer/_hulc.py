@@ -19,7 +19,7 @@ from trueness.typing import Floats, Ints
 _MOST_ROWS = 10**9
 
 
-def hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001
+def hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001  # a LimitsOf
     """The hull of the squared errors of a few parts; ends may be negative.
 
     The parts have nearly equal sizes and keep the bins of the whole sample. Near zero the estimate of a part is

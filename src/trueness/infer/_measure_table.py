@@ -85,7 +85,7 @@ def _gap_limits(function: str) -> LimitsOf:
     return limits
 
 
-def _squared_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001
+def _squared_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     return l2_limits(data, options.get("bins"), squared=True, k=options.get("k"))
 
 

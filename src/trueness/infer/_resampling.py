@@ -179,7 +179,7 @@ def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
     return np.bincount(row.ravel(), minlength=n * resamples).reshape(resamples, n)
 
 
-def percentile_interval(estimate: float, drawn: Floats, level: float) -> _Ends:  # noqa: ARG001
+def percentile_interval(estimate: float, drawn: Floats, level: float) -> _Ends:  # noqa: ARG001  # a LimitsOf
     """The quantiles of the resamples; the estimate itself is not used."""
     return _quantiles(drawn, level)
 

@@ -169,7 +169,7 @@ def _brier(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001  # all l
     return Limits(max(0.0, mean.low * sketch.class_factor), mean.high * sketch.class_factor)
 
 
-def _log_loss(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001
+def _log_loss(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     if sketch.kind == "classwise":
         sums = [_limits.log_loss(part, events_only=True) for part in sketch.parts]
         return Limits(*(sum(ends) / sketch.weight for ends in zip(*sums, strict=True)))

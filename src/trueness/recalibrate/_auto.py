@@ -32,10 +32,11 @@ from trueness.recalibrate._auto_vector import (
     loss_differences,
     vector_shapes,
 )
-from trueness.recalibrate._calibration_set import CalibrationSet, Shape
-from trueness.recalibrate._cross_fit import cluster_codes, deal_folds, number_of_deals
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
+from trueness.recalibrate._calibrator import check_flag
+from trueness.recalibrate._cross_fit import deal_folds, number_of_deals
 from trueness.recalibrate._fitted_state import Field, array, number
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_flag
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
 from trueness.recalibrate._mixture import (
     Gain,
     clustered_gain,
@@ -220,7 +221,7 @@ class AutoCalibration(LogitMap):
         self._cluster: Ints | None = None
         if cluster is not None:
             n = column(y_true, "y_true").values.shape[0]
-            self._cluster = cluster_codes(cluster, n)
+            self._cluster = group_codes(cluster, "cluster", n)
             if sample_weight is not None:
                 self._cluster = self._cluster[row_weights(sample_weight, n).values > 0]
         try:

@@ -12,9 +12,9 @@ from trueness._numerics.logistic import bounded_logistic
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._calibrator import Calibrator, check_flag
 from trueness.recalibrate._fitted_state import Field, number
-from trueness.recalibrate._logit_map import EPS_STATE, check_eps, check_flag, check_penalty, rows_eps, warn_moved
+from trueness.recalibrate._logit_map import EPS_STATE, check_eps, check_penalty, rows_eps, warn_moved
 from trueness.recalibrate._platt import smoothed_events
 from trueness.typing import Bools, Floats, Ints
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import column, first_place, is_or_are, refuse_missing
+from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, read_sample, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
-from trueness.errors import InputError, OneClassWarning, Remedy, warn
+from trueness.errors import InputError, OneClassWarning, Remedy, remedies, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 Scale: TypeAlias = Literal["probabilities", "logits"]
@@ -145,6 +146,18 @@ def score_names(y_prob: ArrayLike) -> tuple[str, ...] | None:
     """The names of the columns of scores; None if they have none, or other names than text."""
     names = column_names(y_prob) or (getattr(y_prob, "name", None),)
     return names if all(isinstance(name, str) for name in names) else None  # type: ignore[return-value]
+
+
+def group_codes(groups: ArrayLike, name: str, n: int) -> Ints:
+    """Groups of rows, such as clusters, as numbers from 0 on; `name` is the argument they came in."""
+    found = column(groups, name)
+    if found.values.shape != (n,):
+        raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
+    missing = labels_missing(found)
+    if missing is not None:
+        with remedies(REMEDIES):
+            refuse_missing(name, missing)
+    return np.asarray(np.unique(found.values, return_inverse=True)[1], np.int64)
 
 
 def check_column_order(

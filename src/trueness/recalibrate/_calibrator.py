@@ -272,6 +272,12 @@ def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool
         raise InputError(name, f"must {demand}", f"got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(name, "must be True or False", f"got {value!r}")
+
+
 def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:
     """Raise if it takes a matrix instead of one score."""
     if calibrator._shape == "matrix":

@@ -27,7 +27,7 @@ from trueness.recalibrate._base_classifier import (
     rows_and_classes,
 )
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator
+from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator
 from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -181,8 +181,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return isinstance(self.estimator, FrozenEstimator)
 
     def _check(self, X: Any, y: ArrayLike, estimator: Any) -> tuple[Any, NDArray[Any]]:
-        if not isinstance(self.ensemble, bool | np.bool_):
-            raise InputError("ensemble", "must be True or False", f"got {self.ensemble!r}")
+        check_flag("ensemble", self.ensemble)
         if self._frozen and self.ensemble:
             raise InputError(
                 "ensemble", "must be False for a FrozenEstimator: there is one classifier, not one per fold"

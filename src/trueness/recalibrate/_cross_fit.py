@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueness._input.columns import column
-from trueness.errors import InputError
 from trueness.recalibrate._shaped_map import LogitCells
-from trueness.typing import ArrayLike, Floats, Ints
+from trueness.typing import Floats, Ints
 
 # Rows, weights included, that are dealt one by one; more are dealt by chance.
 _MOST_DEALT = 2**22
@@ -108,13 +106,3 @@ def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
         fold[one] = int(rows.argmin())
         rows[fold[one]] += size[one]
     return np.asarray(fold[code])
-
-
-def cluster_codes(cluster: ArrayLike, n: int) -> Ints:
-    """Clusters as numbers from 0 on."""
-    found = column(cluster, "cluster")
-    if found.values.shape != (n,):
-        raise InputError("cluster", f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
-    if found.missing is not None:
-        raise InputError("cluster", "must not have missing values", f"{int(found.missing.sum()):,} are missing")
-    return np.unique(found.values, return_inverse=True)[1].astype(np.int64)

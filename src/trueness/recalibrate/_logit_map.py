@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness.errors import InputError, MovedScoresWarning, warn
+from trueness.errors import MovedScoresWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, check_number
+from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
 from trueness.recalibrate._fitted_state import Field, number
 from trueness.typing import Floats
 
@@ -85,12 +85,6 @@ def bounded_logits(logits: Floats, eps: float) -> Floats:
         return np.maximum(logits, np.log(eps))
     end = np.log1p(-eps) - np.log(eps)  # 1 − eps may round to 1: the logit of the upper end is minus that of the lower
     return np.clip(logits, -end, end)
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raise unless it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(name, "must be True or False", f"got {value!r}")
 
 
 def check_eps(value: Any) -> None:

@@ -22,7 +22,7 @@ _EXTREME = 1e3
 _LARGEST = 1e6
 
 
-def _n_classes(calibrator: Any) -> int:
+def n_classes_of(calibrator: Any) -> int:
     return calibrator.n_classes_ or 0
 
 
@@ -135,8 +135,8 @@ class VectorScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "scale": Field("factor of each class's logit", array(_n_classes)),
-        "intercept": Field("number added to each class's logit", array(_n_classes)),
+        "scale": Field("factor of each class's logit", array(n_classes_of)),
+        "intercept": Field("number added to each class's logit", array(n_classes_of)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
@@ -217,8 +217,8 @@ class MatrixScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[_n_classes] * 2)),
-        "intercept": Field("number added to each class's log-odds", array(_n_classes)),
+        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[n_classes_of] * 2)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes_of)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 

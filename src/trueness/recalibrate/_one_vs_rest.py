@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, refuse_matrix
+from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator, refuse_matrix
 from trueness.recalibrate._fitted_state import Field, fitted_calibrators
 from trueness.recalibrate._platt import PlattScaling
 from trueness.typing import Floats
@@ -63,8 +62,7 @@ class OneVsRest(Calibrator):
 
     def _check_parameters(self) -> None:
         refuse_matrix(inner_calibrator(self.calibrator, PlattScaling))
-        if not isinstance(self.normalize, bool | np.bool_):
-            raise InputError("normalize", "must be True or False", f"got {self.normalize!r}")
+        check_flag("normalize", self.normalize)
 
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None

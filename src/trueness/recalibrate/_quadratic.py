@@ -4,8 +4,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from trueness.recalibrate._calibrator import check_flag
 from trueness.recalibrate._fitted_state import Field, array, number
-from trueness.recalibrate._logit_map import EPS_STATE, check_flag
+from trueness.recalibrate._logit_map import EPS_STATE
 from trueness.recalibrate._logit_shapes import Bend
 from trueness.recalibrate._shaped_map import LogitCells, ShapedMap
 from trueness.typing import Floats

@@ -11,7 +11,8 @@ from scipy.special import expit
 
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._logit_map import LogitMap, check_flag, check_penalty
+from trueness.recalibrate._calibrator import check_flag
+from trueness.recalibrate._logit_map import LogitMap, check_penalty
 from trueness.recalibrate._logit_shapes import LogitShape
 from trueness.typing import Floats, Ints
 

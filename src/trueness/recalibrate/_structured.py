@@ -12,7 +12,7 @@ from trueness.errors import NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._fitted_state import Field, array, fractions, number, whole
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
-from trueness.recalibrate._multinomial import _n_classes
+from trueness.recalibrate._multinomial import n_classes_of
 from trueness.typing import Floats, Ints
 
 Structure: TypeAlias = Literal["vector", "matrix"]
@@ -117,8 +117,8 @@ class StructuredScaling(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("temperature towards which the map is pulled", number(above=0)),
-        "matrix": Field("row k holds the factors of all centred logits in class k", array(_n_classes, _n_classes)),
-        "intercept": Field("number added to each class's log-odds", array(_n_classes)),
+        "matrix": Field("row k holds the factors of all centred logits in class k", array(n_classes_of, n_classes_of)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes_of)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 

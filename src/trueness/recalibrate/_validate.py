@@ -17,17 +17,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from trueness._input.arguments import Seed, checked_whole, checked_word, generator
-from trueness._input.columns import column, refuse_missing
-from trueness._input.labels import labels_missing
 from trueness._input.weights import check_weights, row_weights
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
-from trueness.errors import InputError, TruenessWarning, remedies, warn
+from trueness.errors import InputError, TruenessWarning, warn
 from trueness.infer._interval import checked_level
 from trueness.infer._panel import panel, panel_values
 from trueness.measure._flexible_curve import FlexibleMethod
 from trueness.recalibrate._base_classifier import base_scores, check_classifier, check_cv, rows_and_classes
-from trueness.recalibrate._calibration_set import REMEDIES
+from trueness.recalibrate._calibration_set import group_codes
 from trueness.results import Estimate, Panel, Validation
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
@@ -227,20 +225,9 @@ def _training_rows(
     if w is not None and not takes:
         name = type(estimator).__name__
         warn(f"`sample_weight` is used by the panels only: {name} does not take it.", TruenessWarning)
-    return _Rows(X, y, classes, event, _group_codes(groups, y.size), w, w if takes else None)
-
-
-def _group_codes(groups: ArrayLike | None, n: int) -> Ints | None:
-    if groups is None:
-        return None
-    found = column(groups, "groups")
-    if found.values.shape != (n,):
-        raise InputError("groups", f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
-    missing = labels_missing(found)
-    if missing is not None:
-        with remedies(REMEDIES):
-            refuse_missing("groups", missing)
-    return np.asarray(np.unique(found.values, return_inverse=True)[1], np.int64)
+    return _Rows(
+        X, y, classes, event, None if groups is None else group_codes(groups, "groups", y.size), w, w if takes else None
+    )
 
 
 def _fitted_scores(estimator: Any, rows: _Rows, train: Ints | None, test: Ints | None = None) -> Floats:

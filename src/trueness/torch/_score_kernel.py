@@ -22,7 +22,7 @@ from trueness.torch._sums import Sums, no_sums
 
 _SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
 _SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
-_ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for so many
+_ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for this number of rows
 _ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
 _COPIED_WORDS = 1 << 22
 _VECTOR = 8  # rows that a thread reads at once

@@ -1,8 +1,8 @@
 /* Sums over cells that decide a logistic regression on one predictor, and the area under the ROC curve. */
 #include "exp.h"
 
-/* Sums are kept apart in so many lanes, since a compiler must not reorder what is added to one; more cells than fit a
- * block are added block by block, so that rounding errors grow with the number of blocks. */
+/* Each sum is split into LANES parts, since a compiler must not reorder what is added to one; cells are added block by
+ * block, so that rounding errors grow with the number of blocks. */
 enum { LANES = 16, BLOCK = 1 << 13, SUMS = 5 };
 
 /* The least power of e that is no subnormal number, nearly. */

@@ -1,8 +1,8 @@
 /* Softmax of rows of logits: the top label in one pass, or all probabilities once that pass is done. */
 #include "exp.h"
 
-/* Sums are kept apart in so many lanes, since a compiler must not reorder what is added to one; and begin anew after so
- * many entries, so that rounding does not grow with their number. reference_softmax.py has the same numbers. */
+/* Each sum is split into LANES parts, since a compiler must not reorder what is added to one, and begins anew after TILE
+ * entries, so that rounding does not grow with their number. reference_softmax.py has the same numbers. */
 enum { LANES = 16, TILE = 1024 };
 
 /* e^t is 0 below it. */
