@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -70,14 +71,14 @@ def style_of(i: int) -> Style:
     return Style(_COLOURS[i % 6], _MARKERS[turn % 6], _DASHES[turn % 6])
 
 
-class Display:
+class Display(ABC):
     """What every display shares: its picture in a notebook."""
 
     figure_: Any
 
+    @abstractmethod
     def plot(self) -> Self:
         """Draw."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         """The picture and, in words, what it shows; the words alone if a notebook is about to show the picture."""
