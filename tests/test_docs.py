@@ -12,10 +12,18 @@ import pytest
 from local_cluster import why_not
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "README.md"]
-NEEDED = {"torch.md": "torch"}  # a library that the test extra does not bring
+DOCS = ROOT / "docs"
+PAGES = [
+    *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts),
+    ROOT / "benchmarks" / "README.md",
+]
+NEEDED = {"docs/guide/torch.md": "torch"}  # a library that the test extra does not bring
 APART = {"Spark": "pyspark", "Dask": "dask", "Ibis": "ibis"}  # sections of sources.md that need one, too
-TOLD = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
+EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
+
+
+def name(page):
+    return page.relative_to(ROOT).as_posix()
 
 
 def commands(page):
@@ -32,10 +40,10 @@ def benchmarks():
 
 def test_pages_have_commands_and_examples():
     assert sum(len(commands(page)) for page in PAGES) > 5
-    assert len(TOLD) > 1
+    assert len(EXAMPLES) > 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_command_names_benchmarks_and_options_that_exist(page, benchmarks):
     for command in commands(page):
         names = list(takewhile(lambda word: not word.startswith("--"), shlex.split(command)))
@@ -44,37 +52,37 @@ def test_every_command_names_benchmarks_and_options_that_exist(page, benchmarks)
         assert set(re.findall(r"--[a-z-]+", command)) <= known, command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
     text = page.read_text(encoding="utf-8")
     for found in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.count("|") for line in found.splitlines()}) == 1, found.splitlines()[0]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_figure_is_there(page):
-    for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / name).is_file(), name
+    for file in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / file).is_file(), file
 
 
 def section(title):
     return rf"^### {title}\n(?:(?!^###? ).*\n)*"
 
 
-def assert_examples_hold(text, name):
+def assert_examples_hold(text, title):
     """Run the examples of a text one after the other."""
-    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    test = doctest.DocTestParser().get_doctest(text, {}, title, title, 0)
     found = doctest.DocTestRunner().run(test)
     assert found.attempted
     assert not found.failed
 
 
-@pytest.mark.parametrize("page", TOLD, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", EXAMPLES, ids=name)
 def test_every_example_gives_what_is_printed(page):
-    if page.name in NEEDED:
-        pytest.importorskip(NEEDED[page.name], reason=f"{NEEDED[page.name]} is not installed")
+    if name(page) in NEEDED:
+        pytest.importorskip(NEEDED[name(page)], reason=f"{NEEDED[name(page)]} is not installed")
     text = page.read_text(encoding="utf-8")
-    assert_examples_hold(re.sub(section(f"(?:{'|'.join(APART)})"), "", text, flags=re.MULTILINE), page.name)
+    assert_examples_hold(re.sub(section(f"(?:{'|'.join(APART)})"), "", text, flags=re.MULTILINE), name(page))
 
 
 @pytest.mark.cluster
@@ -84,7 +92,7 @@ def test_every_example_of_an_engine_gives_what_is_printed(title):
     pytest.importorskip(APART[title], reason=f"{APART[title]} is not installed")
     if title == "Spark" and why_not():
         pytest.skip(why_not())
-    text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    text = (DOCS / "guide" / "sources.md").read_text(encoding="utf-8")
     (own,) = re.findall(section(title), text, re.MULTILINE)
     begin = text[: text.index("An engine adds")]
     assert_examples_hold(begin + own, title)

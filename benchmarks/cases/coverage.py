@@ -356,7 +356,9 @@ def coverage(
 
 
 @case("coverage-figures", "figures of what `coverage --json FILE` kept", "10 s")
-def coverage_figures(page: Page, _quick: bool, *, data: str = "coverage.json", folder: str = "docs/figures") -> None:
+def coverage_figures(
+    page: Page, _quick: bool, *, data: str = "coverage.json", folder: str = "docs/evidence/figures"
+) -> None:
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,6 +1,6 @@
 """Draws the gallery: every display, and every display for every awkward case, on light and on dark ground.
 
-python docs/gallery/make.py                      # the pictures of docs/gallery.md
+python docs/gallery/make.py                      # the pictures of docs/gallery/index.md
 python docs/gallery/make.py --every every   # every display for every awkward case
 """
 

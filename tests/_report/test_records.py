@@ -10,7 +10,7 @@ import trueness as tn
 from trueness import recalibrate
 from trueness._report.records import SCHEMA
 
-PAGE = Path(__file__).parents[2] / "docs" / "report.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "report.md"
 # What stands under these keys is a record of the library, or names of the user.
 LEAVES = (
     *(

@@ -1,4 +1,4 @@
-"""What docs/commands.md shows is what one gets."""
+"""What docs/guide/commands.md shows is what one gets."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tables_on_disk import write_columns
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "commands.md"
 
 
 def sections():

@@ -87,8 +87,8 @@ def test_values_without_limits_show_none(call, tmp_path):
     assert float(found["value"]) > 0
     assert (found["exact_low"], found["exact_high"]) == ("", "")
     assert found["note"] == (
-        "No limits known. The largest error in the experiments of docs/sketch.md (200,000 calibrated rows from each of "
-        "four beta laws) was 9e-5; other rows, and fewer, may give larger ones."
+        "No limits known. The largest error in the experiments of docs/guide/sketch.md (200,000 calibrated rows "
+        "from each of four beta laws) was 9e-5; other rows, and fewer, may give larger ones."
     )
 
 

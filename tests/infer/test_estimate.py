@@ -342,7 +342,7 @@ LAWS = {
     "confident": lambda u: betaincinv(0.15, 0.15, u).clip(1e-6, 1 - 1e-6),
     "tied": lambda u: np.array([0.05, 0.2, 0.5, 0.8, 0.95])[np.minimum((5 * u).astype(int), 4)],
 }
-# The smallest coverage allowed at 0.95: 0.93, or what docs/inference.md reports, less three standard errors.
+# The smallest coverage allowed at 0.95: 0.93, or what docs/evidence/coverage.md reports, less three standard errors.
 LEAST = {"intercept": 0.88 - 0.055, "log_loss": 0.92 - 0.055}
 
 

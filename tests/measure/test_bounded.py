@@ -229,7 +229,7 @@ NEAR = {
 @pytest.mark.parametrize("law", [(1, 3), (1, 1), (2, 2), (0.5, 0.5)])
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_values_are_as_near_as_documented(law, seed):
-    """The experiments of docs/sketch.md, whose largest errors `bounded` quotes."""
+    """The experiments of docs/guide/sketch.md, whose largest errors `bounded` quotes."""
     rng = np.random.default_rng(seed)
     p = rng.beta(*law, 200_000)
     y = rng.random(p.size) < p
@@ -285,7 +285,7 @@ def test_without_limits_the_note_says_how_near_values_were(measure, options, lar
     result = tn.bounded(measure, sketch, **options)
     assert result.value == measure(sketch, **options)
     assert all(map(math.isnan, (result.low, result.high, result.error)))
-    assert result.note.startswith("No limits known. The largest error in the experiments of docs/sketch.md (200,000 ")
+    assert result.note.startswith("No limits known. The largest error in the experiments of docs/guide/sketch.md (")
     assert largest in result.note
     assert str(result) == f"{measure.__name__} {result.value:.6g}, no limits known (n = 500)"
 

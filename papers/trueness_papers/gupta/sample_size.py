@@ -107,7 +107,7 @@ def _claims(sizes: Mapping[str, float]) -> tuple[Row, ...]:
             sizes["split conditional"],
             17_500,
             printed="17,500",
-            note="uses an assumed constant; ours is a proved bound (docs/recalibration.md)",
+            note="uses an assumed constant; ours is a proved bound (docs/guide/recalibration.md)",
         ),
         Row(
             ("conditional", "histogram binning as used (Corollary 1)"),

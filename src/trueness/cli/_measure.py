@@ -1,4 +1,4 @@
-"""``trueness measure``, of rows and of .tally files. docs/commands.md lists the keys of the JSON object."""
+"""``trueness measure``, of rows and of .tally files. docs/guide/commands.md lists the keys of the JSON object."""
 
 import math
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ _SKETCH = (
 )
 _APPROXIMATE = (
     "≈: no range is known, since rows count at the mean score of their cell. The errors seen in experiments are in "
-    "docs/sketch.md."
+    "docs/guide/sketch.md."
 )
 
 

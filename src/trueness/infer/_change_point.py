@@ -14,7 +14,7 @@ model that is miscalibrated in the same way on all days has no change point; and
    for each draw.
 
 Rows are assumed to be independent. The level is approximate, since r is estimated; simulated levels are in
-``docs/sketch.md``.
+``docs/guide/sketch.md``.
 """
 
 from collections.abc import Sequence

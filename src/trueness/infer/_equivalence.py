@@ -108,8 +108,8 @@ def equivalence_test(
 
     so that :math:`p \le \alpha` has probability :math:`\alpha` at most if :math:`\theta >` within. The limits are
     those of ``trueness gate --require``, which is this test. 'band' is exact; 'oe' and 'ece' are conservative; 'l2' is
-    an asymptotic test with exact limits where labels hardly ever contradict the scores. ``docs/inference.md`` has
-    size and power in simulations; :func:`trueness.validation_size` plans the number of rows.
+    an asymptotic test with exact limits where labels hardly ever contradict the scores. Size and power
+    in simulations are in ``docs/evidence/coverage.md``; :func:`trueness.validation_size` plans the number of rows.
 
     **Too good to be true.** Labels that agree with the scores better than chance allows (the lower tail of the omnibus
     test, at 0.001) say nothing about new rows: usually the scores were fitted on them. The p-value is then 1, with an

@@ -125,8 +125,8 @@ def estimate(
       `floor_high` its upper quantile, and `excess` is `value` − `floor`.
 
     A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over classes has an
-    interval only if it is a mean of rows too (Brier score, log loss). ``docs/inference.md`` has the coverage of each
-    interval.
+    interval only if it is a mean of rows too (Brier score, log loss). ``docs/evidence/coverage.md`` has the coverage of
+    each interval.
 
     References
     ----------

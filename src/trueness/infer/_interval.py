@@ -187,7 +187,8 @@ def ece_interval(
     n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
     0.9: the score may be too high by as much.
 
-    At level 0.9 ``docs/inference.md`` has the coverage in more than a hundred scenarios (benchmark ``coverage``).
+    At level 0.9 ``docs/evidence/coverage.md`` has the coverage in more than a hundred scenarios (benchmark
+    ``coverage``).
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,

@@ -60,8 +60,8 @@ def mean_loss_interval(
     with the loss of a wrong label, :math:`\sum_i m_i \ell(m_i) / \sum_i m_i` with :math:`m = \min(p, 1 - p)`, is added,
     and the limits are quantiles of a gamma distribution with the mean, the variance and twice the skewness of the mean
     of the rows. For a rate this is Jeffreys' interval, in general the Cornish-Fisher correction of a studentised mean.
-    Clusters enter by their sums. In simulations at 95 % (docs/inference.md) the limits cover 0.93 to 0.98 of the
-    time for 100 rows; for the log loss of rare, overconfident scores, 0.91.
+    Clusters enter by their sums. In simulations at 95 % (docs/evidence/coverage.md) the limits cover 0.93 to 0.98 of
+    the time for 100 rows; for the log loss of rare, overconfident scores, 0.91.
 
     References
     ----------

@@ -25,7 +25,7 @@ Options: TypeAlias = Mapping[str, Any]
 # Room for rounding with whole-number and with other weights, relative to the larger of the value and 1.
 _ROUNDING, _ROUNDING_OF_FLOATS = 1e-12, 1e-10
 _NAMES = ("ks", "kuiper", "miscalibration", "discrimination")
-# The largest errors in the experiments of docs/sketch.md (200,000 calibrated rows from each of four beta laws).
+# The largest errors in the experiments of docs/guide/sketch.md (200,000 calibrated rows from each of four beta laws).
 _LARGEST_ERRORS: dict[Any, str] = {
     ece: "4e-4",
     mce: "6e-3",
@@ -106,8 +106,8 @@ def _with_rounding(limits: Limits, sketch: Sketch, value: float) -> Limits:
 def _note(measure: Any) -> str:
     if measure in _LARGEST_ERRORS:
         return (
-            "No limits known. The largest error in the experiments of docs/sketch.md (200,000 calibrated rows from "
-            f"each of four beta laws) was {_LARGEST_ERRORS[measure]}; other rows, and fewer, may give larger ones."
+            "No limits known. The largest error in the experiments of docs/guide/sketch.md (200,000 calibrated rows "
+            f"from each of four beta laws) was {_LARGEST_ERRORS[measure]}; other rows, and fewer, may give larger ones."
         )
     return "No limits known; rows are taken to lie at the mean score of their cell."
 
