@@ -69,14 +69,14 @@ def test_the_usual_number_of_bins_grows_and_leaves_two_rows_a_bin():
 
 
 def test_sample_splitting_needs_about_twice_the_rows_and_not_17_500():
-    needed = sample_size(10, 0.1, scheme="split")
-    assert 2 * sample_size(10, 0.1) < needed < 3 * sample_size(10, 0.1)
+    for kind, needed in (("conditional", 5_393), ("marginal", 3_031)):  # the published 17,500 are marginal
+        assert sample_size(10, 0.1, scheme="split", kind=kind) == needed
+        assert 2 * sample_size(10, 0.1, kind=kind) < needed < 3 * sample_size(10, 0.1, kind=kind)
 
 
 def test_example_1_of_the_paper():
-    # A score that is off by 0.1 with probability 0.9 and by 0.2 with 0.1.
-    p = np.repeat([0.3, 0.7], [900, 100])
-    y = np.concatenate([np.arange(900) < 0.4 * 900, np.arange(100) < 0.9 * 100])
+    p = np.repeat([0.2, 0.8], [900, 100])
+    y = np.concatenate([np.arange(900) < 0.3 * 900, np.arange(100) < 0.6 * 100])
     assert tn.ece(y, p, bins=2) == pytest.approx(0.11)
     assert tn.ece(y, p, bins=2, norm="l2") == pytest.approx(0.1140, abs=5e-5)
 

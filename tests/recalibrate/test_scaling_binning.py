@@ -176,7 +176,7 @@ def test_by_default_the_map_is_platts(split):
         ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
         ({"n_bins": 2.5}, "`n_bins` must be a whole number ≥ 1; got 2.5"),
         ({"n_bins": True}, "`n_bins` must be a whole number"),
-        ({"scaler": "platt"}, r"`scaler` must be a calibrator such as `PlattScaling\(\)`, or None; got 'platt'"),
+        ({"scaler": "platt"}, r"must be a calibrator such as `PlattScaling\(\)`, 'identity' or None; got 'platt'"),
         ({"scaler": OfMatrices()}, "`scaler` must take a single score, .*; OfMatrices takes a matrix"),
         ({"split": "halves"}, "`split` must be 'thirds' or 'none'; got 'halves'"),
         ({"split": None}, "`split` must be 'thirds' or 'none'; got None"),

@@ -8,7 +8,7 @@ from trueness.errors import InputError
 
 
 def test_the_first_example_of_gupta_and_ramdas():
-    d = simulate.binned(10, [0.3, 0.6], [0.4, 0.8], weights=[90, 10])
+    d = simulate.binned(10, [0.2, 0.8], [0.3, 0.6], weights=[90, 10])
     assert d.true_ece("l1") == pytest.approx(0.11)
     assert d.true_ece("l2") == pytest.approx(np.sqrt(0.013))
     assert d.true_ece("max") == pytest.approx(0.2)

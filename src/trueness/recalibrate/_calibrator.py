@@ -255,13 +255,18 @@ def _fingerprint(p: NDArray[Any]) -> int:
     return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data) if p.size else 0
 
 
-def inner_calibrator(calibrator: Any, default: type[Calibrator], *, name: str = "calibrator") -> Calibrator:
-    """The calibrator passed as argument `name`; a new one of the class `default` if that is None."""
+def inner_calibrator(
+    calibrator: Any, default: type[Calibrator], *, name: str = "calibrator", others: str = ", or None"
+) -> Calibrator:
+    """The calibrator passed as argument `name`; a new one of the class `default` if that is None.
+
+    `others` ends the list of what the argument may be in the message.
+    """
     if calibrator is None:
         return default()
     if not isinstance(calibrator, Calibrator):
         got = f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
-        raise InputError(name, f"must be a calibrator such as `{default.__name__}()`, or None", f"got {got}")
+        raise InputError(name, f"must be a calibrator such as `{default.__name__}()`{others}", f"got {got}")
     return calibrator
 
 

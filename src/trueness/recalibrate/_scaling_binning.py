@@ -114,7 +114,9 @@ class ScalingBinning(Calibrator):
     def _unfitted(self) -> Calibrator | None:
         """The map before it is fitted; None for the identity."""
         known = isinstance(self.scaler, str) and self.scaler == "identity"
-        return None if known else inner_calibrator(self.scaler, PlattScaling, name="scaler")
+        if known:
+            return None
+        return inner_calibrator(self.scaler, PlattScaling, name="scaler", others=", 'identity' or None")
 
     def _fit(self, rows: CalibrationSet) -> None:
         unfitted = self._unfitted

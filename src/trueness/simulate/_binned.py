@@ -35,14 +35,14 @@ def binned(
     References
     ----------
     Gupta, Ramdas. Distribution-free calibration guarantees for histogram binning without sample
-    splitting. ICML 2021. The example below has the errors of its Example 1.
+    splitting. ICML 2021. The example below is its Example 1.
 
     Examples
     --------
-    Off by 0.1 nine times in ten, and by 0.2 otherwise.
+    Nine predictions in ten are 0.1 too low, the others 0.2 too high.
 
     >>> from trueness import simulate
-    >>> d = simulate.binned(1000, [0.3, 0.6], [0.4, 0.8], weights=[0.9, 0.1], seed=0)
+    >>> d = simulate.binned(1000, [0.2, 0.8], [0.3, 0.6], weights=[0.9, 0.1], seed=0)
     >>> round(d.true_ece("l1"), 4), round(d.true_ece("l2"), 4)
     (0.11, 0.114)
     """
