@@ -7,13 +7,18 @@ import pytest
 
 from trueness.errors import InputError
 from trueness_papers import EXPERIMENTS
-from trueness_papers.page import read_records, results_page
+from trueness_papers.page import read_records, read_timings, results_page, timings_page
 
 RESULTS = Path(__file__).parents[1] / "results"
 
 
 def test_the_stored_page_is_that_of_the_stored_results():
     assert (RESULTS / "README.md").read_text(encoding="utf-8") == results_page(RESULTS)
+
+
+def test_the_stored_times_are_those_of_the_stored_results():
+    assert (RESULTS / "timings.md").read_text(encoding="utf-8") == timings_page(RESULTS)
+    assert set(read_timings(RESULTS)) == set(read_records(RESULTS))
 
 
 def test_every_figure_of_the_stored_page_exists():

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from trueness.errors import InputError
-from trueness_papers import Experiment, Outcome, Picture, Piece, Record, Row, Table, run_experiment
+from trueness_papers import Estimate, Experiment, Outcome, Picture, Piece, Record, Row, Table, Timing, run_experiment
 from trueness_papers.experiment import GUPTA
 from trueness_papers.page import section
 
@@ -89,6 +89,22 @@ def test_a_record_reads_back(tmp_path):
     assert Record.from_dict(json.loads((tmp_path / "gupta-squares.json").read_text())) == record
 
 
+def test_two_runs_give_the_same_bytes_and_times_are_in_a_file_of_their_own(tmp_path):
+    times = Table("Seconds", "", ("x",), (Row(("a",), 1.0),))
+    timed = dataclasses.replace(
+        EXPERIMENT, assemble=lambda results, size: dataclasses.replace(assemble(results, size), timings=(times,))
+    )
+    for folder in ("one", "two"):
+        run_experiment(timed, tmp_path / folder, progress=False, pictures=False)
+    for name in ("gupta-squares.json", "gupta-squares.md"):
+        text = (tmp_path / "one" / name).read_text()
+        assert text == (tmp_path / "two" / name).read_text()
+        assert "econds" not in text
+    timing = Timing.from_dict(json.loads((tmp_path / "one" / "timings" / "gupta-squares.json").read_text()))
+    assert timing.tables == (times,)
+    assert timing.seconds >= 0
+
+
 def test_the_section_has_published_ours_and_the_difference(tmp_path):
     run_experiment(EXPERIMENT, tmp_path, progress=False)
     text = (tmp_path / "gupta-squares.md").read_text()
@@ -100,7 +116,7 @@ def test_the_section_has_published_ours_and_the_difference(tmp_path):
 
 def test_a_reference_that_is_not_in_print_is_not_called_published():
     table = Table("T", "20,000 runs", ("x",), (Row(("a",), 1.0, published=1.0),), against="reference")
-    record = Record("gupta-squares", "full", 0, 1.0, "0", (table,), (), ())
+    record = Record("gupta-squares", "full", 0, "0", (table,), (), ())
     text = section(EXPERIMENT, record)
     assert "**T** (reference: 20,000 runs)" in text
     assert "| x | reference | ours | difference |" in text
@@ -153,24 +169,78 @@ def test_labels_become_columns_and_the_published_number_stands_where_it_differs(
     assert WIDE.agreement == (1, 2)
 
 
-def test_a_wide_table_says_what_brackets_mean(tmp_path):
-    wide = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((WIDE,)))
-    run_experiment(wide, tmp_path, progress=False)
-    assert (
-        "1 of 2 numbers agree with the published ones; the others are in brackets."
-        in (tmp_path / "gupta-squares.md").read_text()
-    )
+def test_a_wide_table_says_what_brackets_mean():
+    assert WIDE.agreement_text() == "1 of 2 numbers agree with the published ones; the others are in brackets."
 
 
 def test_a_wide_table_reads_back():
     assert Table.from_dict(json.loads(json.dumps(WIDE.to_dict()))) == WIDE
 
 
-def test_a_table_without_published_numbers_claims_none(tmp_path):
+def test_a_table_without_published_numbers_claims_none():
     table = Table("Ours alone", "", ("x",), (Row(("a",), 1.0, printed="≈ 1"),), digits=1)
-    bare = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((table,)))
-    run_experiment(bare, tmp_path, progress=False)
-    text = (tmp_path / "gupta-squares.md").read_text()
-    assert "**Ours alone**\n" in text
-    assert "| x | published | ours |\n" in text
-    assert "agree" not in text
+    assert table.to_markdown().splitlines()[0] == "| x | published | ours |"
+    assert table.agreement_text() == ""
+
+
+FIVE = Table(
+    "Five sources",
+    "Table 0",
+    ("n", "measure"),
+    (
+        Row(("10", "a"), published=1.0, printed="1.0", authors=1.0123, text=1.5, code=1.0123, improved=0.9),
+        Row(("10", "b"), published=2.0, authors=2.5, text=2.5, code=2.5, note="a slip"),
+        Row(("20", "a"), authors=3.0, code=Estimate(3.1, 2.9, 3.3)),
+        Row(("20", "b"), published=4.0, note="no data"),
+    ),
+    within=0.0001,
+)
+
+
+def test_every_source_has_its_column_and_what_differs_is_bold():
+    assert FIVE.to_markdown().splitlines() == [
+        "| n | measure | published | authors' code | ours by the text | ours by the code | ours improved | note |",
+        "|---|---|---:|---:|---:|---:|---:|---|",
+        "| 10 | a | 1.0 | 1.0123 | **1.5000** | 1.0123 | 0.9000 |  |",
+        "| 10 | b | 2.0000 | 2.5000 | **2.5000** | **2.5000** | – | a slip |",
+        "| 20 | a | – | 3.0000 | – | 3.1000 (2.9000 – 3.3000) | – |  |",
+        "| 20 | b | 4.0000 | – | – | – | – | no data |",
+    ]
+
+
+def test_sources_with_equal_numbers_share_a_line():
+    assert dataclasses.replace(FIVE, across="measure").to_markdown().splitlines() == [
+        "| n | source | a | b | note |",
+        "|---|---|---:|---:|---|",
+        "| 10 | published | 1.0 | 2.0000 | a slip |",
+        "| 10 | authors' code | 1.0123 | 2.5000 |  |",
+        "| 10 | ours by the text | **1.5000** | **2.5000** |  |",
+        "| 10 | ours by the code | 1.0123 | **2.5000** |  |",
+        "| 10 | ours improved | 0.9000 |  |  |",
+        "| 20 | published |  | 4.0000 | no data |",
+        "| 20 | authors' code | 3.0000 |  |  |",
+        "| 20 | ours by the code | 3.1000 (2.9000 – 3.3000) |  |  |",
+    ]
+    alike = (Row(("a",), published=1.0, authors=1.0, text=1.0, code=1.0),)
+    line = Table("One", "", ("m",), alike, across="m", digits=1).to_markdown().splitlines()[-1]
+    assert line == "| published = authors' code = ours by the text = ours by the code | 1.0 |"
+
+
+def test_each_of_our_columns_is_compared_with_each_source():
+    assert FIVE.agreement == FIVE.agreement_with("published", "code") == (1, 2)
+    assert FIVE.agreement_with("published", "text") == (0, 2)
+    assert FIVE.agreement_with("authors") == (3, 3)
+    assert FIVE.agreement_text() == (
+        "Agreement of the published numbers: 0 of 2 with ours by the text, 1 of 2 with ours by the code. "
+        "Agreement of the numbers of the authors' code: 1 of 2 with ours by the text, 3 of 3 with ours by the code."
+    )
+
+
+def test_the_printed_digits_tell_what_is_rounding():
+    assert Row(("x",), 7.2833, published=7.28, printed="7.28 %").agrees(0.0) is True
+    assert Row(("x",), 7.2833, published=7.29, printed="7.29").agrees(0.0) is False
+    assert Row(("x",), 7.2833, published=7.28, printed="about 7.28").agrees(0.0) is False
+
+
+def test_five_sources_read_back():
+    assert Table.from_dict(json.loads(json.dumps(FIVE.to_dict()))) == FIVE

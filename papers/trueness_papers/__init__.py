@@ -6,6 +6,7 @@ from trueness._lazy import lazily
 
 __all__ = [
     "EXPERIMENTS",
+    "Estimate",
     "Experiment",
     "Outcome",
     "Picture",
@@ -13,15 +14,17 @@ __all__ = [
     "Record",
     "Row",
     "Table",
+    "Timing",
     "results_page",
     "run_experiment",
+    "timings_page",
 ]
 
 if TYPE_CHECKING:
     from trueness_papers.catalogue import EXPERIMENTS
     from trueness_papers.experiment import Experiment, Outcome, Picture, Piece
-    from trueness_papers.page import results_page
-    from trueness_papers.record import Record, Row, Table
+    from trueness_papers.page import results_page, timings_page
+    from trueness_papers.record import Estimate, Record, Row, Table, Timing
     from trueness_papers.run import run_experiment
 
 # Lazily: `trueness --help` imports this package, and must not wait for scikit-learn.
@@ -30,8 +33,8 @@ __getattr__, __dir__ = lazily(
     {
         "catalogue": ("EXPERIMENTS",),
         "experiment": ("Experiment", "Outcome", "Picture", "Piece"),
-        "page": ("results_page",),
-        "record": ("Record", "Row", "Table"),
+        "page": ("results_page", "timings_page"),
+        "record": ("Estimate", "Record", "Row", "Table", "Timing"),
         "run": ("run_experiment",),
     },
 )

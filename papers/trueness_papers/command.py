@@ -37,7 +37,11 @@ _IN_A_CHECKOUT = Path("papers") / "results"
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the simulated data.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes. Default: one per core, with --quick one.")
 @click.option("--fresh", is_flag=True, help="Ignore the results of an earlier or interrupted run.")
-@click.option("--page", metavar="FILE", help="Also write all results in the folder as one Markdown page.")
+@click.option(
+    "--page",
+    metavar="FILE",
+    help="Also write all results in the folder as one Markdown page, with timings.md beside it.",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
     names: tuple[str, ...], listed: bool, out: str | None, page: str | None, debug: bool, **options: Any
@@ -114,6 +118,7 @@ def _estimated_time(experiment: "Experiment") -> str:
 
 
 def _run(names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None, seed: int, fresh: bool) -> None:
+    from trueness_papers.progress import progress_bars
     from trueness_papers.run import run_experiment
 
     experiments = _select(names)
@@ -122,19 +127,21 @@ def _run(names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None,
     figures = find_spec("matplotlib") is not None
     if not figures:
         click.echo("Tables only, no figures: they need matplotlib (`pip install 'trueness[plot]'`).", err=True)
-    for experiment in experiments:
-        size = "at the small size" if quick else _estimated_time(experiment)
-        click.echo(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.", err=True)
-        record = run_experiment(
-            experiment,
-            folder,
-            size="quick" if quick else "full",
-            seed=seed,
-            jobs=jobs,
-            fresh=fresh,
-            pictures=figures,
-        )
-        click.echo(_summary(record, folder))
+    with progress_bars(experiments) as bars:
+        for experiment in experiments:
+            size = "at the small size" if quick else _estimated_time(experiment)
+            bars.echo(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.", err=True)
+            record = run_experiment(
+                experiment,
+                folder,
+                size="quick" if quick else "full",
+                seed=seed,
+                jobs=jobs,
+                fresh=fresh,
+                pictures=figures,
+                progress=bars.follow(experiment),
+            )
+            bars.echo(_summary(record, folder))
 
 
 def _select(names: tuple[str, ...]) -> list["Experiment"]:
@@ -160,19 +167,22 @@ def _select(names: tuple[str, ...]) -> list["Experiment"]:
 
 
 def _summary(record: "Record", folder: Path) -> str:
-    from trueness_papers.record import duration
-
-    (agree, known), (near, others) = record.agreement, record.reference_agreement
-    compared = f"{agree:,} of {known:,} published numbers agree" if known else "no published numbers"
-    more = f", {near:,} of {others:,} other references agree" if others else ""
-    return f"{record.name}: {compared}{more}; {duration(record.seconds)} of computing; {folder / record.name}.md"
+    counts = {
+        "published numbers": record.agreement,
+        "numbers of the authors' code": record.authors_agreement,
+        "other references": record.reference_agreement,
+    }
+    compared = ", ".join(f"{a:,} of {n:,} {words}" for words, (a, n) in counts.items() if n)
+    return f"{record.name}: {f'{compared} agree' if compared else 'no published numbers'}; {folder / record.name}.md"
 
 
 def _write_page(folder: Path, target: Path) -> None:
-    from trueness_papers.page import results_page
+    from trueness_papers.page import TIMINGS, results_page, timings_page
 
     if target.is_dir() or not target.parent.is_dir():
         raise InputError("--page", "must be a file in an existing folder", f"got {str(target)!r}")
     link = Path(os.path.relpath(folder, target.parent)).as_posix()
     target.write_text(results_page(folder, link="" if link == "." else f"{link}/"), encoding="utf-8")
-    click.echo(f"Page: {target}")
+    times = target.with_name(f"{TIMINGS}.md")
+    times.write_text(timings_page(folder), encoding="utf-8")
+    click.echo(f"Pages: {target}, {times}")

@@ -81,11 +81,13 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The tables, figures and remarks of an experiment."""
+    """The tables, figures and remarks of an experiment; tables and remarks about computing times are kept apart."""
 
     tables: tuple[Table, ...]
     pictures: tuple[Picture, ...] = ()
     remarks: tuple[str, ...] = ()
+    timings: tuple[Table, ...] = ()
+    timing_remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,73 @@
-"""The results as Markdown: a section per experiment, and one page of all of them."""
+"""The results as Markdown: a section per experiment, a page of all of them, and a page of computing times."""
 
 import json
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, TypeVar
 
 from trueness.errors import InputError
 from trueness_papers.catalogue import EXPERIMENTS
 from trueness_papers.experiment import PAPERS, Experiment
-from trueness_papers.record import Record, Table, duration
+from trueness_papers.record import Record, Table, Timing, duration
 
-__all__ = ["read_records", "results_page", "section"]
+__all__ = ["TIMINGS", "read_records", "read_timings", "results_page", "section", "timings_page"]
+
+TIMINGS = "timings"
 
 _OPENING = """\
 # The papers' tables and figures, recomputed
 
-Numbers under "ours" were computed by this library, with the command given above each table; numbers under "published"
-are those of the paper, in the table or figure named there. A row *agrees* when the two differ by no more than the
-rounding of the printed number or, for simulated numbers, when the published one lies within the 95 % confidence limits
-"from – to". Where nothing is published, the heading of the column says what ours is compared with, and such numbers are
-counted separately. This page is written by `python -m trueness_papers all --page papers/results/README.md`.
+The columns, where they apply:
+
+| column | contents |
+|---|---|
+| published | the number as printed in the paper |
+| authors' code | the number stored in the authors' repository: the output of their code |
+| ours by the text | computed here by the procedure that the paper describes |
+| ours by the code | computed here by the procedure of the authors' code, written anew |
+| ours improved | computed here by a better procedure; it is not expected to agree |
+| ours | computed here, where there is only one way to do it |
+
+A number of ours *agrees* with a published one when the two differ by no more than the rounding of the printed number
+or, for simulated numbers, when the published one lies within the 95 % confidence limits of ours. Where both the text
+and the code were followed, numbers that differ from the published one are bold, and the summary counts those by the
+code, which made the published numbers. Where nothing is published, the heading of the column says what ours is compared
+with, and such numbers are counted separately. This page is written by
+`python -m trueness_papers all --page papers/results/README.md`; computing times, the only numbers that change from run
+to run, are in [timings.md](timings.md).
 """
+
+_TIMINGS_OPENING = """\
+# Computing times of the papers' experiments
+
+Processor time on the machine that wrote the [results](README.md), which has the numbers themselves. Times are not
+compared with published ones digit by digit.
+"""
+
+_T = TypeVar("_T")
 
 
 def read_records(folder: str | Path) -> dict[str, Record]:
     """The results in a folder, by name of the experiment."""
-    records = {}
+    return _read(Path(folder), Record.from_dict)
+
+
+def read_timings(folder: str | Path) -> dict[str, Timing]:
+    """The computing times that belong to the results in a folder, by name of the experiment."""
+    return _read(Path(folder) / TIMINGS, Timing.from_dict)
+
+
+def _read(folder: Path, parse: Callable[[dict[str, Any]], _T]) -> dict[str, _T]:
+    found = {}
     for name in EXPERIMENTS:
-        path = Path(folder) / f"{name}.json"
+        path = folder / f"{name}.json"
         if path.is_file():
             try:
-                records[name] = Record.from_dict(json.loads(path.read_text(encoding="utf-8")))
+                found[name] = parse(json.loads(path.read_text(encoding="utf-8")))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError("", f"{str(path)!r} was not written by this package ({error})") from None
-    return records
+    return found
 
 
 def results_page(folder: str | Path, *, link: str = "") -> str:
@@ -52,25 +87,36 @@ def results_page(folder: str | Path, *, link: str = "") -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def timings_page(folder: str | Path) -> str:
+    """The computing times of all results in a folder."""
+    timings = read_timings(folder)
+    lines = ["| experiment | processor time |", "|---|---:|"]
+    for name, timing in timings.items():
+        small = " (small)" if timing.size == "quick" else ""
+        lines.append(f"| `{name}` | {duration(timing.seconds)}{small} |")
+    parts = [_TIMINGS_OPENING, "\n".join(lines)]
+    for name, timing in timings.items():
+        if timing.tables or timing.remarks:
+            parts += [f"## {EXPERIMENTS[name].covers}: {EXPERIMENTS[name].title}", *map(_table, timing.tables)]
+            parts += ["\n".join(f"- {remark}" for remark in timing.remarks)]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
 def section(experiment: Experiment, record: Record, *, level: int = 1, link: str = "") -> str:
     """One experiment: tables, figures and remarks; `link` is the path to the figures."""
     smaller = " (a smaller version)" if record.size == "quick" else ""
-    how = f"{experiment.paper.citation}. `{record.command}`{smaller}: {duration(record.seconds)} of computing."
-    lines = [f"{'#' * level} {experiment.covers}: {experiment.title}", "", how, ""]
-    for table in record.tables:
-        source = f" ({table.against}: {table.source})" if table.source else ""
-        lines += [f"**{table.title}**{source}", "", table.to_markdown(), ""]
-        lines += [text + "\n" for text in (_agreement(table), table.note) if text]
+    how = f"{experiment.paper.citation}. `{record.command}`{smaller}."
+    parts = [f"{'#' * level} {experiment.covers}: {experiment.title}", how, *map(_table, record.tables)]
     for file, caption in record.pictures:
-        lines += [f"![{caption}]({link}{file})", "", f"*{caption}*", ""]
-    lines += [f"- {remark}" for remark in record.remarks]
-    return "\n".join(lines).rstrip()
+        parts += [f"![{caption}]({link}{file})", f"*{caption}*"]
+    parts += ["\n".join(f"- {remark}" for remark in record.remarks)] if record.remarks else []
+    return "\n\n".join(parts)
 
 
-def _agreement(table: Table) -> str:
-    agree, known = table.agreement
-    where = "; the others are in brackets" if table.across and agree < known else ""
-    return f"{agree:,} of {known:,} numbers agree with the {table.against} ones{where}." if known else ""
+def _table(table: Table) -> str:
+    source = f" ({table.against}: {table.source})" if table.source else ""
+    parts = [f"**{table.title}**{source}", table.to_markdown(), table.agreement_text(), table.note]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _not_run(experiment: Experiment) -> str:
@@ -80,7 +126,7 @@ def _not_run(experiment: Experiment) -> str:
 
 
 def _summary(records: dict[str, Record]) -> str:
-    lines = ["| experiment | source | numbers that agree | computing time |", "|---|---|---:|---:|"]
+    lines = ["| experiment | source | published numbers that agree | others that agree |", "|---|---|---:|---:|"]
     for name, experiment in EXPERIMENTS.items():
         cells = _summary_cells(records[name]) if name in records else "not run | "
         lines.append(f"| `{name}` | {experiment.paper.short}, {experiment.covers} | {cells} |")
@@ -88,8 +134,8 @@ def _summary(records: dict[str, Record]) -> str:
 
 
 def _summary_cells(record: Record) -> str:
-    (agree, known), (near, others) = record.agreement, record.reference_agreement
-    counts = [f"{agree:,} of {known:,}" if known else "none published"]
-    counts += [f"{near:,} of {others:,} not published"] if others else []
-    size = " (small)" if record.size == "quick" else ""
-    return f"{'; '.join(counts)} | {duration(record.seconds)}{size}"
+    agree, known = record.agreement
+    published = f"{agree:,} of {known:,}" if known else "none published"
+    others = {"authors' code": record.authors_agreement, "reference": record.reference_agreement}
+    more = "; ".join(f"{a:,} of {n:,} ({words})" for words, (a, n) in others.items() if n)
+    return f"{published}{' (small)' if record.size == 'quick' else ''} | {more}"

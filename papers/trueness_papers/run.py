@@ -15,8 +15,8 @@ from trueness._progress import Progress, reporter
 from trueness._tally.atomic import replace_file
 from trueness.errors import InputError
 from trueness_papers.experiment import Experiment, Picture, Piece, Size, data_file
-from trueness_papers.page import section
-from trueness_papers.record import Record
+from trueness_papers.page import TIMINGS, section
+from trueness_papers.record import Record, Timing
 
 __all__ = ["run_experiment"]
 
@@ -32,7 +32,7 @@ def run_experiment(
     pictures: bool = True,
     progress: Progress = True,
 ) -> Record:
-    """Run an experiment and write `<name>.json`, `<name>.md` and its figures.
+    """Run an experiment and write `<name>.json`, `<name>.md`, its figures and `timings/<name>.json`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def run_experiment(
     Returns
     -------
     Record
-        The contents of `<name>.json`.
+        The contents of `<name>.json`: the same in every run, since computing times are in `timings/<name>.json`.
     """
     for name in experiment.needs:
         data_file(name)
@@ -70,13 +70,16 @@ def run_experiment(
         name=experiment.name,
         size=size,
         seed=seed,
-        seconds=sum(piece.seconds for piece in pieces.values()),
         version=__version__,
         tables=outcome.tables,
         pictures=tuple(files),
         remarks=outcome.remarks,
     )
-    _write(folder / f"{experiment.name}.json", json.dumps(record.to_dict(), indent=1, ensure_ascii=False))
+    seconds = sum(piece.seconds for piece in pieces.values())
+    timing = Timing(experiment.name, size, seconds, outcome.timings, outcome.timing_remarks)
+    (folder / TIMINGS).mkdir(exist_ok=True)
+    _write_json(folder / TIMINGS / f"{experiment.name}.json", timing.to_dict())
+    _write_json(folder / f"{experiment.name}.json", record.to_dict())
     _write(folder / f"{experiment.name}.md", section(experiment, record))
     return record
 
@@ -93,6 +96,10 @@ def _save_figure(picture: Picture, name: str, folder: Path) -> tuple[str, str]:
 
 def _write(path: Path, text: str) -> None:
     replace_file(path, lambda file: file.write(f"{text}\n".encode()))
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    _write(path, json.dumps(data, indent=1, ensure_ascii=False))
 
 
 # ---------------------------------------------------------------------------------------------------- pieces

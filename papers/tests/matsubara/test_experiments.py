@@ -72,11 +72,10 @@ def test_table_2_by_both_procedures(recorded):
 
 
 def test_table_5(recorded):
-    table, seconds, fused = recorded("matsubara-table-5").tables
+    table, fused = recorded("matsubara-table-5").tables
     wrong = [row for row in table.rows if not row.agrees(table.within)]
     assert [row.labels for row in wrong] == [("ResNet152", "MCE(Q)")]
     assert round(wrong[0].ours, 4) == 0.0101
-    assert all(0 < row.ours < 2 for row in seconds.rows)
     assert [row.labels for row in fused.rows if row.labels[1] == "Algorithm 3"] == [
         ("AlexNet", "Algorithm 3", "19,970"),
         ("ResNet152", "Algorithm 3", "30,000"),

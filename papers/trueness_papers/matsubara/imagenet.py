@@ -106,7 +106,12 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
     note = "MCE(Q) of ResNet152 is 0.0101 in the authors' stored results, 0.0102 in Table 5."
     tables = tables_by_both("Table 5", "Table 5", ("model",), lines, note=note)
     plain = [value for key, value in results.items() if key.startswith("plain")]
-    return Outcome((*tables, _seconds(results, plain), _fused(results)), _pictures(), _remarks(results, plain))
+    return Outcome(
+        (*tables, _fused(results)),
+        _pictures(),
+        timings=(_seconds(results, plain),),
+        timing_remarks=_remarks(results, plain),
+    )
 
 
 def _seconds(results: Mapping[str, Any], plain: Sequence[Mapping[str, float]]) -> Table:
