@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -50,6 +53,31 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     record = run_experiment(EXPERIMENT, tmp_path, progress=False)
     assert CALLS == [0, 1, 2, 2, 3, 4]
     assert [row.ours for row in record.tables[0].rows] == [0, 1, 4, 9, 16]
+
+
+def test_ctrl_c_while_a_piece_is_saved_waits_until_no_lock_is_held(tmp_path, monkeypatch):
+    seen, done = [], []
+
+    @contextmanager
+    def pool(jobs):
+        with ThreadPoolExecutor(jobs) as threads:
+            try:
+                yield threads
+            except BaseException as error:
+                seen.append(type(error))
+                raise
+
+    def press(finished, total):
+        done.append(finished)
+        if finished == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("trueness_papers.run._pool", pool)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(EXPERIMENT, tmp_path, jobs=2, progress=press)
+    assert seen in ([KeyboardInterrupt], [])  # raised where results are awaited, not where the signal arrived
+    assert len(list(tmp_path.glob("pieces/*/*/*.json"))) == max(done)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_half_written_piece_is_done_again(tmp_path):

@@ -2,12 +2,14 @@
 
 import json
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from trueness import __version__
@@ -131,12 +133,44 @@ def _compute(pieces: Sequence[Piece], jobs: int) -> Iterator[tuple[Piece, _Finis
     if jobs == 1 or len(pieces) < 2:
         yield from ((piece, _timed(piece.function, piece.arguments)) for piece in pieces)
         return
-    with _pool(min(jobs, len(pieces))) as pool:
-        running = {pool.submit(_timed, piece.function, piece.arguments): piece for piece in pieces}
-        while running:
-            finished: set[Future[_Finished]] = wait(running, return_when=FIRST_COMPLETED).done
-            for future in finished:
-                yield running.pop(future), future.result()
+    finished: SimpleQueue[Future[_Finished] | None] = SimpleQueue()
+    with _interrupts_queued(finished), _pool(min(jobs, len(pieces))) as pool:
+        with _interrupts_blocked():  # the processes start with the first piece, and inherit this
+            running = {pool.submit(_timed, piece.function, piece.arguments): piece for piece in pieces}
+        for future in running:
+            future.add_done_callback(finished.put)
+        for _ in pieces:
+            future = finished.get()
+            if future is None:
+                raise KeyboardInterrupt
+            yield running[future], future.result()
+
+
+@contextmanager
+def _interrupts_queued(queue: "SimpleQueue[Any]") -> Iterator[None]:
+    """Put None into the queue on Ctrl-C, in the place of an exception.
+
+    An exception could be raised anywhere, also while the locks of a future are taken, which then stay locked: the
+    thread that manages the processes would wait for them, and Python for this thread, forever.
+    """
+    if threading.current_thread() is not threading.main_thread() or (
+        signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    pressed: list[None] = []
+
+    def press(*_: object) -> None:
+        pressed.append(None)
+        queue.put(None)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if pressed:  # after the last result
+        raise KeyboardInterrupt
 
 
 @contextmanager
@@ -153,6 +187,19 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
             process.terminate()
         raise
     pool.shutdown()
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Hold back Ctrl-C until the end of the block, and for ever in processes that start inside."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupts() -> None:
