@@ -57,7 +57,9 @@ def test_groups_are_compared_apart(lines, grouped):
 
 
 def test_three_models_are_three_pairs_with_adjusted_p_values(call):
-    found = call("compare", "--demo", "--rows", "500", "--prob", "p", "--prob", "recalibrated", "--prob", "truth")
+    found = call(
+        "compare", "--demo", "--rows", "500", "--prob", "overconfident", "--prob", "recalibrated", "--prob", "truth"
+    )
     assert len(found.stdout.split("\n\n")[0].splitlines()) == 4
     assert "adjusted p" in found.stdout
     assert "adjusted p" not in call("compare", "--demo", "--rows", "500").stdout
@@ -66,13 +68,15 @@ def test_three_models_are_three_pairs_with_adjusted_p_values(call):
 def test_json_has_pairs_and_estimates(call):
     (found,) = json.loads(call("compare", "--demo", "--rows", "500", "--format", "json").stdout)["comparisons"]
     (pair,) = found["pairs"]
-    assert pair["first"] == "p"
-    assert pair["difference"] == pytest.approx(found["estimates"]["p"] - found["estimates"]["recalibrated"])
+    assert pair["first"] == "overconfident"
+    assert pair["difference"] == pytest.approx(found["estimates"]["overconfident"] - found["estimates"]["recalibrated"])
     assert found["measure"] == "squared_ece"
 
 
 def test_one_model_is_not_enough(fails):
-    assert "two models or more to compare; got 'p' alone" in fails("compare", "--demo", "--prob", "p")
+    assert "two models or more to compare; got 'overconfident' alone" in fails(
+        "compare", "--demo", "--prob", "overconfident"
+    )
 
 
 def test_what_does_not_go_together_is_refused(fails):

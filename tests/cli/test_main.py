@@ -46,7 +46,9 @@ def test_the_demo_is_measured_and_repeats_itself(call):
 
 def test_the_truth_of_the_demo_can_be_measured(call):
     found = json.loads(
-        call("measure", "--no-intervals", "--demo", "--prob", "p", "--prob", "truth", "--format", "json").stdout
+        call(
+            "measure", "--no-intervals", "--demo", "--prob", "overconfident", "--prob", "truth", "--format", "json"
+        ).stdout
     )
     p, truth = (model["measures"] for model in found["models"])
     assert truth["ece"] < p["ece"]

@@ -189,8 +189,8 @@ def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
 
 
 def test_markdown_of_bins_is_a_table(call):
-    result = call("measure", "--demo", "--prob", "p", "--no-intervals", "--table", "--format", "markdown")
-    assert "Bins of p:" in result.stdout
+    result = call("measure", "--demo", "--prob", "overconfident", "--no-intervals", "--table", "--format", "markdown")
+    assert "Bins of overconfident:" in result.stdout
     assert "| bin | rows | score | rate | 95 % interval | gap | O/E | 95 % interval |" in result.stdout
 
 
@@ -234,7 +234,7 @@ def test_the_tce_never_appears_without_its_floor(call, tmp_path):
 
 
 def test_every_number_stands_beside_its_interval_or_its_floor(call):
-    text = call("measure", "--demo", "--rows", "500", "--prob", "p").stdout
+    text = call("measure", "--demo", "--rows", "500", "--prob", "overconfident").stdout
     assert max(map(len, text.splitlines())) <= 80
     table, notes = text.split("\n\n")
     for line in table.splitlines()[2:]:
@@ -245,7 +245,18 @@ def test_every_number_stands_beside_its_interval_or_its_floor(call):
 
 
 def test_the_intervals_of_three_models_stand_below_their_values(call):
-    asked = ["measure", "--demo", "--rows", "300", "--prob", "p", "--prob", "recalibrated", "--prob", "truth"]
+    asked = [
+        "measure",
+        "--demo",
+        "--rows",
+        "300",
+        "--prob",
+        "overconfident",
+        "--prob",
+        "recalibrated",
+        "--prob",
+        "truth",
+    ]
     lines = call(*asked).stdout.splitlines()
     assert max(map(len, lines)) <= 80
     (at,) = (i for i, line in enumerate(lines) if line.startswith("slope "))
@@ -254,7 +265,7 @@ def test_the_intervals_of_three_models_stand_below_their_values(call):
 
 
 def test_the_numbers_alone_are_the_same_numbers(call):
-    asked = ["measure", "--demo", "--rows", "500", "--prob", "p", "--format", "json"]
+    asked = ["measure", "--demo", "--rows", "500", "--prob", "overconfident", "--format", "json"]
     alone, whole = (json.loads(call(*asked, *more).stdout) for more in (["--no-intervals"], []))
     assert "level" not in alone
     (model,) = alone["models"]
@@ -266,7 +277,7 @@ def test_the_numbers_alone_are_the_same_numbers(call):
 
 
 def test_one_level_rules_all_intervals(call):
-    asked = ["measure", "--demo", "--rows", "500", "--prob", "p", "--format", "json"]
+    asked = ["measure", "--demo", "--rows", "500", "--prob", "overconfident", "--format", "json"]
     found = {
         level: json.loads(call(*asked, "--level", level).stdout)["models"][0]["measures"] for level in ("0.8", "0.99")
     }

@@ -99,7 +99,7 @@ def test_an_option_that_a_display_does_not_take_is_refused(call, display, words)
 def test_without_matplotlib_the_cure_is_named(fails, without):
     without("matplotlib")
     for display in ("reliability", "tested"):
-        said = fails("plot", "--demo", "--rows", "100", "--prob", "p", "--display", display, "-o", "p.png")
+        said = fails("plot", "--demo", "--rows", "100", "--prob", "overconfident", "--display", display, "-o", "p.png")
         assert "needs matplotlib to draw: `pip install 'trueness[plot]'`." in said
         assert len(said.strip().splitlines()) == 1
 
@@ -111,7 +111,7 @@ def test_a_report_needs_no_matplotlib(call, without):
 
 def test_a_picture_can_go_to_standard_output(call):
     pytest.importorskip("matplotlib")
-    result = call("plot", "--demo", "--rows", "200", "--prob", "p", "--format", "svg")
+    result = call("plot", "--demo", "--rows", "200", "--prob", "overconfident", "--format", "svg")
     assert result.stdout.startswith("<?xml")
 
 

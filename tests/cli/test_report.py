@@ -29,14 +29,14 @@ def test_the_demo_leaves_a_page(call, tmp_path):
 
 @pytest.mark.parametrize(("name", "start"), [("r.html", "<!"), ("r.md", "#"), ("r.json", "{")])
 def test_the_name_of_the_output_decides_its_form(call, tmp_path, name, start):
-    assert call("report", "--demo", "--rows", "300", "--prob", "p", "-o", name).exit_code == 0
+    assert call("report", "--demo", "--rows", "300", "--prob", "overconfident", "-o", name).exit_code == 0
     assert (tmp_path / name).read_text(encoding="utf-8").lstrip().startswith(start)
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("form", ["markdown", "json", "text"])
 def test_other_forms_go_to_standard_output(call, tmp_path, form):
-    result = call("report", "--demo", "--rows", "300", "--prob", "p", "--format", form)
+    result = call("report", "--demo", "--rows", "300", "--prob", "overconfident", "--format", form)
     assert result.exit_code == 0, result.stderr
     assert len(result.stdout) > 500
     assert list(tmp_path.iterdir()) == []
@@ -138,7 +138,7 @@ def test_the_command_for_two_columns_takes_the_second(call, tmp_path, names):
 
 
 def test_no_intervals_leaves_out_the_panel_and_keeps_the_verdict(call):
-    asked = ("report", "--demo", "--rows", "300", "--prob", "p", "--format", "json")
+    asked = ("report", "--demo", "--rows", "300", "--prob", "overconfident", "--format", "json")
     whole, bare = (json.loads(call(*asked, *more).stdout) for more in ([], ["--no-intervals"]))
     assert bare["verdict"] == whole["verdict"]
     assert whole["models"][0]["panel"]["text"].startswith("Methods. ")

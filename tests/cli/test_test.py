@@ -82,7 +82,7 @@ def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
 
 def test_json_has_the_assumptions(call):
     found = json.loads(call("test", "--demo", "--rows", "300", "--format", "json").stdout)
-    assert [entry["model"] for entry in found["tests"]] == ["p", "recalibrated"]
+    assert [entry["model"] for entry in found["tests"]] == ["overconfident", "recalibrated"]
     assert "Rows are independent" in found["tests"][0]["assumptions"]
     assert found["data"] == {
         "source": "simulated data (seed 0)",

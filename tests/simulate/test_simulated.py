@@ -37,7 +37,7 @@ def test_it_survives_pickling(d):
 def test_the_columns_of_the_table_are_named():
     assert list(simulate.binary(3).table()) == ["y", "p", "truth"]
     assert list(simulate.multiclass(3, 2).table()) == ["y", "p0", "p1", "truth0", "truth1"]
-    assert list(simulate.demo(3).table()) == ["y", "p", "truth", "recalibrated"]
+    assert list(simulate.demo(3).table()) == ["y", "overconfident", "truth", "recalibrated"]
     assert all(column.shape == (3,) for column in simulate.multiclass(3).table().values())
 
 

@@ -68,7 +68,7 @@ def command(
         )
     request = Request.pop_from({**options, "files": files})
     if not files and not request.probs:
-        request = replace(request, probs=("p",))
+        request = replace(request, probs=("overconfident",))
     rows = read_rows(request, alike=False)
     if len(rows.choice.models) > 1:
         names = ", ".join(model.name for model in rows.choice.models)

@@ -8,7 +8,7 @@ from typing import Any
 import trueness as tn
 from trueness._text.bins import bin_name
 from trueness._text.numbers import common_decimals, level_percent, ratio, span
-from trueness._text.strings import shorten, visible
+from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns
 from trueness.cli._interval_texts import Texts, join_names, limits_notes
@@ -19,8 +19,10 @@ _OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "obse
 """Measures that a table of groups shows; CSV and JSON have all."""
 _ALWAYS = ("n", "ece", "observed_expected")
 """Those that a narrow terminal shows, too."""
-_BESIDE = 2
-"""Models whose intervals stand beside their values; those of more stand below."""
+_BESIDE = 22
+"""Room for the columns of two models, whose intervals then stand beside their values; otherwise they stand below."""
+_VALUE = 9
+"""The width of a value."""
 _VIEW = re.compile("_(classwise|confidence|top_label)$")
 _SKETCH = (
     "The sums are a sketch: the exact value of the rows lies in the exact range, and needs the rows. Equal-width "
@@ -40,19 +42,19 @@ def _texts(q: Quantity, values: Iterable[float]) -> Texts:
 def measures_table(result: Measurements, source: str) -> Table:
     """A row per measure; how the interval and the value of a calibrated model are placed depends on the models.
 
-    One model: a column for each. Two: the interval is a column, the value of a calibrated model a row below. More: a
-    row below for each, since a terminal of 80 columns has room for the columns of two models.
+    One model: a column for each. Two: the interval is a column, the value of a calibrated model a row below. More, or
+    two with long names: a row below for each, so that the table fits into 80 columns.
     """
-    number = len(result.models)
+    number, beside = len(result.models), _intervals_beside(result.models)
     title = "" if result.level is None else f"{level_percent(result.level)} interval"
     columns = [Column("measure", "measure")]
     for i, model in enumerate(result.models):
         columns.append(Column(f"value {i}", shorten(visible(model.name), 24), "number"))
-        columns += [Column(f"interval {i}", title, "number")] if title and number <= _BESIDE else []
+        columns += [Column(f"interval {i}", title, "number")] if title and beside else []
     columns += [Column("floor", "if calibrated", "number")] if number == 1 else []
     columns.append(Column("meaning", "meaning", optional=True))
     shown = shown_quantities(result)
-    rows = [row for q in shown for row in _measure_rows(q, result.models, title)]
+    rows = [row for q in shown for row in _measure_rows(q, result.models, title, beside)]
     ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.form == "number"]
     more = [f"Calibrated: {', '.join(ideals)}."] if ideals and number > 1 and title else []
     return Table(columns, rows, [*_notes(result, source, shown), *more])
@@ -64,7 +66,13 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
     return [q for q in result.quantities if some or q.key not in CERTAIN]
 
 
-def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str) -> Iterator[dict[str, Any]]:
+def _intervals_beside(models: Sequence[ModelMeasures]) -> bool:
+    """Whether 80 columns have room for an interval beside each value."""
+    widths = [max(_VALUE, display_width(shorten(visible(model.name), 24))) for model in models]
+    return len(widths) == 1 or (len(widths) == 2 and sum(widths) <= _BESIDE)
+
+
+def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool) -> Iterator[dict[str, Any]]:
     single = len(models) == 1
     texts = _texts(q, [model.values[q.key] for model in models])
     row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name, "meaning": q.meaning}
@@ -74,7 +82,7 @@ def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str) -> I
         row[f"value {i}"] = texts.value(model.values[q.key])
         if (found := model.estimates.get(q.key)) is None:
             continue
-        if len(models) <= _BESIDE:
+        if beside:
             row[f"interval {i}"] = texts.interval(found.low, found.high)
         elif found.bounded:
             intervals[f"value {i}"] = texts.interval(found.low, found.high)

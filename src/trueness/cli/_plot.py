@@ -99,7 +99,7 @@ def command(**options: Any) -> None:
         settings["bins"] = opt.bin_rule(options["bins"])
     request = Request.pop_from(options)
     if not request.files and not request.probs and "one" in takes:
-        request = replace(request, probs=("p",))
+        request = replace(request, probs=("overconfident",))
     picture = _display(read_rows(request), display, settings)
     if target.form == "text":
         width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 72

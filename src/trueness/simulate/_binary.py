@@ -286,7 +286,7 @@ class _Continuous(Line):
 
 
 def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
-    """The demo data of the command line: an over-confident model, and the same model recalibrated.
+    """The demo data of the command line: an overconfident model, and the same model recalibrated.
 
     One row in five is an event. High scores are too high and the lowest too low: the true log-odds are 0.6 times those
     of the score, shifted to that prevalence. The l1 error is 0.05.
@@ -315,4 +315,6 @@ def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     """
     d = binary(n, scores=Beta(0.7, 2.6), distortion=Logit(slope=0.6), prevalence=0.2, adjust="truth", seed=seed)
     recalibrated = Logit(shift=-0.47, slope=0.63)(d.y_prob)
-    return replace(d, name="demo: an over-confident model", columns={"recalibrated": recalibrated})
+    return replace(
+        d, name="demo: an overconfident model", columns={"recalibrated": recalibrated}, score_name="overconfident"
+    )

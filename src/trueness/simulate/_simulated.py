@@ -31,6 +31,8 @@ class Simulated:
         The population that the rows were drawn from, which determines the true errors.
     columns : dict of str to array
         Further columns, one entry per row, if the generator has any.
+    score_name : str, default 'p'
+        The column of `y_prob` in :meth:`table`.
 
     See Also
     --------
@@ -52,6 +54,7 @@ class Simulated:
     name: str
     population: Population
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    score_name: str = "p"
 
     def __repr__(self) -> str:
         classes = f", K={self.y_prob.shape[1]}" if self.y_prob.ndim == 2 else ""
@@ -159,16 +162,17 @@ class Simulated:
         Returns
         -------
         dict of str to array of shape (n,)
-            'y'; 'p' and 'truth', or 'p0', 'p1', … and 'truth0', 'truth1', … for a matrix; then the further `columns`.
+            'y'; the scores ('p' unless `score_name` is another) and 'truth', or 'p0', 'p1', … and 'truth0', 'truth1', …
+            for a matrix; then the further `columns`.
 
         Examples
         --------
         >>> from trueness import simulate
         >>> list(simulate.demo(5).table())
-        ['y', 'p', 'truth', 'recalibrated']
+        ['y', 'overconfident', 'truth', 'recalibrated']
         """
         columns: dict[str, NDArray[Any]] = {"y": self.y_true}
-        both: dict[str, Floats] = {"p": self.y_prob, "truth": self.truth}
+        both: dict[str, Floats] = {self.score_name: self.y_prob, "truth": self.truth}
         for name, values in both.items():
             if values.ndim == 1:
                 columns[name] = values
