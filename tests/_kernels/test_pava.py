@@ -87,8 +87,8 @@ def row_by_row(y, n_min, n_max):
 
 @given(y=labels, data=st.data())
 def test_without_ties_it_is_the_published_algorithm(kernels, y, data):
-    n_min = data.draw(st.integers(1, len(y) - 1))
-    n_max = data.draw(st.integers(2 * n_min - 1, 3 * len(y)))
+    n_min = data.draw(st.integers(0, len(y)))
+    n_max = data.draw(st.integers(max(n_min, 1), len(y)))
     starts = kernels.block_pava(np.ones(len(y), np.int64), np.array(y), n_min, n_max)
     assert starts.tolist() == row_by_row(y, n_min, n_max)
 
@@ -101,6 +101,16 @@ def test_without_ties_the_limits_hold(kernels, y, data):
     sizes = np.diff([*starts, len(y)])
     assert sizes.min() >= n_min
     assert sizes.max() <= max(n_max, n_min)
+
+
+@given(y=labels, data=st.data())
+def test_below_twice_the_least_size_only_the_last_block_but_one_may_be_smaller(kernels, y, data):
+    n_min = data.draw(st.integers(2, len(y)))
+    n_max = data.draw(st.integers(n_min, 2 * n_min - 2))
+    starts = kernels.block_pava(np.ones(len(y), np.int64), np.array(y), n_min, n_max)
+    sizes = np.diff([*starts, len(y)])
+    assert sizes.max() <= n_max
+    assert np.delete(sizes, -2 if sizes.size > 1 else []).min() >= n_min
 
 
 @given(cells=cells, data=st.data())
@@ -126,7 +136,7 @@ def test_block_pava_equals_the_reference(kernels, n, largest):
         events = rng.binomial(count, np.linspace(0.2, 0.8, n))
         total = int(count.sum())
         n_min = int(rng.integers(1, max(2, total // 4)))
-        n_max = int(rng.integers(2 * n_min - 1, 4 * n_min + 1))
+        n_max = int(rng.integers(n_min, 4 * n_min + 1))
         starts = kernels.block_pava(count, events, n_min, n_max)
         assert starts.dtype == np.int64
         assert np.array_equal(starts, reference.block_pava(count, events, n_min, n_max))

@@ -111,6 +111,14 @@ def test_blocks_without_ties_keep_both_limits():
         assert found.max() <= n_max
 
 
+def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
+    # Algorithm 2 allows every 0 ≤ N_min ≤ N_max ≤ N. Five rows, three at least and four at most: two rows are left
+    # before the three kept back, and 2 + 3 is too many for one bin.
+    assert sizes(tn.BlockIsotonic(3, 4), [0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5]) == [2, 3]
+    assert sizes(tn.BlockIsotonic(3, 5), [0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5]) == [5]
+    assert sizes(tn.BlockIsotonic(8, 8)) == [8]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -126,8 +134,8 @@ def test_blocks_without_ties_keep_both_limits():
         (lambda: tn.BlockIsotonic(-1, 5), "`n_min` must be a whole number ≥ 0"),
         (lambda: tn.BlockIsotonic(ties="first"), "'pool' or 'split'"),
         (lambda: tn.BlockIsotonic(fuse=1), "`fuse` must be True or False"),
-        (lambda: sizes(tn.BlockIsotonic(5, 8)), "at least 2·n_min − 1 = 9 .* got 8"),
-        (lambda: sizes(tn.BlockIsotonic(8, 20)), "below the number of rows \\(8\\); got 8"),
+        (lambda: sizes(tn.BlockIsotonic(5, 4)), "`n_max` must be at least `n_min` \\(5\\); got 4"),
+        (lambda: sizes(tn.BlockIsotonic(9, 20)), "at most the number of rows \\(8\\); got 9"),
         (lambda: sizes(tn.BlockIsotonic(), sample_weight=[0.5] * 8), "must be whole numbers"),
         (lambda: sizes([0.1, 1.0]), "must cover every score; its edges run from 0.1 to 1 and a score is 0.05"),
         (lambda: tn.ece(tn.tally(Y, P), bins=tn.Edges([0.1, 1])), "must cover every score"),

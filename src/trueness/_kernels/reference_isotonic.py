@@ -52,7 +52,8 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
     Tie groups are pushed one by one and pooled as by Algorithm 2 of Matsubara et al. (2023); the groups that
     are not wholly inside the first N − n_min rows form the tail, which joins the last block or stands alone.
     Groups are never split, so the limits hold up to one group; a block that would stay below
-    n_min joins its right neighbour, or its left one where the right is above n_max and the left has room.
+    n_min joins its right neighbour, or its left one where the right is above n_max and the left has room. If
+    n_max < 2 n_min − 1, the last block before the tail may stay below n_min, as in the published algorithm.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
         if len(starts) > 1:
             if sizes[-2] + sizes[-1] <= n_max:
                 merge(len(starts) - 2)
-            elif sizes[-2] < n_min:
+            elif sizes[-2] < n_min and n_max >= 2 * n_min - 1:
                 merge(len(starts) - (3 if left_has_room() else 2))
     return np.array(starts, np.int64)
 

@@ -325,10 +325,12 @@ class BlockIsotonic(BinRule):
     Parameters
     ----------
     n_min : int, optional
-        Fewest rows of a bin; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only `n_max` limits the bins.
+        Fewest rows of a bin, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only `n_max`
+        limits the bins; with N there is one bin.
     n_max : int, optional
-        Most rows of a bin; by default max(⌊N/5⌋, 2 n_min − 1). It must be at least 2 n_min − 1: below that the
-        algorithm cannot keep `n_min`.
+        Most rows of a bin, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1). Both limits are guaranteed (without
+        ties) if `n_max` is at least 2 n_min − 1. Below that `n_max` still holds, but the last bin but one may have
+        fewer than `n_min` rows: it cannot take the rows kept back, and they form a bin of their own.
     fuse : bool, default False
         Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by drawing edges only where the
         fitted value changes. Fused bins may exceed `n_max`.
@@ -384,11 +386,10 @@ class BlockIsotonic(BinRule):
         """The limits for a number of rows."""
         n_min = max(1, n_rows // 20) if self.n_min is None else self.n_min
         n_max = max(n_rows // 5, 2 * n_min - 1, 1) if self.n_max is None else self.n_max
-        if n_max < 2 * n_min - 1:
-            demand = f"must be at least 2·n_min − 1 = {2 * n_min - 1:,} to keep `n_min`"
-            raise InputError("n_max", demand, f"got {n_max:,}")
-        if n_min >= n_rows and n_rows > 1:
-            raise InputError("n_min", f"must be below the number of rows ({n_rows:,})", f"got {n_min:,}")
+        if n_max < n_min:
+            raise InputError("n_max", f"must be at least `n_min` ({n_min:,})", f"got {n_max:,}")
+        if n_min > n_rows:
+            raise InputError("n_min", f"must be at most the number of rows ({n_rows:,})", f"got {n_min:,}")
         return n_min, n_max
 
     def group(self, cells: Cells) -> Groups:

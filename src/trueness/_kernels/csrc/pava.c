@@ -104,11 +104,13 @@ INLINE void pool_within_limits(blocks *b, int64_t n_min, int64_t n_max)
 INLINE void attach_tail(blocks *b, int64_t n_min, int64_t n_max)
 {
     int64_t last = b->size[b->n - 2];
+    /* Below 2 n_min - 1 no n_max has room for both: the published algorithm then lets the last block stay small. */
+    int both_limits = n_max >= 2 * n_min - 1;
     if (last + b->size[b->n - 1] <= n_max)
         merge_top(b);
-    else if (last < n_min && left_has_room(b, n_max))
+    else if (both_limits && last < n_min && left_has_room(b, n_max))
         merge_below(b);
-    else if (last < n_min)
+    else if (both_limits && last < n_min)
         merge_top(b);
 }
 
