@@ -14,13 +14,22 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def test_the_demo_prints_what_the_readme_shows():
-    shown = blocks("text")[0].splitlines()
-    assert shown[0] == "$ trueness measure --demo"
+def test_the_demo_prints_what_the_readme_shows(tmp_path):
+    command, *shown = blocks("text")[0].splitlines()
+    assert command == "$ trueness report --demo"
     done = subprocess.run(
-        [sys.executable, "-m", "trueness", "measure", "--demo"], capture_output=True, text=True, encoding="utf-8"
+        [sys.executable, "-m", "trueness", "report", "--demo"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=tmp_path,
     )
-    assert done.stdout.splitlines() == shown[1:]
+    assert done.stdout.splitlines() == shown
+    assert (tmp_path / "trueness-report.html").exists()
+
+
+def test_two_minutes_are_enough_to_read_it():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
 
 
 @pytest.mark.parametrize("position", [0, 1])
