@@ -1,4 +1,4 @@
-.PHONY: check test test-all papers bench
+.PHONY: check test test-all papers docs bench
 
 check:
 	ruff format --check .
@@ -13,6 +13,10 @@ test-all:
 
 papers:
 	pytest -n auto papers
+
+docs:
+	sphinx-build -W --keep-going -n -q -j auto -b html docs docs/_build/html
+	pytest -q -p no:cacheprovider tests/test_site.py
 
 bench:
 	python benchmarks/run.py

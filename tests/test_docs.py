@@ -1,10 +1,12 @@
-"""Pages name commands that exist, hold tables that can be read, figures that are there and examples that run."""
+"""Pages name commands that exist, have readable tables, existing figures and examples that run; none is orphaned."""
 
 import doctest
+import importlib
 import re
 import shlex
 import subprocess
 import sys
+from fnmatch import fnmatch
 from itertools import takewhile
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from local_cluster import why_not
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [
-    *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts),
+    *sorted(page for page in DOCS.rglob("*.md") if not {"_build", "generated"} & set(page.parts)),
     ROOT / "benchmarks" / "README.md",
 ]
 NEEDED = {"docs/guide/torch.md": "torch"}  # a library that the test extra does not bring
@@ -57,6 +59,56 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
     text = page.read_text(encoding="utf-8")
     for found in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.count("|") for line in found.splitlines()}) == 1, found.splitlines()[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_with_code_cells_is_executed(page):
+    text = page.read_text(encoding="utf-8")
+    if "```{code-cell}" in text:
+        assert text.startswith("---\nfile_format: mystnb\n"), (
+            "begin the page with `file_format: mystnb` and a kernelspec"
+        )
+        assert ">>> " not in text, "an executed page shows code and output; `>>>` is for pages that pytest runs"
+
+
+def test_every_page_is_in_a_table_of_contents():
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES if DOCS in page.parents}
+    listed = {"index"}
+    for page in pages:
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            folder = Path(page).parent
+            entries = [(folder / line).as_posix() for line in toctree.split() if not line.startswith(":")]
+            listed |= {found for found in pages - {page} for entry in entries if fnmatch(found, entry)}
+    assert pages == listed
+
+
+PUBLIC = ("", "errors", "infer", "measure", "plot", "recalibrate", "results", "simulate", "sources", "torch", "typing")
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_the_reference_has_every_public_name(package):
+    if package == "torch":
+        pytest.importorskip("torch", reason="torch is not installed")
+    module = importlib.import_module(f"trueness.{package}".removesuffix("."))
+    listed, everyday = set(), importlib.import_module("trueness").__all__
+    for page in (DOCS / "reference").glob("*.md"):
+        for block in re.findall(
+            r"^```\{eval-rst\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        ):
+            home = re.findall(r"currentmodule:: (\S+)", block)[0]
+            names = re.findall(r"^(?:   |\.\. [a-z:]+:: )(\w+)$", block, re.MULTILINE)
+            listed |= {f"{home}.{name}" for name in names}
+    # A name of a package that `tn` has too is documented there.
+    homes = {
+        n: "trueness"
+        if n in everyday and getattr(importlib.import_module("trueness"), n) is getattr(module, n)
+        else module.__name__
+        for n in module.__all__
+    }
+    modules = {"__version__", *PUBLIC}
+    missing = sorted(f"{home}.{n}" for n, home in homes.items() if n not in modules and f"{home}.{n}" not in listed)
+    assert not missing, f"add to a page of docs/reference: {missing}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -53,25 +53,25 @@ class Remedy(NamedTuple):
     `text` is the sentence for a caller of the library. The command line, the calibrators and the tensor metrics may
     have their own sentence for each `name`, with `value` filled in (``{value}``, ``{value!r}``); else they use `text`.
 
-    ==================  ====================================================================  =========================
-    name                when                                                                  value
-    ==================  ====================================================================  =========================
-    ``drop-missing``    labels, scores or weights are missing; the rows could be left out     None
-    ``clip``            scores leave [0, 1] by so little that it may be rounding              tolerance, such as "3e-16"
-    ``sum-tolerance``   rows miss the sum 1 by so little that it may be rounding              tolerance, such as "2e-05"
-    ``divide-rows``     rows look like counts or shares that do not sum to 1                  None
-    ``from-logits``     scores look like logits                                               None
-    ``percent``         scores look like percentages                                          None
-    ``swapped``         labels and scores were passed in the wrong order                      None
-    ``pos-label``       two labels (or one) that are not 0/1; one of them is the event        the likely event
-    ``labels-order``    class labels are not codes; their column order must be stated         list of labels, or None
-    ``matrix``          several classes with a vector of scores                               None
-    ``column-stack``    a matrix of two columns is needed, a vector of scores was passed      None
-    ``rescale-weights`` the largest weight is too large or too small to be squared            None
-    ``input-logits``    scores look like logits, and the calibrator has an option for them    None
-    ``temperature``     scores look like logits, which this calibrator does not take          None
-    ``one-vs-rest``     a matrix was passed to a calibrator of one score                      None
-    ==================  ====================================================================  =========================
+    ===================  ====================================================================  =======================
+    name                 when                                                                  value
+    ===================  ====================================================================  =======================
+    ``drop-missing``     labels, scores or weights are missing; the rows could be left out     None
+    ``clip``             scores leave [0, 1] by so little that it may be rounding              tolerance, e.g. "3e-16"
+    ``sum-tolerance``    rows miss the sum 1 by so little that it may be rounding              tolerance, e.g. "2e-05"
+    ``divide-rows``      rows look like counts or shares that do not sum to 1                  None
+    ``from-logits``      scores look like logits                                               None
+    ``percent``          scores look like percentages                                          None
+    ``swapped``          labels and scores were passed in the wrong order                      None
+    ``pos-label``        two labels (or one) that are not 0/1; one of them is the event        the likely event
+    ``labels-order``     class labels are not codes; their column order must be stated         list of labels, or None
+    ``matrix``           several classes with a vector of scores                               None
+    ``column-stack``     a matrix of two columns is needed, a vector of scores was passed      None
+    ``rescale-weights``  the largest weight is too large or too small to be squared            None
+    ``input-logits``     scores look like logits, and the calibrator has an option for them    None
+    ``temperature``      scores look like logits, which this calibrator does not take          None
+    ``one-vs-rest``      a matrix was passed to a calibrator of one score                      None
+    ===================  ====================================================================  =======================
     """
 
     name: str

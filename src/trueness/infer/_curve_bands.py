@@ -92,8 +92,8 @@ def curve_band(
     being the curve at the score of row i. The limits are the wider of ± c standard errors and of Wilson's for the
     number of independent rows that has the same variance; they stay within [0, 1].
 
-    *Simultaneous.* :math:`c` is the quantile of the largest |t| over all scores, from the length :math:`\kappa` of the
-    path that the standardised basis takes on the unit sphere (Sun and Loader 1994),
+    *Simultaneous.* :math:`c` is the quantile of the largest :math:`|t|` over all scores, from the length :math:`\kappa`
+    of the path that the standardised basis takes on the unit sphere (Sun and Loader 1994),
 
     .. math:: \frac{\kappa}{\pi} e^{-c^2/2} + 2 (1 - \Phi(c)) = 1 - \text{level} ,
 

@@ -138,7 +138,7 @@ class ValidityDisplay(FromEstimator):
         Parameters
         ----------
         runs : mapping of names to ValidityRuns
-            Results of :func:`trueness.recalibrate.validity_runs`.
+            Results of :func:`trueness.validity_runs`.
         level : float, default 0.9
             The share at which ε is marked.
         promise : tuple of int, optional

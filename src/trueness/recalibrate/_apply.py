@@ -25,7 +25,8 @@ def apply_calibrator(
         Polars (eager or lazy), pandas, PyArrow, a DuckDB relation or a Spark frame. Lazy frames, relations and Spark
         frames stay lazy: nothing is computed or loaded here.
     calibrator : Calibrator
-        The fitted map. DuckDB and Spark evaluate its :meth:`~Calibrator.to_sql`, so it must have one.
+        The fitted map. DuckDB and Spark evaluate its :meth:`~trueness.recalibrate.Calibrator.to_sql`, so it must have
+        one.
     score : str or sequence of str, optional
         The column of the scores, or the columns of a matrix. Default: those that the map was fitted on.
     name : str, optional

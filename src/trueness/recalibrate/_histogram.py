@@ -69,11 +69,11 @@ class HistogramBinning(Calibrator):
 
     Attributes
     ----------
-    edges_ : array of shape (n_bins_ + 1,)
+    edges_ : array of shape (`n_bins_` + 1,)
         Bin b is [edges_[b], edges_[b + 1]), the last one closed. The first edge is 0 and the last is 1.
-    values_ : array of shape (n_bins_,)
+    values_ : array of shape (`n_bins_`,)
         The prediction of each bin. A bin without labels predicts the overall event rate.
-    counts_ : array of shape (n_bins_,)
+    counts_ : array of shape (`n_bins_`,)
         Labels averaged in each bin, boundary rows only with 'original'; for fractional weights, (Σw)²/Σw².
 
     Notes

@@ -1,0 +1,109 @@
+"""How Sphinx builds the site: `make docs`. Pages with code cells are executed; an error in one fails the build."""
+
+import logging
+import os
+import re
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util import logging as sphinx_logging
+from sphinx.writers.html5 import HTML5Translator
+
+from trueness._version import __version__
+
+project = "trueness"
+author = "The trueness developers"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build", "_ipython", "**/.ipynb_checkpoints"]
+templates_path = ["_templates"]
+
+nitpicky = True
+
+# Pages
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # they would be fetched from elsewhere
+nb_merge_streams = True
+os.environ["IPYTHONDIR"] = str(Path(__file__).parent / "_ipython")  # pictures are drawn as SVG
+copybutton_exclude = ".linenos, .gp, .go"
+
+# Reference
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings name them in words
+autodoc_default_options = {"member-order": "bysource"}
+add_module_names = False
+numpydoc_show_class_members = False  # autodoc lists them, with the docstrings of fields
+default_role = "code"
+
+# Looks
+html_theme = "pydata_sphinx_theme"
+html_title = "trueness"
+html_static_path = ["_static"]
+html_css_files = ["trueness.css"]
+html_favicon = "_static/favicon.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "logo": {"text": "trueness"},
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "changelog": [], "citation": []}
+
+
+def _mathml(node: nodes.Node, *, as_block: bool = False) -> str:
+    # The converter knows \\ldots only; brackets and fractions find their size in the browser.
+    tex = node.astext().replace(r"\dots", r"\ldots")
+    tex = re.sub(r"\\(?:[bB]igg?[lrm]?|textstyle)\b", "", tex)
+    try:
+        return tex2mathml(tex, as_block=as_block)
+    except MathError as error:
+        sphinx_logging.getLogger(__name__).warning("%s in the formula %r", error, tex, location=node)
+        return f"<code>{escape(tex)}</code>"
+
+
+def _visit_math(self: HTML5Translator, node: nodes.math) -> None:
+    self.body.append(_mathml(node))
+    raise nodes.SkipNode
+
+
+def _visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
+    self.body.append(f'<div class="formula">{_mathml(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Formulas become MathML, which browsers draw themselves: no script from elsewhere."""
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))
+    logging.getLogger("sphinx.sphinx.directives.other").addFilter(_is_not_about_an_empty_room)
+
+
+def _is_not_about_an_empty_room(record: logging.LogRecord) -> bool:
+    return getattr(record, "subtype", "") != "empty_glob"
