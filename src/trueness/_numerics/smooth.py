@@ -23,12 +23,16 @@ _Columns: TypeAlias = Callable[[slice], tuple[Floats, ...]]
 
 # Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of the step.
 _POINTS_PER_SIGMA = 40
-_FEWEST, _MOST = 2**14, 2**20
-# Rows whose temporaries stay in the processor's cache.
+_FEWEST, _FINE, _MOST = 2**12, 2**14, 2**20
+_FEWEST_VALUES = 2**8
+# Rows whose temporaries stay in the processor's cache. More rows have narrower kernels: a grid that is too coarse would
+# cost another pass over them.
 _BLOCK = 2**15
 # Coefficients of 1, x, x², x³ in the cubics that interpolate from -1, 0, 1 and 2 to x in [0, 1).
 _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]]) / 6
 _NEGLIGIBLE = 1e-10
+# Relative difference of the error and its width at which the search ends; with the most steps, which are seldom six.
+_SAME, _STEPS = 1e-11, 100
 # exp(−x²/2) is below 1e-19 from here on: added to what is kept, it would be lost to rounding.
 _VANISHED = 9.5
 # For a curve that is drawn: the narrowest kernel, and the share of the weight that a kernel must reach.
@@ -84,17 +88,16 @@ def _smooth_error(p: Floats, residual: _Columns, total: float) -> tuple[float, f
         sizes.append(float(np.sum(np.abs(part))))
         return (part,)
 
-    series = _cosine_series(p, with_mass, _FEWEST) / total
+    series = _cosine_series(p, with_mass, _FEWEST if p.size <= _BLOCK else _FINE) / total
     mass = math.fsum(sizes) / total
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
-    sigma = None
+    sigma = mass
     while True:
-        integral = _Integral(series)
-        sigma = _fixed_point(integral, mass, near=sigma)
+        value, sigma = _fixed_point(_Integral(series), sigma)
         enough = _enough_points(sigma)
         if enough <= series.size:
-            return integral(sigma), sigma
+            return value, sigma
         series = _cosine_series(p, residual, enough) / total
 
 
@@ -128,7 +131,7 @@ class KernelMeans:
         self.p, self.n_points, self.sigma = np.asarray(score, np.float64), n_points, max(sigma, _NARROWEST)
         w = np.asarray(weight)
         self.total = float(np.asarray(w, np.float64).sum())
-        self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FEWEST)) ** 2)
+        self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FINE)) ** 2)
         self.place: Floats = (np.arange(n_points) + 0.5) / n_points
         density, self._scores = self._smooth(lambda few: (w[few], w[few] * self.p[few]))
         self.density = np.maximum(density, 0)
@@ -148,7 +151,7 @@ class KernelMeans:
             return np.clip(np.where(blank, np.nan, sums / self.density), 0, 1)
 
     def _smooth(self, columns: _Columns) -> list[Floats]:
-        deposits = _deposits(self.p, columns, _FEWEST)
+        deposits = _deposits(self.p, columns, _FINE)
         fine = (dct(dct(one) / (2 * self.total) * self.fade, type=3) for one in deposits)
         return [np.asarray(values.reshape(self.n_points, -1).mean(axis=1)) for values in fine]
 
@@ -171,44 +174,48 @@ def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -
     return np.asarray(mass / width)
 
 
-def _enough_points(sigma: float) -> int:
+def _enough_points(sigma: float, fewest: int = _FEWEST) -> int:
     wanted = _POINTS_PER_SIGMA / max(sigma, 1e-9)
-    return int(np.clip(2.0 ** np.ceil(np.log2(wanted)), _FEWEST, _MOST))
+    return max(fewest, min(2 ** math.ceil(math.log2(wanted)), _MOST))
 
 
-def _fixed_point(integral: _Integral, mass: float, near: float | None) -> float:
-    """The width equal to the integral at that width; `near` is a guess from a coarser grid."""
-    from scipy.optimize import brentq  # slow to import
+def _fixed_point(integral: _Integral, sigma: float) -> tuple[float, float]:
+    """The integral at the width that equals it, and that width; the search starts at `sigma`.
 
-    def excess(sigma: float) -> float:
-        return integral(sigma) - sigma
-
-    low, high = 0.0, 2 * mass
-    if near is not None:
-        around = 0.99 * near, 1.01 * near
-        # The excess falls in the width.
-        if excess(around[0]) > 0 > excess(around[1]):
-            low, high = around
-    return float(brentq(excess, low, high, xtol=1e-11, rtol=1e-11))
+    The integral falls in the width, so the excess log(integral) − log(width) falls in log(width) with a slope below −1:
+    the root is within one excess of any width. The slope is nearly constant (−3/2 for noise, −1 for bias), so secants
+    arrive after a few steps.
+    """
+    at, low, high, slope = math.log(sigma), -math.inf, math.inf, -1.25
+    before = last = math.nan
+    for _ in range(_STEPS):
+        value = integral(math.exp(at))
+        if value <= 0:  # the residuals cancel at this width, to the last digit
+            low, high, last, at = -math.inf, at, math.nan, at - 1
+            continue
+        excess = math.log(value) - at
+        if abs(excess) <= _SAME or high - low <= _SAME:
+            break
+        low, high = (max(low, at), min(high, at + excess)) if excess > 0 else (max(low, at + excess), min(high, at))
+        if not math.isnan(last):
+            slope = min((excess - last) / (at - before), -1.0)
+        step = at - excess / slope
+        last, before, at = excess, at, step if low <= step <= high else (low + high) / 2
+    return value, math.exp(at)
 
 
 class _Integral:
-    """Integral of the absolute value of the blurred residuals as a function of the kernel's width, with a cache."""
+    """Integral of the absolute value of the blurred residuals as a function of the kernel's width."""
 
     def __init__(self, series: Floats) -> None:
         self.series, self.k = series, np.arange(series.size)
-        self.known: dict[float, float] = {}
 
     def __call__(self, sigma: float) -> float:
-        if sigma not in self.known:
-            self.known[sigma] = _integral_of_absolute_value(dct(self._blur(sigma), type=3, overwrite_x=True))
-        return self.known[sigma]
-
-    def _blur(self, sigma: float) -> Floats:
-        blurred = np.zeros(self.series.size)
-        reach = int(min(blurred.size, _VANISHED / (np.pi * sigma) + 1)) if sigma > 0 else blurred.size
+        n_points = min(_enough_points(sigma, _FEWEST_VALUES), self.series.size)
+        reach = int(min(n_points, _VANISHED / (np.pi * sigma) + 1))
+        blurred = np.zeros(n_points)
         blurred[:reach] = self.series[:reach] * np.exp(-0.5 * (np.pi * sigma * self.k[:reach]) ** 2)
-        return blurred
+        return _integral_of_absolute_value(dct(blurred, type=3, overwrite_x=True))
 
 
 def _integral_of_absolute_value(f: Floats) -> float:
