@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.infer import noise_floor
+from trueness.infer import _noise_floor, noise_floor
+from trueness.measure._tce import tce_of_tallies
 
 RNG = np.random.default_rng(7)
 P = RNG.random(300)
@@ -287,3 +288,34 @@ def test_the_shortcut_of_the_ece_has_the_same_bits(bins):
     quick = tn.noise_floor(partial(tn.ece, bins=bins), tally, resamples=49, seed=1)
     slow = tn.noise_floor(lambda one: tn.ece(one, bins=bins), tally, resamples=49, seed=1)
     assert quick.draws.tolist() == slow.draws.tolist()
+
+
+TCE = {
+    "binary": {"bins": None},
+    "confidence": {"bins": 5, "norm": "max"},
+    "top-label": {"bins": tn.EqualMass(4), "alpha": 0.2, "test": lambda k, n, p: np.full(p.size, k / n)},
+    "classwise": {"test": "t", "bins": 7},
+}
+
+
+@pytest.mark.parametrize("kind", TCE)
+def test_the_tests_of_many_redrawn_labels_decide_as_those_of_each_alone(kind):
+    scores, options = (P.round(2), {}) if kind == "binary" else (M, {"kind": kind})
+    together = noise_floor(partial(tn.tce, **TCE[kind]), scores, resamples=35, seed=3, **options)
+    alone = noise_floor(lambda tally: tn.tce(tally, **TCE[kind]), scores, resamples=35, seed=3, **options)
+    assert np.array_equal(together.draws, alone.draws)
+    assert together.draws.std() > 0
+
+
+def test_batches_of_redrawn_labels_are_bounded(monkeypatch):
+    monkeypatch.setattr(_noise_floor, "_BATCH", 700)
+    tallies = [tn.tally(RNG.random(300) < P, P) for _ in range(7)]
+    assert [len(few) for few in _noise_floor._batches(tallies)] == [3, 3, 1]
+    assert _noise_floor.values_of_tallies(tn.tce, iter(tallies)) == [tn.tce(tally) for tally in tallies]
+
+
+def test_parts_with_and_without_whole_weights_are_tested_alike():
+    whole = tn.tally(Y, P)
+    other = tn.tally(Y, P, sample_weight=np.full(300, 0.5))
+    mixed = [whole, other, whole]
+    assert tce_of_tallies(mixed, bins=5, test="t") == [tn.tce(one, bins=5, test="t") for one in mixed]

@@ -12,7 +12,7 @@ from trueness._tally.cells import Cells, pool_cells, pool_runs, product_sums, se
 from trueness._tally.rules import BinRule, Distinct
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._noise_floor import noise_floor
+from trueness.infer._noise_floor import noise_floor, values_of_tallies
 from trueness.infer._observed_rows import ObservedRows, quietly
 from trueness.infer._redrawn_labels import draw_hits, redraw_of_tally
 from trueness.infer._row_means import cells_of_bins
@@ -24,6 +24,8 @@ _DRAWS = {20_000: 99, 200_000: 39, math.inf: 19}
 # The gaps of bins are drawn by themselves, and are normal if the variance of the events is at least this.
 _GAP_DRAWS, _NORMAL = 999, 25.0
 _MOST_CELLS = 4096
+# Sets of labels that are kept at a time.
+_TOGETHER = 32
 
 
 class Floor(NamedTuple):
@@ -142,10 +144,10 @@ def drawn_floors(
         return {key: _row_floor(function, data) for key, function in functions.items()}
     draws = _number_of_draws(tally)
     values: dict[str, list[float]] = {key: [] for key in functions}
-    for _ in range(draws):
-        labels = redraw(data.rng)
+    for few in range(0, draws, _TOGETHER):
+        labels = [redraw(data.rng) for _ in range(min(_TOGETHER, draws - few))]
         for key, function in functions.items():
-            values[key].append(float(quietly(function, labels)))
+            values[key] += quietly(values_of_tallies, function, labels)
     return {key: floor_of(np.array(each), data.level) for key, each in values.items()}
 
 

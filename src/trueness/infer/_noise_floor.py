@@ -1,7 +1,7 @@
 """The noise floor: what a measure shows for a perfectly calibrated model."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -17,12 +17,14 @@ from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, True
 from trueness.infer._redrawn_labels import Redraw, WeightType, redraw_of_rows, redraw_of_tally
 from trueness.infer._resampling import parallel_draws
 from trueness.measure._binned import ece
+from trueness.measure._tce import tce, tce_of_tallies
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 TallyMeasure: TypeAlias = Callable[[Tally], float]
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 _ALTERNATIVES = ("greater", "less", "two-sided")
+_BATCH = 1 << 18
 
 
 @takes_rows
@@ -208,9 +210,36 @@ def _draws(
             measure(first)
         warnings.simplefilter("ignore", TruenessWarning)
         quick = _with_sums_kept(measure, first)
-        return np.array(
-            parallel_draws(lambda stream: measure_value(quick, redraw(stream)), resamples, rng, workers, report)
-        )
+
+        def values(stream: np.random.Generator, size: int) -> list[float]:
+            return values_of_tallies(quick, (redraw(stream) for _ in range(size)))
+
+        return np.array(parallel_draws(values, resamples, rng, workers, report))
+
+
+def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[float]:
+    """The measure of each tally: as many calls of it, but those of the TCE are made together."""
+    inner = measure.func if isinstance(measure, partial) else measure
+    if inner is not tce or (isinstance(measure, partial) and measure.args):
+        return [measure_value(measure, tally) for tally in tallies]
+    options = measure.keywords if isinstance(measure, partial) else {}
+    values: list[float] = []
+    for few in _batches(tallies):
+        values += tce_of_tallies(few, **options)
+    return values
+
+
+def _batches(tallies: Iterable[Tally]) -> Iterator[list[Tally]]:
+    """Tallies whose scores together stay in the processor's cache."""
+    few, size = [], 0
+    for tally in tallies:
+        few.append(tally)
+        size += sum(part.size for part in tally.parts)
+        if size >= _BATCH:
+            yield few
+            few, size = [], 0
+    if few:
+        yield few
 
 
 def _with_sums_kept(measure: TallyMeasure, tally: Tally) -> TallyMeasure:

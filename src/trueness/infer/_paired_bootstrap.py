@@ -29,9 +29,9 @@ def paired_resamples(
 ) -> Floats:
     """The measure of every model in each resample, of shape (resamples, models); undefined resamples are left out."""
 
-    def draw(stream: np.random.Generator) -> list[float]:
-        count = np.bincount(stream.integers(0, units, units), minlength=units)
-        return [value(count) for value in models]
+    def draw(stream: np.random.Generator, size: int) -> list[list[float]]:
+        counts = (np.bincount(stream.integers(0, units, units), minlength=units) for _ in range(size))
+        return [[value(count) for value in models] for count in counts]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # the sample itself has been warned about

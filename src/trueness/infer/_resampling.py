@@ -39,18 +39,21 @@ _T = TypeVar("_T")
 
 
 def parallel_draws(
-    draw: Callable[[_Generator], _T],
+    draw: Callable[[_Generator, int], list[_T]],
     resamples: int,
     rng: _Generator,
     workers: int,
     report: Callable[[int, int], None],
 ) -> list[_T]:
-    """`resamples` results of `draw`, the same for any number of threads; `report` is called with (done, total)."""
+    """`resamples` results, the same for any number of threads; `report` is called with (done, total).
+
+    `draw` returns a number of results that share a stream of random numbers.
+    """
     sizes = [min(_STREAM, resamples - begin) for begin in range(0, resamples, _STREAM)]
     results: list[_T] = []
     with ThreadPoolExecutor(workers) as pool:
         run = pool.map if workers > 1 else map
-        for batch in run(lambda stream, size: [draw(stream) for _ in range(size)], rng.spawn(len(sizes)), sizes):
+        for batch in run(draw, rng.spawn(len(sizes)), sizes):
             results += batch
             report(len(results), resamples)
     return results

@@ -2,7 +2,7 @@
 
 import math
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -103,24 +103,62 @@ def tce(
     """
     rule = BlockIsotonic() if bins is None else as_rule(bins)
     level, chosen, average = checked_alpha(alpha), checked_test(test), norm_function(norm)
-    tally = as_tally(y_true, y_prob, rows, rule=rule)
-    return tally.average(lambda cells: _percentage(cells, rule, level, chosen, average))
+    return _tce_of_tallies([as_tally(y_true, y_prob, rows, rule=rule)], rule, level, chosen, average)[0]
 
 
-def _percentage(cells: Cells, rule: BinRule, alpha: float, test: Test, average: NormFunction | None) -> float:
-    check_weights(cells, test)
-    start = rule.group(cells).start
-    first = start[:-1][start[1:] > start[:-1]]
+def tce_of_tallies(
+    tallies: Sequence[Tally],
+    *,
+    bins: BinsLike | None = None,
+    alpha: float = 0.05,
+    test: Test = "binomial",
+    norm: Norm | NormFunction = "l1",
+) -> list[float]:
+    """:func:`tce` of each tally. Their tests are made together, which saves most of the time if they are small."""
+    rule = BlockIsotonic() if bins is None else as_rule(bins)
+    return _tce_of_tallies(tallies, rule, checked_alpha(alpha), checked_test(test), norm_function(norm))
+
+
+def _tce_of_tallies(
+    tallies: Sequence[Tally], rule: BinRule, alpha: float, test: Test, average: NormFunction | None
+) -> list[float]:
+    parts = [cells for tally in tallies for cells in tally.parts if cells.size]
+    for cells in parts:
+        check_weights(cells, test)
+    starts = [rule.group(cells).start for cells in parts]
+    firsts = [start[:-1][start[1:] > start[:-1]] for start in starts]
+    values = {
+        id(cells): _percentage(cells, first, rejected, average)
+        for cells, first, rejected in zip(parts, firsts, _joint_rejections(parts, firsts, alpha, test), strict=True)
+    }
+    return [tally.average(lambda cells: values[id(cells)]) for tally in tallies]
+
+
+def _joint_rejections(parts: Sequence[Cells], firsts: Sequence[Ints], alpha: float, test: Test) -> list[Bools]:
+    """:func:`rejections` of each part."""
+    alike = len({(cells.exact, cells.squares is None) for cells in parts}) == 1
+    if len(parts) == 1 or not alike:
+        return [rejections(cells, first, alpha, test) for cells, first in zip(parts, firsts, strict=True)]
+    joint = Cells(**{name: np.concatenate([getattr(cells, name) for cells in parts]) for name in parts[0].columns()})
+    end = np.cumsum([cells.size for cells in parts])
+    first = np.concatenate([first + (last - cells.size) for cells, first, last in zip(parts, firsts, end, strict=True)])
+    return np.split(rejections(joint, first, alpha, test), end[:-1])
+
+
+def _percentage(cells: Cells, first: Ints, rejected: Bools, average: NormFunction | None) -> float:
     if average is not None:
-        return average(rejection_percentages(cells, first, alpha, test), segment_sums(cells.weight, first))
+        return average(_percentages(cells, first, rejected), segment_sums(cells.weight, first))
     # One division, so that simple shares give the exact percentage.
-    return float(100 * cells.weight[rejections(cells, first, alpha, test)].sum() / cells.weight.sum())
+    return float(100 * cells.weight[rejected].sum() / cells.weight.sum())
 
 
 def rejection_percentages(cells: Cells, first: Ints, alpha: float, test: Test) -> Floats:
     """The percentage of rejected scores in each bin; bins begin at the cells `first`."""
     check_weights(cells, test)
-    rejected = rejections(cells, first, alpha, test)
+    return _percentages(cells, first, rejections(cells, first, alpha, test))
+
+
+def _percentages(cells: Cells, first: Ints, rejected: Bools) -> Floats:
     return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
 
 
