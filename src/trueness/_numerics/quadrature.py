@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 from scipy.special import betaln, gammainc, gammaincinv, gammaln, log_expit
 
+from trueness._numerics.roots import bracketed_root
 from trueness.typing import Floats
 
 Function = Callable[[Floats], Floats]
@@ -172,12 +173,10 @@ def root(f: Callable[[float], float], low: float, high: float) -> float | None:
     >>> root(lambda x: x**2 + 1, 0, 2) is None
     True
     """
-    from scipy.optimize import brentq
-
     ends = f(low), f(high)
     if not all(map(isfinite, ends)) or ends[0] * ends[1] > 0:
         return None
-    return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
+    return bracketed_root(f, low, high, xtol=1e-13)
 
 
 def largest_share_moments(alpha: Floats) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction
 from trueness._numerics.brownian import largest_distance_sf, range_sf
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
@@ -191,6 +192,4 @@ def _kept_steps(path: Floats) -> Ints:
 
 
 def _quantile(level: float) -> float:
-    from scipy.optimize import brentq
-
-    return float(brentq(lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0))
+    return bracketed_root(lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0)

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtri, expit, fdtri, ndtr, ndtri, stdtr, stdtrit
 
 from trueness._input.arguments import checked_fraction, checked_word
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import has_two_columns
 from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
@@ -304,7 +304,7 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
         upper *= 2
     k = np.linalg.matrix_rank(path, rtol=1e-9)
     scheffe = math.sqrt(chdtri(k, 1 - level) if normal else k * fdtri(k, freedom, level))
-    return min(float(brentq(excess, pointwise, upper)) if excess(pointwise) > 0 else pointwise, scheffe)
+    return min(bracketed_root(excess, pointwise, upper) if excess(pointwise) > 0 else pointwise, scheffe)
 
 
 def _inside(y: Floats, cells: Cells) -> Floats:

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri, stdtrit
 
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness.infer._omnibus import omnibus_power
 from trueness.typing import Floats
@@ -167,4 +167,4 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where an increasing function is zero, or the end that is nearer to it."""
     if function(low) >= 0:
         return low
-    return high if function(high) <= 0 else float(brentq(function, low, high, xtol=1e-9))
+    return high if function(high) <= 0 else bracketed_root(function, low, high, xtol=1e-9)

@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from trueness._input.arguments import checked_fraction
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.typing import ArrayLike, Floats, Ints
@@ -55,7 +55,7 @@ class ScoreLaw(NamedTuple):
             raise InputError(
                 "detect_oe", f"must be below {limit:.4g}, at which every row is an event", f"got {ratio:g}"
             )
-        return float(brentq(lambda a: float(share @ expit(slope * x + a)) - target, -_FARTHEST, _FARTHEST, xtol=1e-10))
+        return bracketed_root(lambda a: float(share @ expit(slope * x + a)) - target, -_FARTHEST, _FARTHEST, xtol=1e-10)
 
     def rows(self, n: int, most: int) -> tuple[Floats, Ints]:
         """Scores at quantiles of the law, at most `most` distinct ones, and the number of the n rows with each."""
@@ -124,8 +124,8 @@ def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
 
     def law(deviation: float) -> ScoreLaw:
         reach = 40 + 10 * deviation
-        mean = brentq(lambda m: _normal(m, deviation).prevalence - prevalence, -reach, reach, xtol=1e-10)
-        return _normal(float(mean), deviation)
+        mean = bracketed_root(lambda m: _normal(m, deviation).prevalence - prevalence, -reach, reach, xtol=1e-10)
+        return _normal(mean, deviation)
 
     def gap(log_deviation: float) -> float:
         return law(math.exp(log_deviation)).c_statistic - c_statistic
@@ -133,7 +133,7 @@ def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
     low, high = math.log(_NARROW), math.log(_WIDE)
     if not gap(low) < 0 < gap(high):
         raise InputError("c_statistic", "must not be so near 0.5 or 1", f"got {c_statistic!r}")
-    return law(math.exp(float(brentq(gap, low, high, xtol=1e-8))))
+    return law(math.exp(bracketed_root(gap, low, high, xtol=1e-8)))
 
 
 def is_number(value: Any) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, ndtri, stdtrit, xlogy
 
 from trueness._numerics.logistic import line_pools, line_sums, log_likelihood, recalibration_line, recalibration_shift
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.measure._slope import InsideCells, inside_cells, logits
@@ -163,6 +163,8 @@ def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Limits:
 
     With few rows of one class the likelihood alone takes slopes to be larger than they are, and its lower limit, too.
     """
+    from scipy.optimize import minimize_scalar  # slow to import, and needed for few rows of a class only
+
     x, w, e = _pooled(x, cells)  # this likelihood only widens the limits
     scale = float(np.std(x))
 
@@ -198,7 +200,7 @@ def likelihood_crossing(
     for _ in range(_DOUBLINGS):
         if (profile(outer) > target) != above:
             ends = min(inner, outer), max(inner, outer)
-            return float(brentq(lambda b: profile(b) - target, *ends, xtol=1e-12, rtol=rtol))
+            return bracketed_root(lambda b: profile(b) - target, *ends, xtol=1e-12, rtol=rtol)
         step *= 2
         inner, outer = outer, outer + step
     return math.copysign(math.inf, step)

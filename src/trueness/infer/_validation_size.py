@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
+from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError, TruenessWarning
@@ -253,9 +253,9 @@ class _Plan(NamedTuple):
         def shortfall(se: float) -> float:
             return float(ndtr(math.log1p(margin) / se - quantile) + ndtr(below / se - quantile)) - 1 - self.power
 
-        se = brentq(shortfall, math.log1p(margin) / 50, 50 * math.log1p(margin))
+        se = bracketed_root(shortfall, math.log1p(margin) / 50, 50 * math.log1p(margin))
         target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
-        return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate / float(se) ** 2))
+        return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate / se**2))
 
     def equivalence(
         self, criterion: Accepted, margin: float, rng: np.random.Generator, step: Callable[[], None]
