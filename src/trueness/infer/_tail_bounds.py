@@ -23,8 +23,9 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaincc
+from scipy.special import expit, gammaincc, logit
 
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells, segment_sums
 from trueness.typing import Floats, Ints
 
@@ -63,8 +64,6 @@ def _excess(observed: Floats, expected: Floats) -> Floats:
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
     """Two-sided bound on the sum of a(y − p)."""
-    from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
-
     p, n = cells.score, cells.weight
     inside = (p > 0) & (p < 1) & (a != 0)
     p, n, a = p[inside], n[inside], a[inside]
@@ -74,15 +73,23 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
         return 1.0
     a, total = a * math.copysign(1, total), abs(total)
 
-    def exponent(log_t: float) -> float:
-        t = math.exp(log_t) * a
-        # For large t, log(1 − p + p e^t) = t + log(p + (1 − p) e^−t).
-        q, size = np.where(t > 0, p, 1 - p), np.abs(t)
-        grown = np.where(t > 0, t, 0.0) + np.log(q + (1 - q) * np.exp(-size))
-        return float((n * (grown - t * p)).sum()) - math.exp(log_t) * total
+    x = logit(p)
+
+    def shortfall(log_t: float) -> float:
+        """The derivative of the exponent by t, which increases: Σ a(y − p) expected under tilted scores − observed."""
+        return float((n * a * (expit(x + math.exp(log_t) * a) - p)).sum()) - total
 
     # The best t is near s / V for small deviations, and t a has the size of a log-odds for large ones.
     largest = float(np.abs(a).max())
-    ends = sorted([math.log(total) - math.log(spread), math.log(1e-2 / largest), math.log(1e3 / largest)])
-    best = minimize_scalar(exponent, bounds=(ends[0] - 1, min(ends[2], math.log(1e3 / largest))), method="bounded")
-    return min(1.0, 2 * math.exp(min(0.0, float(best.fun))))
+    high = math.log(1e3 / largest)
+    low = min(math.log(total) - math.log(spread), math.log(1e-2 / largest)) - 1
+    if shortfall(high) <= 0:
+        best = high
+    else:  # any t gives a bound
+        best = bracketed_root(shortfall, low, high, xtol=1e-6) if shortfall(low) < 0 else low
+    t = math.exp(best) * a
+    # For large t, log(1 − p + p e^t) = t + log(p + (1 − p) e^−t).
+    q, size = np.where(t > 0, p, 1 - p), np.abs(t)
+    grown = np.where(t > 0, t, 0.0) + np.log(q + (1 - q) * np.exp(-size))
+    exponent = float((n * (grown - t * p)).sum()) - math.exp(best) * total
+    return min(1.0, 2 * math.exp(min(0.0, exponent)))
