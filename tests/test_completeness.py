@@ -1,0 +1,125 @@
+"""The completeness tables: every call and test they name exists, and every verdict is of a known kind."""
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+import trueness
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "evidence" / "completeness"
+COLUMNS = ["item", "what it says", "call", "test", "verdict"]
+VERDICTS = {"exact", "agrees", "differs", "cannot be had", "text"}
+WITH_A_REASON = {"differs", "cannot be had"}
+MAY_LACK_A_CALL = {"text", "cannot be had"}
+PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
+
+
+def cells(line):
+    """The cells of a row; a bar after a backslash belongs to its cell."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+
+
+def lines_of(page):
+    """(place, cells) of every row of every table with the five columns."""
+    inside = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("|"):
+            inside = False
+        elif cells(line) == COLUMNS:
+            inside = True
+        elif inside and not set(line) <= set("|-: "):
+            yield f"{page.name}:{number}", cells(line)
+
+
+def kind(verdict):
+    match = re.match(r"\*\*(.+?)\*\*", verdict)
+    return match.group(1) if match else None
+
+
+def quoted(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@functools.cache
+def experiments():
+    """The names that `python -m trueness_papers --list` knows, read from the sources: the package may be absent."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "papers" / "trueness_papers").rglob("*.py"))
+    return set(re.findall(r'"((?:sun|gupta|matsubara)-[a-z0-9-]+)"', text))
+
+
+def call_exists(call):
+    name = call.removeprefix("python -m trueness_papers ")
+    if name in experiments():
+        return True
+    parts = re.sub(r"\(.*", "", name).split(".")
+    if parts[0] not in ("tn", "trueness"):
+        return False
+    found = trueness
+    for part in parts[1:]:
+        found = getattr(found, part, None)
+        if found is None or part.startswith("_"):
+            return False
+    return True
+
+
+@functools.cache
+def source(path):
+    file = ROOT / path
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def test_exists(test):
+    path, *names = test.split("::")
+    text = source(path)
+    return bool(names) and all(
+        re.search(rf"^\s*(def|class) {re.escape(name.split('[')[0])}\b", text, re.M) for name in names
+    )
+
+
+test_exists.__test__ = False  # a question about tests, not a test
+
+
+def faults(row):
+    if len(row) != len(COLUMNS):
+        return [f"{len(row)} cells"]
+    item, says, call, test, verdict = row
+    given = kind(verdict)
+    if given not in VERDICTS:
+        return [f"verdict {verdict!r}"]
+    found = [f"no {name}" for name, cell in (("item", item), ("statement", says)) if not cell]
+    if given in WITH_A_REASON and "because" not in verdict:
+        found.append(f"{given} without 'because'")
+    if given not in MAY_LACK_A_CALL and not (quoted(call) and quoted(test)):
+        found.append("a call and a test are needed")
+    found += [f"no such call: {name}" for name in quoted(call) if not call_exists(name)]
+    return found + [f"no such test: {name}" for name in quoted(test) if not test_exists(name)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_line_names_a_call_and_a_test_that_exist(page):
+    rows = list(lines_of(page))
+    assert rows, f"{page.name} has no table with the columns {COLUMNS}"
+    wrong = [f"{place}: {fault}" for place, row in rows for fault in faults(row)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_document_has_a_page():
+    assert {page.stem for page in PAGES} <= {"ece-help-page", "sun", "gupta", "matsubara"}
+    assert "ece-help-page" in {page.stem for page in PAGES}
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (["a", "b", "`tn.ece`", "`tests/test_completeness.py::nothing`", "**exact**"], "no such test"),
+        (["a", "b", "`tn.no_such_name`", "`tests/test_completeness.py::faults`", "**exact**"], "no such call"),
+        (["a", "b", "`tn.ece`", "`tests/test_completeness.py::faults`", "**fine**"], "verdict"),
+        (["a", "b", "`tn.ece`", "`tests/test_completeness.py::faults`", "**differs**"], "because"),
+        (["a", "b", "–", "–", "**agrees**"], "needed"),
+    ],
+)
+def test_a_line_that_is_wrong_is_found(row, fault):
+    assert fault in " ".join(faults(row))
