@@ -2,7 +2,8 @@
 
 from trueness_papers.experiment import Experiment
 from trueness_papers.gupta.sample_size import EXAMPLE_1, FIGURE_2, SAMPLE_SIZE
-from trueness_papers.gupta.validity import FIGURE_1, FIGURES_3_4, FIGURES_5_6
+from trueness_papers.gupta.splits import SPLITS
+from trueness_papers.gupta.validity import FIGURE_1, FIGURE_3, FIGURE_6, FIGURES_4_5
 from trueness_papers.matsubara.bins import BINS, TABLE_ONE
 from trueness_papers.matsubara.imagenet import TABLE_FIVE
 from trueness_papers.matsubara.prevalence import TABLE_TWO
@@ -20,7 +21,7 @@ __all__ = ["EXPERIMENTS"]
 
 _MATSUBARA = (TABLE_ONE, BINS, TABLE_TWO, *UCI_EXPERIMENTS, TABLE_FIVE, *TABLES_6_TO_13, FIT, SCALE)
 _SUN = (FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE)
-_GUPTA: tuple[Experiment, ...] = (EXAMPLE_1, FIGURE_1, FIGURE_2, SAMPLE_SIZE, FIGURES_3_4, FIGURES_5_6)
+_GUPTA = (EXAMPLE_1, FIGURE_1, SAMPLE_SIZE, FIGURE_2, FIGURE_3, FIGURES_4_5, FIGURE_6, SPLITS)
 _ALL: tuple[Experiment, ...] = (*_MATSUBARA, *_SUN, *_GUPTA)
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
