@@ -14,13 +14,19 @@ from trueness_papers.sun.authors_code import STORED_CODE
 from trueness_papers.sun.bias import REMARK_B8
 from trueness_papers.sun.bin_count import BIN_COUNT
 from trueness_papers.sun.coverage import FIGURES_3_4_5, FIGURES_8_9_10
+from trueness_papers.sun.limit_laws import LIMIT_LAWS
 from trueness_papers.sun.models import TABLES_1_2
+from trueness_papers.sun.printed import PRINTED
+from trueness_papers.sun.t_cal import T_CAL
 from trueness_papers.sun.zero_rule import ZERO_RULE
 
 __all__ = ["EXPERIMENTS"]
 
 _MATSUBARA = (TABLE_ONE, BINS, TABLE_TWO, *UCI_EXPERIMENTS, TABLE_FIVE, *TABLES_6_TO_13, FIT, SCALE)
-_SUN = (FIGURES_3_4_5, FIGURES_8_9_10, TABLES_1_2, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE)
+_SUN = (
+    *(FIGURES_3_4_5, FIGURES_8_9_10, T_CAL, PRINTED, TABLES_1_2),
+    *(LIMIT_LAWS, ZERO_RULE, REMARK_B8, BIN_COUNT, STORED_CODE),
+)
 _GUPTA = (EXAMPLE_1, FIGURE_1, SAMPLE_SIZE, FIGURE_2, FIGURE_3, FIGURES_4_5, FIGURE_6, SPLITS)
 _ALL: tuple[Experiment, ...] = (*_MATSUBARA, *_SUN, *_GUPTA)
 

@@ -140,10 +140,10 @@ def _compute(pieces: Sequence[Piece], jobs: int) -> Iterator[tuple[Piece, _Finis
         for future in running:
             future.add_done_callback(finished.put)
         for _ in pieces:
-            future = finished.get()
-            if future is None:
+            done = finished.get()
+            if done is None:
                 raise KeyboardInterrupt
-            yield running[future], future.result()
+            yield running[done], done.result()
 
 
 @contextmanager

@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from trueness.infer import ece_interval
+from trueness.infer import calibration_test, ece_interval
 from trueness_papers import EXPERIMENTS
 from trueness_papers.page import section
 from trueness_papers.sun import sun_setting
 from trueness_papers.sun.authors_code import stored_code_coverage
 from trueness_papers.sun.bias import expected_statistics, true_with_intercept
 from trueness_papers.sun.coverage import limits, simulate_coverage
-from trueness_papers.sun.figures import Point, draw_coverage
-from trueness_papers.sun.intervals import judge_methods
+from trueness_papers.sun.figures import Point, draw_coverage, draw_length
+from trueness_papers.sun.intervals import judge_improved, judge_published
+from trueness_papers.sun.printed import implied_region, largest_test_set
 from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
+from trueness_papers.sun.t_cal import BinSums, compare_power, rejections, simulate_rows
 
 NAMES = [name for name in EXPERIMENTS if name.startswith("sun-")]
 
@@ -35,8 +37,9 @@ def test_a_quick_run_has_tables_figures_and_whole_sentences(name, recorded):
     assert "nan" not in text
     for table in record.tables:
         assert table.rows
-        assert all(math.isfinite(row.ours) for row in table.rows)
-        assert all(row.low <= row.ours <= row.high for row in table.rows if row.low is not None)
+        found = [row.estimate(column) for row in table.rows for column in (None, "improved")]
+        assert all(math.isfinite(one.value) and one.low <= one.value <= one.high for one in found if one is not None)
+        assert all(row.estimate() is not None for row in table.rows)
 
 
 @pytest.mark.parametrize("name", ["sun-figures-3-4-5", "sun-remark-b8", "sun-zero-rule"])
@@ -51,21 +54,80 @@ def test_references_lie_within_limits(name, recorded):
 def test_the_percentile_bootstrap_fails_where_the_intervals_do_not(recorded):
     coverage = ours(recorded("sun-figures-8-9-10"), "Figure 8")
     calibrated = {labels[-1]: value for labels, value in coverage.items() if labels[:2] == ("1", "1")}
-    assert calibrated["bootstrap"] <= 0.6  # 10 data sets, of which 0.1 are covered: 7 have a chance of 1e-5
-    for method in ("score", "analytic", "Politis-Romano", "HulC"):
-        assert calibrated[method] >= 0.6  # 30 data sets, 0.85 or more covered: fewer than 18 have a chance of 1e-3
+    assert calibrated["text: bootstrap"] <= 0.5  # 20 data sets, of which 0.1 are covered: 11 have a chance of 1e-6
+    for method in ("improved: score", "text: analytic", "corrected: Politis-Romano", "corrected: HulC"):
+        assert calibrated[method] >= 0.55  # 20 data sets, 0.85 or more covered: fewer than 11 have a chance of 1e-3
 
 
 def test_every_method_of_the_paper_is_there(recorded):
     for name, figure in (("sun-figures-3-4-5", "Figure 5"), ("sun-figures-8-9-10", "Figure 10")):
         found = {labels[-1] for labels in ours(recorded(name), figure)}
-        assert {"analytic", "bootstrap", "subsampling", "adaptive HulC", "T-Cal", "score"} <= found
+        by_the_text = {f"text: {method}" for method in ("analytic", "bootstrap", "subsampling", "adaptive HulC")}
+        assert by_the_text | {"improved: score"} <= found
+    power = ours(recorded("sun-t-cal"), "Power")
+    assert {labels[:2] for labels in power} == {("100", "1"), ("100", "2"), ("1,000", "1"), ("1,000", "2")}
+    assert {"interval, k = 1", "T-Cal", "T-Cal, one threshold"} <= {labels[-1] for labels in power}
 
 
 def test_large_errors_are_seen(recorded):
     power = ours(recorded("sun-figures-8-9-10"), "Figure 10")
     seen = {labels[-1]: value for labels, value in power.items() if labels[:2] == ("1", "0")}
-    assert {seen[name] for name in ("score", "analytic", "T-Cal", "bootstrap")} == {1.0}
+    assert {seen[name] for name in ("improved: score", "text: analytic", "text: bootstrap")} == {1.0}
+    power = ours(recorded("sun-t-cal"), "Power")
+    assert {value for labels, value in power.items() if labels[:3] == ("100", "1", "0")} <= {0.98, 0.99, 1.0}
+
+
+def test_lengths_have_the_percentiles_of_the_paper(recorded):
+    (table,) = (t for t in recorded("sun-figures-3-4-5").tables if t.title.startswith("Figure 4"))
+    assert all(row.low is not None for row in table.rows if row.labels[-1].startswith("text"))
+    plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
+    points = [Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.03, 0.06, 0.001, 0.04) for s in SETTINGS]
+    figure = draw_length(points, 100)
+    (bar,) = (c for c in figure.axes[0].containers if c.get_label() == "analytic")
+    (segment,) = bar.lines[2][0].get_segments()
+    assert segment[:, 1] == pytest.approx([0.03, 0.06])
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("cells", [20, 10])
+@pytest.mark.parametrize("setting", [1, 2])
+def test_t_cal_is_that_of_the_library(setting, cells):
+    """The statistics of `calibration_test(method='t-cal' or 'exact', k=2)`, on the full simplex."""
+    (z,), (y,) = simulate_rows(setting, 100, 0.5, 1, np.random.default_rng(3))
+    fine = BinSums.of_rows(z, y[np.newaxis], 20)
+    bins = fine if cells == 20 else fine.joined()
+    matrix, labels = np.stack([z, 1 - z], axis=1), np.where(y, 0, 1)
+    for method, debiased in (("t-cal", False), ("exact", True)):
+        one = calibration_test(labels, matrix, method=method, k=2, bins=cells, resamples=9, seed=0)
+        assert bins.statistic(debiased=debiased)[0] == pytest.approx(one.statistic, rel=1e-9)
+
+
+def test_the_tests_beside_t_cal_reject_as_the_library_does():
+    for index in (0, 20):
+        (z,), (y,) = simulate_rows(1, 100, SETTINGS[1].betas[index], 1, np.random.default_rng(index))
+        found = rejections(z, y, 20, 0.05, np.random.default_rng(0))
+        matrix, labels = np.stack([z, 1 - z], axis=1), np.where(y, 0, 1)
+        for name, k, bins in (("interval, k = 1", 1, 20), ("interval, k = K", 2, 20), ("interval, k = K, m", 2, 10)):
+            one = ece_interval(labels, matrix, method="analytic", k=k, bins=bins, level=LEVEL)
+            assert found[name] is not one.includes_zero
+        assert found["T-Cal"] is found["exact, k = K"] is (index == 0)
+    counts = compare_power(1, 100, 0, 3, 2, 0)
+    assert (counts["T-Cal"][1], counts["T-Cal, one threshold"][1]) == (2, 3)
+
+
+def test_the_printed_intervals_are_those_of_the_algorithm(recorded):
+    record = recorded("sun-printed-tables")
+    assert record.agreement == (30, 30)
+    assert "as printed in 30 of 30 intervals" in record.tables[0].note
+    # (8) by hand: T = 0.0754², the half-width is 0.0830² − T, and T minus it is 0.0669².
+    assert implied_region(0.0754, 0.0830, 10_000, 50, 10).low == pytest.approx(2 * 0.0754**2 - 0.0830**2)
+
+
+def test_the_alzheimer_interval_includes_zero_for_few_rows_only():
+    most = largest_test_set(0.0452, 20, 2)
+    assert most == 512
+    assert [implied_region(0.0452, 0.0827, n, 20, 2).includes_zero for n in (most, most + 1)] == [True, False]
+    assert implied_region(0.0452, 0.0827, most, 20, 2).low == 0
 
 
 def test_the_zero_rule_is_far_from_its_level_for_concentrated_scores(recorded):
@@ -80,6 +142,27 @@ def test_the_estimate_is_nearly_unbiased_and_t_cal_is_not(recorded):
     bias = ours(recorded("sun-remark-b8"), "Relative bias")
     assert bias["1", "100", "0.5", "T, bias in %"] == pytest.approx(-0.96, abs=0.01)
     assert bias["1", "100", "0.5", "T-Cal, bias in %"] == pytest.approx(-10.86, abs=0.01)
+
+
+def test_the_limit_laws_are_approached(recorded):
+    found = ours(recorded("sun-limit-laws"), "Limiting")
+    for measure in ("sd of z", "mean σ̂₁² / σ₁²"):  # 1 in the limit, and above before it
+        few, more = (found["β = 0.5", *size, measure] for size in (("100", "20"), ("1,000", "64")))
+        assert few > more > 0.95
+    # 200 data sets: four standard errors.
+    assert found["calibrated", "1,000", "64", "sd of z"] == pytest.approx(1, abs=4 / math.sqrt(2 * 200))
+    for law in ("calibrated", "β = 0.5"):
+        for truth in ("coverage of E T", "coverage of ECE²"):
+            assert found[law, "1,000", "64", truth] == pytest.approx(0.9, abs=0.085)
+
+
+def test_the_claims_of_the_text_are_numbers(recorded):
+    claims = ours(recorded("sun-figures-3-4-5"), "Claims")
+    assert {setting for _, setting in claims} == {"1", "2", "3"}
+    for setting in "123":
+        assert claims["bootstrap: lowest coverage", setting] < claims["analytic: lowest coverage", setting]
+        for method in ("subsampling", "adaptive HulC"):
+            assert claims[f"{method}: largest loss of power against analytic", setting] > 0
 
 
 def test_the_rule_for_bins_is_marked(recorded):
@@ -138,11 +221,8 @@ def test_the_methods_are_those_of_the_library(setting):
     law, n = SETTINGS[setting], 100
     for index in (3, 20):
         data = simulate_run(5, setting, n, index, 0)
-        found = dict(
-            judge_methods(
-                data, setting, true_squared_error(setting, law.betas[index]), lambda _: np.random.default_rng(7)
-            )
-        )
+        arguments = data, setting, true_squared_error(setting, law.betas[index]), lambda _: np.random.default_rng(7)
+        found = dict(judge_published(*arguments)) | dict(judge_improved(*arguments))
         k = law.k
         front = {"analytic": {"method": "analytic"}, "score": {"seed": np.random.default_rng(7)}}
         for name, options in front.items():
@@ -161,15 +241,15 @@ def test_every_run_has_data_of_its_own_whatever_else_is_drawn():
     assert (simulate_run(0, 1, 50, 3, 4).y_prob == again).all()
     assert not (again == other).any()
     assert generator_for(0, 1, 50, 3, 4, 1).random() != generator_for(0, 1, 50, 3, 4, 2).random()
-    few, more = (simulate_coverage(1, 100, 4, runs, 0, 0) for runs in (2, 3))
-    assert few["score"]["runs"] == 2
-    assert "bootstrap" not in few
-    assert few["score"]["length"] < more["score"]["length"]
+    few, more = (simulate_coverage("improved", 1, 100, 4, runs, 0)["score"] for runs in (2, 3))
+    assert (few["runs"], more["runs"]) == (2, 3)
+    third = 3 * more["length"] - 2 * few["length"]
+    assert min(third, few["shortest"]) < more["length"] < max(third, few["longest"])
 
 
 def test_error_bars_are_exact_limits():
     plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
-    points = [Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.001, 0.04) for s in SETTINGS]
+    points = [Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.03, 0.06, 0.001, 0.04) for s in SETTINGS]
     figure = draw_coverage(points, limits, 100)
     first = figure.axes[0]
     (bar,) = (c for c in first.containers if c.get_label() == "analytic")

@@ -5,14 +5,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from trueness.plot._canvas import GREY, axes_for, legend_of, style_of
 from trueness_papers.record import Row
-from trueness_papers.sun.intervals import CORRECTED, PUBLISHED
+from trueness_papers.sun.intervals import BY_THE_TEXT, CORRECTED, IMPROVED
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ZERO", "Limits", "Point", "draw_bins", "draw_coverage", "draw_length", "draw_models", "draw_power"]
+__all__ = [
+    "ZERO",
+    "Limits",
+    "Point",
+    "PowerPoint",
+    "draw_bins",
+    "draw_coverage",
+    "draw_length",
+    "draw_models",
+    "draw_power",
+    "draw_t_cal",
+]
 
 
 class Point(NamedTuple):
@@ -24,66 +35,108 @@ class Point(NamedTuple):
     """The true l2 error."""
     method: str
     runs: int
-    coverage: float | None
+    coverage: float
     power: float
-    length: float | None
-    spread: float | None
+    length: float
+    """Mean length."""
+    shortest: float
+    """5th percentile of the lengths."""
+    longest: float
+    """95th percentile of the lengths."""
+    spread: float
     """Standard error of the mean length."""
-    above_zero: float | None
+    above_zero: float
     """Mean length of the non-negative part."""
+
+
+class PowerPoint(NamedTuple):
+    """The power of one test at one β, with 95 % limits."""
+
+    n: int
+    setting: int
+    beta: float
+    error: float
+    """The true l2 error of the larger score."""
+    method: str
+    power: float
+    low: float
+    high: float
 
 
 Limits: TypeAlias = Callable[[Point, str], tuple[float, float, float]]
 
-_NAMES = (*PUBLISHED, *CORRECTED)
+_NAMES = (*BY_THE_TEXT, *IMPROVED, *CORRECTED)
+_OURS = (*IMPROVED, *CORRECTED)
 ZERO = "includes zero"
 
 
 def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
-    """Published methods above, ours and corrected ones below."""
+    """The paper's methods above, ours and corrected ones below."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
-        for row, methods in enumerate((PUBLISHED, CORRECTED)):
+        for row, methods in enumerate((BY_THE_TEXT, _OURS)):
             panel = axes[row][column]
             panel.axhline(LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "coverage", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("coverage, as published", "coverage, ours and corrected"))
+    _finish(figure, axes, ("coverage, by the text", "coverage, improved and corrected"))
     return figure
 
 
 def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
-    """Published methods above, ours and corrected ones below; a grey line marks the level."""
+    """The paper's methods above, ours and corrected ones below; a grey line marks the level."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
-        for row, methods in enumerate((PUBLISHED, (*CORRECTED, "analytic"))):
+        for row, methods in enumerate((BY_THE_TEXT, (*_OURS, "analytic"))):
             panel = axes[row][column]
             panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "power", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("without zero, as published", "without zero, ours and corrected"))
+    _finish(figure, axes, ("without zero, by the text", "without zero, improved"))
     return figure
 
 
-def draw_length(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
-    """Lengths above, their ratio to the published interval below."""
+def draw_length(points: Sequence[Point], n: int) -> "Figure":
+    """Mean lengths with bars from the 5th to the 95th percentile above, ratios of means to the interval below."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
         own = [p for p in points if p.setting == setting and p.method != "analytic, reachable"]
-        _lines(axes[0][column], own, "length", limits)
+        _lines(axes[0][column], own, "length", lambda point, _: (point.length, point.shortest, point.longest))
         _plain_log(axes[0][column])
         published = {p.beta: p.length for p in own if p.method == "analytic"}
 
-        def ratio(point: Point, what: str, by: dict[float, Any] = published) -> tuple[float, float, float]:
-            value, low, high = (one / by[point.beta] for one in limits(point, what))
-            return value, low, high
+        def ratio(point: Point, _: str, by: dict[float, float] = published) -> tuple[float, float, float]:
+            return (point.length / by[point.beta],) * 3
 
         _lines(axes[1][column], own, "length", ratio)
         axes[1][column].axhline(1, color=GREY, linewidth=1)
         axes[1][column].set_yscale("log", base=2)
         axes[1][column].yaxis.set_major_formatter("{x:g}")
-    _finish(figure, axes, ("mean length", "length / length of analytic"))
+    _finish(figure, axes, ("length", "mean length / that of analytic"))
     return figure
+
+
+def draw_t_cal(points: Sequence[PowerPoint]) -> "Figure":
+    """Power against the true error: a row of panels per number of rows, a column per setting."""
+    sizes, settings = (sorted({getattr(p, name) for p in points}) for name in ("n", "setting"))
+    flat, _ = axes_for("CoverageDisplay", None, len(sizes) * len(settings), size=(4.6, 3.0), columns=len(settings))
+    axes = [flat[i * len(settings) : (i + 1) * len(settings)] for i in range(len(sizes))]
+    methods = list(dict.fromkeys(p.method for p in points))
+    for row, n in zip(axes, sizes, strict=True):
+        for panel, setting in zip(row, settings, strict=True):
+            panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
+            panel.set_title(f"setting {setting}: {SETTINGS[setting].law}, n = {n:,}", fontsize=9)
+            panel.set_ylim(-0.03, 1.03)
+            for i, method in enumerate(methods):
+                own = sorted((p for p in points if (p.n, p.setting, p.method) == (n, setting, method)), key=_by_error)
+                limits = [(p.power, p.low, p.high) for p in own]
+                _bars(panel, [p.error for p in own], limits, i, method, width=2 if i == 0 else 1)
+    _finish(_figure_of(flat[0]), axes, ("share rejected",) * len(sizes))
+    return _figure_of(flat[0])
+
+
+def _by_error(point: "Point | PowerPoint") -> float:
+    return point.error
 
 
 def _figure_of(panel: "Axes") -> "Figure":
@@ -109,25 +162,40 @@ def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
 
 
 def _lines(panel: "Axes", points: Sequence[Point], what: str, limits: Limits) -> None:
-    for name in _NAMES:
-        own = sorted((p for p in points if p.method == name and getattr(p, what) is not None), key=lambda p: p.error)
-        if not own:
-            continue
-        style = style_of(_NAMES.index(name))
-        value, low, high = zip(*(limits(p, what) for p in own), strict=True)
-        bars = [[v - a for v, a in zip(value, low, strict=True)], [b - v for v, b in zip(value, high, strict=True)]]
-        panel.errorbar(
-            [p.error for p in own],
-            value,
-            yerr=bars,
-            color=style.colour,
-            marker=style.marker,
-            linestyle=style.dashes,
-            markersize=3,
-            linewidth=2 if name in ("analytic", "score") else 1,
-            elinewidth=0.7,
-            label=name,
-        )
+    for number, name in enumerate(_NAMES):
+        own = sorted((p for p in points if p.method == name), key=_by_error)
+        if own:
+            width = 2 if name in ("analytic", "score") else 1
+            _bars(panel, [p.error for p in own], [limits(p, what) for p in own], number, name, width=width)
+
+
+def _bars(
+    panel: "Axes",
+    x: Sequence[float],
+    limits: Sequence[tuple[float, float, float]],
+    number: int,
+    name: str,
+    width: float,
+) -> None:
+    """A line of values with bars from low to high."""
+    style = style_of(number)
+    value, low, high = zip(*limits, strict=True)
+    panel.errorbar(
+        x,
+        value,
+        # A mean may lie outside the percentiles.
+        yerr=[
+            [max(0.0, v - a) for v, a in zip(value, low, strict=True)],
+            [max(0.0, b - v) for v, b in zip(value, high, strict=True)],
+        ],
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.dashes,
+        markersize=3,
+        linewidth=width,
+        elinewidth=0.7,
+        label=name,
+    )
 
 
 def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...]) -> None:

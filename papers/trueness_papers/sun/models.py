@@ -163,7 +163,8 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         "Accuracy on the test rows: " + "; ".join(f"{name} {value:.4f}" for name, value in accuracy.items()) + ".",
         "Confidences equal to 1: " + "; ".join(f"{name} {count:,}" for name, count in ones.items()) + ". The published "
         "code puts them in no bin but counts them in n; Algorithm 1 and this library put them in the last bin.",
-        "The numbers of Tables 1 and 2 are not quoted: they may come from other models.",
+        "Tables 1 and 2 have other networks (DenseNet40, ResNet110, WideResNet-28-10), so their numbers are not "
+        "comparable with these; `sun-printed-tables` checks them against Algorithm 1.",
     )
     picture = Picture(
         "scaled",
