@@ -1,9 +1,11 @@
 """Builds the compiled kernels: a plain shared library that ctypes loads, with no Python in it.
 
-It depends on no Python version, so neither its name nor the wheel carries one. The build is optional:
-without a compiler the package installs all the same and its NumPy kernels serve.
+It depends on no Python version, so neither its name nor the wheel carries one: `py3-none-<platform>` serves them all.
+The build is optional: without a compiler the package installs all the same and its NumPy kernels serve. A wheel built
+twice from the same sources, with the same compiler, has the same bytes, wherever it is built.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +21,10 @@ GNU_FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fvisibility=hidden", "-
 MSVC_FLAGS = ["/O2", "/std:c11", "/fp:precise"]
 
 
+# The date of every file in the wheel, unless the builder has set one.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1767225600")
+
+
 class PlainLibrary(build_ext):
     def get_ext_filename(self, fullname):
         return str(Path(*fullname.split(".")).with_suffix(SUFFIX))
@@ -27,13 +33,24 @@ class PlainLibrary(build_ext):
         return []  # there is no PyInit__loops to export
 
     def build_extension(self, ext):
-        ext.extra_compile_args = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else GNU_FLAGS
+        msvc = self.compiler.compiler_type == "msvc"
+        ext.extra_compile_args = MSVC_FLAGS if msvc else GNU_FLAGS
+        if not msvc:
+            # Python's own library is not linked, so its folder must not be named in ours.
+            self.compiler.linker_so = [
+                flag for flag in self.compiler.linker_so if not flag.startswith(("-L", "-Wl,-rpath"))
+            ]
         super().build_extension(ext)
 
 
 class PlatformWheel(bdist_wheel):
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]
+
+    def write_wheelfile(self, wheelfile_base, **options):
+        super().write_wheelfile(wheelfile_base, **options)
+        for path in Path(self.bdist_dir).rglob("*"):  # the builder's umask must not show in the archive
+            path.chmod(0o755 if path.is_dir() or path.suffix == SUFFIX else 0o644)
 
 
 setup(

@@ -1,0 +1,77 @@
+"""The public names and their signatures are those of `public_api.json`; `python tests/test_api.py` writes it anew."""
+
+import importlib
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+STORED = Path(__file__).with_name("public_api.json")
+MODULES = ["", "errors", "infer", "measure", "recalibrate", "results", "simulate", "sources", "typing"]
+OPTIONAL = {"plot": "matplotlib", "torch": "torch"}
+WHAT_TO_DO = (
+    "If you added a name or an optional argument, run `python tests/test_api.py` and commit tests/public_api.json. "
+    "If you removed, renamed or reordered something, keep the old form for two minor releases with a warning "
+    "(CONTRIBUTING.md, section Deprecation), unless it has never been released."
+)
+
+
+def signature(value: object) -> str:
+    """Names, kinds and defaults of the arguments; annotations may change freely."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    shown = inspect.Signature([one.replace(annotation=inspect.Parameter.empty) for one in parameters])
+    return re.sub(r" at 0x[0-9a-f]+|<(?:function|class) '?([\w.]+)'?>", r"\1", str(shown))
+
+
+def members(name: str, value: object) -> dict[str, str]:
+    """The signature of a function, or of a class and of its public methods; other attributes have none."""
+    found = {name: signature(value)}
+    if not inspect.isclass(value) or issubclass(value, BaseException):
+        return found
+    own = [base for base in value.__mro__ if base.__module__.startswith("trueness")]
+    attributes = {one for base in own for one in vars(base)} | set(getattr(value, "__dataclass_fields__", ()))
+    for attribute in attributes:
+        if attribute.startswith("_") or attribute.endswith("_request"):  # the latter are scikit-learn's
+            continue
+        member = getattr(value, attribute, None)
+        found[f"{name}.{attribute}"] = signature(member) if inspect.isroutine(member) else ""
+    return found
+
+
+def public_api(name: str) -> dict[str, str]:
+    """Everything public of a module; what `trueness` itself exports is described there."""
+    module, top = importlib.import_module(f"trueness.{name}".rstrip(".")), importlib.import_module("trueness")
+    found = {}
+    for name in module.__all__:
+        value = getattr(module, name)
+        if module is not top and name in top.__all__ and value is getattr(top, name):
+            found[name] = f" is trueness.{name}"
+        elif not inspect.ismodule(value):
+            found |= members(name, value)
+    return dict(sorted(found.items()))
+
+
+@pytest.mark.parametrize("modules", [MODULES, *([one] for one in OPTIONAL)], ids=["always", *OPTIONAL])
+def test_the_public_names_and_signatures_are_those_that_are_stored(modules):
+    for name in modules:
+        if name in OPTIONAL:
+            pytest.importorskip(OPTIONAL[name], reason=f"{OPTIONAL[name]} is not installed")
+        stored, now = json.loads(STORED.read_text(encoding="utf-8"))[name], public_api(name)
+        changes = [f"gone: {one}{stored[one]}" for one in stored if one not in now]
+        changes += [f"new: {one}{now[one]}" for one in now if one not in stored]
+        changes += [
+            f"was: {one}{old}\n now: {one}{now[one]}" for one, old in stored.items() if now.get(one, old) != old
+        ]
+        assert not changes, "\n".join([f"trueness.{name} has changed.", *changes, WHAT_TO_DO])
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(STORED.parents[1] / "src"))
+    everything = {name: public_api(name) for name in [*MODULES, *OPTIONAL]}
+    STORED.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
