@@ -302,7 +302,7 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
     upper = 2 * pointwise
     while excess(upper) > 0:
         upper *= 2
-    k = np.linalg.matrix_rank(path, rtol=1e-9)
+    k = np.linalg.matrix_rank(path, tol=1e-9 * np.linalg.norm(path, 2))
     scheffe = math.sqrt(chdtri(k, 1 - level) if normal else k * fdtri(k, freedom, level))
     return min(bracketed_root(excess, pointwise, upper) if excess(pointwise) > 0 else pointwise, scheffe)
 
