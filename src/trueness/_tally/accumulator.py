@@ -13,6 +13,7 @@ from trueness._input.columns import column
 from trueness._input.labels import checked_order
 from trueness._input.sample import Sample, read_sample
 from trueness._input.weights import check_weights
+from trueness._keywords import suggests_keywords
 from trueness._tally import store
 from trueness._tally.atomic import Stamp
 from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
@@ -29,6 +30,7 @@ _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Bin
 _SETTINGS = ("bins", "by", "about", "options", "position", "other_label")
 
 
+@suggests_keywords
 class Accumulator:
     """Sums that grow by pieces of rows, for streams, files and monitoring.
 
@@ -115,6 +117,7 @@ class Accumulator:
         self._other_label: Any = None
         self._known: tuple[Path, Stamp] | None = None
 
+    @suggests_keywords
     def update(
         self,
         y_true: ArrayLike,

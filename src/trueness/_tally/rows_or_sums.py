@@ -7,6 +7,7 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 
 from trueness._input.sample import Sample, plain_sample, read_sample
+from trueness._keywords import unknown_row_option
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
@@ -192,9 +193,7 @@ def sample_and_kind(
 def _refuse_unknown(options: RowOptions) -> None:
     unknown = options.keys() - _OPTIONS.keys()
     if unknown:
-        raise TypeError(
-            f"unexpected keyword argument {sorted(unknown)[0]!r}; the rows are described by {', '.join(_OPTIONS)}"
-        )
+        raise unknown_row_option(min(unknown), _OPTIONS)
 
 
 def _refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:

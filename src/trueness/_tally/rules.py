@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
+from trueness._keywords import suggests_keywords
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints
@@ -36,7 +37,13 @@ class BinRule(ABC):
     splits_ties = False
     """Whether rows of equal score enter one by one, so that their order matters."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self) -> None:
+        super().__init__()  # no options, unless a rule has its own
+
+    def __init_subclass__(cls) -> None:
+        suggests_keywords(cls)
+
+    def _keep(self, **options: Any) -> None:
         self.__dict__.update(options)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -155,7 +162,7 @@ class EqualWidth(_Fixed):
     n: int
 
     def __init__(self, n: int) -> None:
-        super().__init__(n=_whole(n, "`bins`", 1, MOST_BINS))
+        self._keep(n=_whole(n, "`bins`", 1, MOST_BINS))
 
     @property
     def fixed_edges(self) -> Floats:
@@ -196,7 +203,7 @@ class Edges(_Fixed):
             raise InputError("bins", "as edges must increase strictly inside [0, 1]", got)
         found = found + 0.0  # -0.0 becomes 0.0
         found.flags.writeable = False
-        super().__init__(edges=found)
+        self._keep(edges=found)
 
     @property
     def fixed_edges(self) -> Floats:
@@ -238,7 +245,7 @@ class EqualMass(BinRule):
     n: int
 
     def __init__(self, n: int) -> None:
-        super().__init__(n=_whole(n, "`EqualMass` bins", 1, MOST_BINS))
+        self._keep(n=_whole(n, "`EqualMass` bins", 1, MOST_BINS))
 
     def ranks(self, n_rows: int) -> Ints:
         """The rows after which the cuts lie; cuts before the first or after the last row are left out."""
@@ -286,7 +293,7 @@ class MassAndWidth(BinRule):
     width: int
 
     def __init__(self, mass: int, width: int) -> None:
-        super().__init__(mass=_whole(mass, "`mass`", 1, MOST_BINS), width=_whole(width, "`width`", 1, MOST_BINS))
+        self._keep(mass=_whole(mass, "`mass`", 1, MOST_BINS), width=_whole(width, "`width`", 1, MOST_BINS))
 
     def group(self, cells: Cells) -> Groups:
         """Cut wherever either rule cuts; bins without rows vanish."""
@@ -374,7 +381,7 @@ class BlockIsotonic(BinRule):
             raise InputError("fuse", "must be True or False", f"got {fuse!r}")
         if ties not in ("pool", "split"):
             raise InputError("ties", "must be 'pool' or 'split'", f"got {ties!r}")
-        super().__init__(
+        self._keep(
             n_min=None if n_min is None else _whole(n_min, "`n_min`", 0),
             n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
             fuse=fuse,

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word
+from trueness._keywords import unknown_keyword
 from trueness._tally.multiclass import has_two_columns
 from trueness.errors import InputError
 from trueness.infer._bootstrap_limits import bootstrap_limits
@@ -244,7 +245,7 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
     known = inspect.signature(function).parameters
     unknown = options.keys() - known.keys()
     if unknown and not lenient:
-        raise TypeError(f"unexpected keyword argument {min(unknown)!r} for {key}")
+        raise unknown_keyword(key, min(unknown), known)
     options = {name: value for name, value in options.items() if name not in unknown}
     if key == "ece" and checked_norm(options.get("norm", "l1")) == 2:
         found = found._replace(name="ECE, l2", definition="Root mean square over bins of event rate − mean score.")

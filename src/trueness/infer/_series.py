@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_whole, generator
+from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.bins import Bins
@@ -44,6 +45,7 @@ _BINS = (
 )
 
 
+@suggests_keywords
 def calibration_series(
     sums: Mapping[str, Sums | Accumulator],
     *,

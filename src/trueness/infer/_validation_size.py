@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
+from trueness._keywords import suggests_keywords
 from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.cells import Cells
@@ -34,6 +35,7 @@ _NEAR = 0.02
 _REDRAWING = ("exact", "t-cal", "adaptive-t-cal")
 
 
+@suggests_keywords
 def validation_size(
     *,
     prevalence: float | None = None,

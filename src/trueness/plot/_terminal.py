@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.plot._canvas import axis_names, band_sentence, number_lines, panel_title, probability
 from trueness.results import Bands, CurveBand, Reliability
@@ -17,6 +18,7 @@ _MARGIN = 7
 _TICKS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
+@suggests_keywords
 def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -> str:
     """A reliability diagram for terminals: fixed width, no colour, no matplotlib.
 

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._sql import Dialect, quoted_name
 from trueness.typing import Floats
 
 
+@suggests_keywords
 def apply_calibrator(
     frame: Any, calibrator: Calibrator, *, score: str | Sequence[str] | None = None, name: str | None = None
 ) -> Any:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
+from trueness._keywords import suggests_keywords
 from trueness._version import __version__
 from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, remedies, warn
 from trueness.recalibrate._calibration_set import (
@@ -76,11 +77,19 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     about_: dict[str, Any]
     """Notes that are saved with the map, such as the column that the scores came from; empty after `fit`."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            suggests_keywords(cls)
+        if "fit" in vars(cls):
+            cls.fit = suggests_keywords(vars(cls)["fit"])  # type: ignore[method-assign]
+
     @property
     def _scale(self) -> Scale:
         """Whether scores are probabilities or logits."""
         return "probabilities"
 
+    @suggests_keywords
     def fit(
         self,
         y_prob: ArrayLike,

@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.weights import check_weights, row_weights
+from trueness._keywords import suggests_keywords
 from trueness.errors import InputError, TruenessWarning
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._base_classifier import (
@@ -32,6 +33,7 @@ from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
 
 
+@suggests_keywords
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """A classifier followed by a calibrator that is fitted on out-of-fold scores.
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_whole, checked_word
+from trueness._keywords import suggests_keywords
 from trueness._numerics.concentration import binomial_epsilon, certainly_fails, hoeffding_failure, least_size
 from trueness.errors import InputError
 
@@ -47,6 +48,7 @@ class _Plan(NamedTuple):
         return per_bin(self.alpha, B) if self.kind == "conditional" else self.alpha
 
 
+@suggests_keywords
 def epsilon(
     n: int,
     n_bins: int,
@@ -121,6 +123,7 @@ def epsilon(
     return _epsilon(n, n_bins, plan)
 
 
+@suggests_keywords
 def sample_size(
     n_bins: int,
     epsilon: float,
@@ -169,6 +172,7 @@ def sample_size(
     return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)  # these bounds depend on ⌊n/B⌋ alone
 
 
+@suggests_keywords
 def max_bins(
     n: int,
     epsilon: float,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from trueness._input.arguments import checked_fraction
+from trueness._keywords import suggests_keywords
 from trueness._numerics.softmax import softmax
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import accept_probabilities
@@ -18,6 +19,7 @@ _LARGEST_LOG = 300.0
 _SUM_TOLERANCE = 1e-6
 
 
+@suggests_keywords
 def prior_correction(
     y_prob: ArrayLike,
     *,

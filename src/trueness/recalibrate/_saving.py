@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._keywords import suggests_keywords
 from trueness._tally.atomic import replace_file
 from trueness._version import __version__
 from trueness.errors import InputError
@@ -80,6 +81,7 @@ class Savable:
             field.check(self, name)
 
 
+@suggests_keywords
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     """The fitted calibrator, of whatever class, that `to_dict` wrote, perhaps by way of JSON."""
     _check_form(stored)
@@ -93,6 +95,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     return calibrator
 
 
+@suggests_keywords
 def load_calibrator(path: str | Path) -> Any:
     """The fitted calibrator, of whatever class, that `save` wrote to a JSON file."""
     text = Path(path).read_text(encoding="utf-8")

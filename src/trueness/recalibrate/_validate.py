@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from trueness._input.arguments import Seed, checked_whole, checked_word, generator
 from trueness._input.weights import check_weights, row_weights
+from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning, warn
@@ -48,6 +49,7 @@ _RANGES = {
 }
 
 
+@suggests_keywords
 def validate(
     estimator: Any,
     X: Any,

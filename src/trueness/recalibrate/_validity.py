@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from trueness._input.arguments import checked_fraction, checked_whole, generator
+from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._progress import Progress, reporter
 from trueness._tally.bins import Bins
@@ -215,6 +216,7 @@ def _warn_if_distinct(sums: Binned) -> None:
         )
 
 
+@suggests_keywords
 def validity_runs(
     calibrator: Any,
     y_true: ArrayLike,
@@ -305,6 +307,7 @@ def _run(
     return validity_curve(new.y, predicted, bins=bins, sample_weight=new.w)
 
 
+@suggests_keywords
 def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
     """The mean of validity curves, at least one, from your own runs.
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from trueness._keywords import suggests_keywords
 from trueness._numerics.quadrature import beta_breaks, beta_density, expit, logit, root
 from trueness.errors import InputError
 from trueness.simulate._arguments import (
@@ -147,6 +148,7 @@ _UNIFORM = Beta()
 _FAR = (10.0, 20.0, 40.0, 80.0, 300.0)  # in log-odds; beyond these, scores hardly differ from 0 or 1
 
 
+@suggests_keywords
 def binary(
     n: int,
     *,
@@ -285,6 +287,7 @@ class _Continuous(Line):
         return (self.base.a, self.base.b) if isinstance(self.base, Beta) else (1.0, 1.0)
 
 
+@suggests_keywords
 def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     """The demo data of the command line: an overconfident model, and the same model recalibrated.
 

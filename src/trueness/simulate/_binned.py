@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.simulate._arguments import Seed, check_array, check_count, check_shares, generator
 from trueness.simulate._population import Finite, pool_scores
@@ -55,6 +56,7 @@ def binned(
     return Simulated(draw_labels(truth, rng), z[rows], truth, f"{len(z)} bins", Finite(z, t, w))
 
 
+@suggests_keywords
 def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = None) -> Simulated:
     """Random outcomes for your own scores.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.simulate._arguments import Seed, as_floats, check_count, generator
 from trueness.simulate._dirichlet import Dirichlet, mean_truth
@@ -12,6 +13,7 @@ from trueness.typing import ArrayLike, Floats
 _ROUNDS = 200
 
 
+@suggests_keywords
 def multiclass(
     n: int,
     n_classes: int | None = None,

@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from trueness._keywords import suggests_keywords
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
@@ -68,6 +69,7 @@ _ENGINES = frozenset(
 _ERROR_LINES, _ERROR_LETTERS = 3, 300
 
 
+@suggests_keywords
 def scan(
     source: Any,
     *,
@@ -162,6 +164,7 @@ def scan(
     return sums
 
 
+@suggests_keywords
 def scan_groups(
     source: Any,
     *,

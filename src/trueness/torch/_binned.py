@@ -2,6 +2,7 @@
 
 import torch
 
+from trueness._keywords import suggests_keywords
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.torch._dispatch import binned_of
@@ -69,6 +70,7 @@ def binned(
     return binned_of(check_rows(y_true, y_prob, sample_weight, ignored, logits=False, tolerance=tolerance), layout)
 
 
+@suggests_keywords
 def binned_logits(
     y_true: torch.Tensor,
     logits: torch.Tensor,

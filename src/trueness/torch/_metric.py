@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import torch
 
+from trueness._keywords import suggests_keywords
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
@@ -31,6 +32,7 @@ _BY_CLASS = ("classwise", "top-label")
 _KINDS = ("binary", "confidence", *_BY_CLASS)
 
 
+@suggests_keywords
 class CalibrationError:
     """Expected calibration error, accumulated over batches of tensors on their device.
 

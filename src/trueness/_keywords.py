@@ -1,0 +1,87 @@
+"""Unknown keyword arguments: an error that names the nearest known one."""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+__all__ = ["suggests_keywords", "unknown_keyword", "unknown_row_option"]
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+
+# The names of other libraries, and those of ours they may stand for; the first that a function has is suggested.
+_OTHER_NAMES = {
+    **dict.fromkeys(("n_bins", "num_bins", "nbins", "bin_count"), ("bins", "n_bins", "n")),
+    **dict.fromkeys(("bins", "strategy", "binning"), ("n_bins", "bins", "n", "scheme")),
+    **dict.fromkeys(("y_score", "y_pred", "y_proba", "y_probs", "probs", "scores", "preds", "p"), ("y_prob", "score")),
+    **dict.fromkeys(("labels", "label", "y", "target", "targets", "outcome"), ("y_true", "label")),
+    **dict.fromkeys(("weights", "weight", "w", "sample_weights"), ("sample_weight", "weight")),
+    **dict.fromkeys(("random_state", "rng", "random_seed"), ("seed",)),
+    **dict.fromkeys(("confidence", "confidence_level", "ci", "coverage", "alpha"), ("level", "alpha")),
+    **dict.fromkeys(("group", "groups", "clusters", "cluster_id"), ("cluster", "by", "group", "groups")),
+    **dict.fromkeys(
+        ("n_resamples", "n_boot", "n_bootstrap", "n_bootstraps", "resamples"), ("n_resamples", "resamples")
+    ),
+    **dict.fromkeys(("order", "ord"), ("norm",)),
+    **dict.fromkeys(("task", "average", "multi_class", "mode"), ("kind",)),
+    **dict.fromkeys(("logits", "is_logits"), ("from_logits",)),
+    **dict.fromkeys(("percentage", "percents", "in_percent"), ("percent",)),
+    **dict.fromkeys(("nan_policy", "dropna", "skipna"), ("missing",)),
+}
+
+
+def unknown_keyword(function: str, keyword: str, known: Iterable[str]) -> TypeError:
+    """The error for a keyword that a function does not have.
+
+    Examples
+    --------
+    >>> print(unknown_keyword("ece", "n_bins", ["bins", "norm"]))
+    ece() got an unexpected keyword argument 'n_bins'. Did you mean `bins=`?
+    """
+    from difflib import get_close_matches  # only when something is wrong
+
+    names = list(known)
+    near = [name for name in _OTHER_NAMES.get(keyword.lower(), ()) if name in names]
+    near += get_close_matches(keyword.lower(), names, n=1)
+    hint = f"Did you mean `{near[0]}=`?" if near else f"Its arguments are {', '.join(f'`{name}`' for name in names)}."
+    return TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}")
+
+
+def unknown_row_option(keyword: str, options: Iterable[str]) -> TypeError:
+    """The same for a keyword that a public function has passed on among the options that describe rows.
+
+    The function is the outermost of ours on the stack that was called with this keyword: it costs nothing until then.
+    """
+    frame, function, own = sys._getframe(1), "trueness", list[str]()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "trueness":
+        code = frame.f_code
+        last = code.co_argcount + code.co_kwonlyargcount
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            rest = code.co_varnames[last + bool(code.co_flags & inspect.CO_VARARGS)]
+            if keyword in frame.f_locals.get(rest, ()):
+                own = [name for name in code.co_varnames[:last] if name not in ("self", "cls")]
+                function = code.co_qualname
+        frame = frame.f_back  # type: ignore[assignment]
+    return unknown_keyword(function, keyword, [*own, *options])
+
+
+def suggests_keywords(target: Target) -> Target:
+    """Let a function, or the constructor of a class, suggest the nearest of its keywords for an unknown one."""
+    if inspect.isclass(target):
+        setattr(target, "__init__", _checked(target.__init__, target.__name__))  # noqa: B010  # for type checkers
+        return target
+    return cast(Target, _checked(target, target.__qualname__))
+
+
+def _checked(function: Any, name: str) -> Any:
+    known = [one for one in inspect.signature(function).parameters if one != "self"]
+    allowed = frozenset(known)
+
+    @wraps(function)
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        if not keywords.keys() <= allowed:
+            raise unknown_keyword(name, next(one for one in keywords if one not in allowed), known)
+        return function(*arguments, **keywords)
+
+    return checked
