@@ -255,6 +255,33 @@ def test_labels_are_read_as_everywhere():
     assert compare(named, MATRICES, labels=list("dcba")) == compare(CLASSES, MATRICES)
 
 
+def test_each_model_may_have_labels_of_its_own():
+    other = (np.random.default_rng(1).uniform(size=N) < B).astype(int)
+    both = {"a": Y, "b": other}
+    for options in ({}, {"cluster": CLUSTER}, {"measure": "brier", "method": "bootstrap", "seed": 0}):
+        result = compare(both, {"a": A, "b": B}, **options)
+        assert result.estimates["a"] == compare(Y, {"a": A, "c": C}, **options).estimates["a"]
+        assert result.estimates["b"] == compare(other, {"a": A, "b": B}, **options).estimates["b"]
+        same = compare({"b": Y, "a": Y}, {"a": A, "b": B}, **options)
+        assert same == compare(Y, {"a": A, "b": B}, **options)
+    difference = compare(both, {"a": A, "b": B}, measure="brier")["a", "b"]
+    d = (Y - A) ** 2 - (other - B) ** 2
+    np.testing.assert_allclose((difference.difference, difference.standard_error), (d.mean(), d.std(ddof=1) / N**0.5))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"a": Y}, "must have the labels of every model"),
+        ({"a": Y, "c": Y}, "must have the labels of every model"),
+        ({"a": Y, "b": Y[1:]}, "same rows for every model; got {'a': 300, 'b': 299} labels"),
+    ],
+)
+def test_labels_by_model_name_every_model_and_every_row(labels, message):
+    with pytest.raises(tn.InputError, match=message):
+        compare(labels, {"a": A, "b": B})
+
+
 def test_a_comparison_can_be_read_and_stored():
     found = compare(Y, THREE)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()

@@ -44,7 +44,7 @@ _NAMED = ("squared_ece", "brier", "log_loss")
 
 @partial(takes_rows, kind=None)  # type: ignore[arg-type]  # the default view depends on the measure
 def compare(
-    y_true: ArrayLike,
+    y_true: ArrayLike | Mapping[str, ArrayLike],
     models: Mapping[str, ArrayLike],
     *,
     measure: Named | TallyMeasure = "squared_ece",
@@ -66,8 +66,9 @@ def compare(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
+    y_true : array-like of shape (n,), or dict of them
+        Labels. A dict has the labels of each model, by the names of `models`: for instance, whether each language
+        model's own answer to a question was right. Rows remain paired: row i is the same question for all.
     models : dict of array-like of shape (n,) or (n, K)
         Scores by model name, for the same rows in the same order.
     measure : {'squared_ece', 'brier', 'log_loss'} or callable, default 'squared_ece'

@@ -64,7 +64,7 @@ def model_context(model: str) -> Iterator[None]:
 
 
 def read_rows(
-    y_true: ArrayLike,
+    y_true: ArrayLike | Mapping[str, ArrayLike],
     models: Mapping[str, ArrayLike],
     cluster: ArrayLike | None,
     rows: RowOptions,
@@ -75,17 +75,19 @@ def read_rows(
 ) -> PairedRows:
     """Read the rows of every model; ``missing="drop"`` drops a row from all models if any of them misses a value.
 
-    Weights repeat rows, unless they are importance weights, which are kept; rows of weight 0 are left out. `argument`
-    is the name of `models` in error messages.
+    `y_true` holds the labels of all models, or labels by model. Weights repeat rows, unless they are importance
+    weights, which are kept; rows of weight 0 are left out. `argument` is the name of `models` in error messages.
     """
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
-    n = column(y_true, "y_true").values.shape[0]
-    names = None if cluster is None else _cluster_column(y_true, cluster, n)
+    labels = _labels_by_model(y_true, models)
+    first = next(iter(labels.values()))
+    n = column(first, "y_true").values.shape[0]
+    names = None if cluster is None else _cluster_column(first, cluster, n)
     samples = {}
     for name, scores in models.items():
         with model_context(name), warnings.catch_warnings():
             warnings.simplefilter("ignore", DroppedRowsWarning)
-            samples[name], kind = rows_or_sums.sample_and_kind(y_true, scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
+            samples[name], kind = rows_or_sums.sample_and_kind(labels[name], scores, options, kind=kind)  # type: ignore[arg-type]  # names are checked there
     _check_alike(samples, argument)
     kept = np.ones(n, dtype=bool)
     if options.get("missing") == "drop":
@@ -100,6 +102,22 @@ def read_rows(
     if paired.n == 0:
         raise InputError("sample_weight", "must be above 0 in at least one row", "all weights are 0")
     return paired if names is None else replace(paired, cluster=_cluster_codes(names, paired.row))
+
+
+def _labels_by_model(y_true: Any, models: Mapping[str, ArrayLike]) -> dict[str, Any]:
+    """The labels of each model, all of the same length."""
+    if not isinstance(y_true, Mapping):
+        return dict.fromkeys(models, y_true)
+    if set(y_true) != set(models):
+        raise InputError(
+            "y_true",
+            "must have the labels of every model, by the names of `models`, if it is a dict",
+            f"got {list(y_true)} for {list(models)}",
+        )
+    sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}
+    if len(set(sizes.values())) > 1:
+        raise InputError("y_true", "must have the same rows for every model", f"got {sizes} labels")
+    return {name: y_true[name] for name in models}
 
 
 def some_rows(sample: Sample, some: NDArray[Any]) -> Sample:
