@@ -1,5 +1,9 @@
-"""Pictures of executed pages are SVG."""
+"""How pages are executed: pictures are SVG, and `%%bash` is that of `shell.py`."""
+
+import os
+from pathlib import Path
 
 c = get_config()  # noqa: F821  # given by IPython
 c.InlineBackend.figure_formats = {"svg"}
 c.HistoryManager.enabled = False
+c.InteractiveShellApp.exec_files = [str(Path(os.environ["IPYTHONDIR"]) / "shell.py")]
