@@ -1,0 +1,1 @@
+"""How the cases are made: exact arithmetic, conventions, and the inputs."""
