@@ -302,7 +302,9 @@ def _remarks(points: Sequence[Point], n: int) -> tuple[str, ...]:
     coverage: dict[str, list[float]] = defaultdict(list)
     for p in points:
         coverage[p.method].append(p.coverage)
-    spans = "; ".join(f"{name} {min(coverage[name]):.3f}–{max(coverage[name]):.3f}" for name in _METHODS)
+    spans = "; ".join(
+        f"{name} {min(coverage[name]):.3f}–{max(coverage[name]):.3f}" for name in _METHODS if name in coverage
+    )
     remarks = [
         f"Range of the coverage over all settings and β: {spans}.",
         "`bootstrap` (percentile, 200 resamples), `subsampling` (with replacement, tails not exchanged) and "
@@ -319,10 +321,10 @@ def _remarks(points: Sequence[Point], n: int) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _figures(n: int, figures: tuple[int, int, int], minutes: float) -> Experiment:
+def _figures(name: str, n: int, figures: tuple[int, int, int], minutes: float) -> Experiment:
     first, second, third = figures
     return Experiment(
-        name=f"sun-figures-{first}-{second}-{third}",
+        name=name,
         paper=SUN,
         covers=f"Figures {first}, {second} and {third}",
         title=f"coverage, length and power, n = {n:,}",
@@ -332,5 +334,5 @@ def _figures(n: int, figures: tuple[int, int, int], minutes: float) -> Experimen
     )
 
 
-FIGURES_3_4_5 = _figures(100, (3, 4, 5), 6)
-FIGURES_8_9_10 = _figures(1000, (8, 9, 10), 9)
+FIGURES_3_4_5 = _figures("sun-figures-3-4-5", 100, (3, 4, 5), 6)
+FIGURES_8_9_10 = _figures("sun-figures-8-9-10", 1000, (8, 9, 10), 9)

@@ -97,11 +97,12 @@ def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
 
 
 def draw_length(points: Sequence[Point], n: int) -> "Figure":
-    """Mean lengths with bars from the 5th to the 95th percentile above, ratios of means to the interval below."""
+    """Mean lengths with bars from the 5th to the 95th percentile above; ratios of means to the interval below."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
         own = [p for p in points if p.setting == setting and p.method != "analytic, reachable"]
-        _lines(axes[0][column], own, "length", lambda point, _: (point.length, point.shortest, point.longest))
+        uncorrected = [p for p in own if p.method not in CORRECTED]  # more bars would hide each other
+        _lines(axes[0][column], uncorrected, "length", lambda point, _: (point.length, point.shortest, point.longest))
         _plain_log(axes[0][column])
         published = {p.beta: p.length for p in own if p.method == "analytic"}
 

@@ -119,6 +119,9 @@ METHODS = {
 }
 
 
+_DRAWN = ("interval, k = 1", "interval, k = K", "T-Cal, one threshold", "T-Cal, m", "exact, k = K")
+
+
 def simulate_rows(setting: int, n: int, beta: float, runs: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
     """Scores of the first class, ascending, and whether the rows have it: arrays of shape (runs, n)."""
     z = np.sort(rng.beta(*SHAPES[setting], (runs, n)), axis=1)
@@ -194,7 +197,7 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         "power",
         "Share of data sets in which calibration is rejected, by the interval and by T-Cal, with 95 % limits "
         "(Clopper-Pearson); grey line: the level.",
-        partial(draw_t_cal, points),
+        partial(draw_t_cal, [p for p in points if p.method in _DRAWN]),
     )
     return Outcome((table,), (picture,), _remarks(points))
 
@@ -221,17 +224,17 @@ def _remarks(points: Sequence[PowerPoint]) -> tuple[str, ...]:
     spans = "; ".join(f"{name} {min(found):.3f} to {max(found):.3f}" for name, found in levels.items() if found)
     return (
         "The paper says that the power of its interval and of T-Cal is very similar. Largest difference in power "
-        "between the interval and T-Cal with one threshold: "
-        f"{largest_gap('interval, k = 1', 'T-Cal, one threshold')} for k = 1, "
-        f"{largest_gap('interval, k = K', 'T-Cal, one threshold')} for k = K, where both see the same scores in the "
-        "same cells.",
+        f"between the interval for k = 1 and T-Cal: {largest_gap('interval, k = 1', 'T-Cal, m')} in m parts, which "
+        "have as many rows as the interval's cells, and "
+        f"{largest_gap('interval, k = 1', 'T-Cal, one threshold')} in mK parts. The interval for k = K differs from "
+        f"T-Cal in the same cells by up to {largest_gap('interval, k = K', 'T-Cal, one threshold')}.",
         f"Level (rejected although calibrated): {spans}.",
         "The paper prints neither the number of cells of T-Cal nor how its threshold is simulated. mK parts of the "
         "simplex have the width of the interval's cells, m parts are the partition of section 2.1 for k = K; one "
         "threshold from calibrated data sets needs to know the law of the scores, labels drawn for each data set do "
         "not.",
-        "With the divisor N − 1 in the place of T-Cal's N, and the same labels, the power differs by at most "
-        f"{largest_gap('exact, k = K', 'T-Cal')}.",
+        "The divisor N − 1 in the place of T-Cal's N, with the same labels, changes the power by up to "
+        f"{largest_gap('exact, k = K', 'T-Cal')}: N gives less weight to cells with few rows.",
         "Z₁ ~ Beta(5, 1/2) in setting 2 is the score of the first class, as printed. Which class has it matters for "
         "full calibration alone.",
     )
