@@ -28,8 +28,8 @@ VERDICTS = {
     "convention": "other convention",
     "wrong": "wrong number",
     "crash": "no answer",
-    "accepted": "number for invalid input",
-    "refused": "refused invalid input",
+    "accepted": "invalid: number",
+    "refused": "invalid: refused",
     "absent": "not offered",
 }
 # Awkward inputs, and the words in a case's name that tell them.
@@ -273,12 +273,11 @@ def verdicts(record):
 
 def table(records):
     """Markdown: one library per row."""
-    heads = ["library", "version", *VERDICTS.values()]
-    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(VERDICTS)]
+    lines = ["| library | " + " | ".join(VERDICTS.values()) + " |", "|---|" + "---:|" * len(VERDICTS)]
     for record in records:
         found = collections.Counter(entry["verdict"] for entry in verdicts(record))
         version = next(iter(record["versions"].values()))
-        cells = [record["name"], version, *(str(found[verdict]) for verdict in VERDICTS)]
+        cells = [f"{record['name']} {version}", *(str(found[verdict]) for verdict in VERDICTS)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
