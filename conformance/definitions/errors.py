@@ -278,6 +278,18 @@ def equal_mass():
     return suite
 
 
+CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+WITHOUT = [[0.5, 0.21, 0.29], [0.1, 0.72, 0.18], [0.3, 0.58, 0.12], [0.44, 0.31, 0.25]]
+ON_EDGES = [[0.7, 0.3, 0.0], [0.3, 0.7, 0.0], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]
+CLASSES = [
+    ("two-columns", [0, 1, 1, 0], [[0.78, 0.22], [0.35, 0.65], [0.55, 0.45], [0.1, 0.9]], 5, "Two columns."),
+    ("certain-rows", [0, 1, 2, 2], CERTAIN, 10, "Rows of zeros and one: all probabilities are ends of the scale."),
+    ("one-row", [1], [[0.25, 0.45, 0.3]], 10, "One row of three classes."),
+    ("class-without-rows", [0, 1, 1, 0], WITHOUT, 5, "Class 2 has a column and no label."),
+    ("edges", [0, 1, 2, 0], ON_EDGES, 10, "Probabilities on the edges 0.3, 0.6, 0.7."),
+]
+
+
 def several_classes():
     suite = Suite()
     for classes, norm in itertools.product(("confidence", "classwise", "top-label"), ("l1", "l2", "max")):
@@ -285,43 +297,8 @@ def several_classes():
             continue
         class_error(suite, f"three-classes-{classes}-{norm}", Y3, P3, 5, classes, "Six rows, three classes.", norm=norm)
     for classes in ("confidence", "classwise"):
-        class_error(
-            suite,
-            f"two-columns-{classes}",
-            [0, 1, 1, 0],
-            [[0.78, 0.22], [0.35, 0.65], [0.55, 0.45], [0.1, 0.9]],
-            5,
-            classes,
-            "Two columns.",
-        )
-        class_error(
-            suite,
-            f"certain-rows-{classes}",
-            [0, 1, 2, 2],
-            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
-            10,
-            classes,
-            "Rows of zeros and one: all probabilities are ends of the scale.",
-        )
-        class_error(suite, f"one-row-{classes}", [1], [[0.25, 0.45, 0.3]], 10, classes, "One row of three classes.")
-        class_error(
-            suite,
-            f"class-without-rows-{classes}",
-            [0, 1, 1, 0],
-            [[0.5, 0.21, 0.29], [0.1, 0.72, 0.18], [0.3, 0.58, 0.12], [0.44, 0.31, 0.25]],
-            5,
-            classes,
-            "Class 2 has a column and no label.",
-        )
-        class_error(
-            suite,
-            f"edges-{classes}",
-            [0, 1, 2, 0],
-            [[0.7, 0.3, 0.0], [0.3, 0.7, 0.0], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]],
-            10,
-            classes,
-            "Probabilities on the edges 0.3, 0.6, 0.7.",
-        )
+        for id, y, rows, bins, why in CLASSES:
+            class_error(suite, f"{id}-{classes}", y, rows, bins, classes, why)
     class_error(
         suite,
         "tied-top",

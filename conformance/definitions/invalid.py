@@ -3,62 +3,63 @@
 from definitions.errors import conventions
 from definitions.suite import INF, NAN, P3, Y3, Suite
 
+GOOD = ([0, 1, 0, 1], [0.2, 0.45, 0.6, 0.85])
+BINARY = [
+    ("score-nan", GOOD[0], [0.2, NAN, 0.6, 0.85], "A missing score.", {}),
+    ("score-inf", GOOD[0], [0.2, INF, 0.6, 0.85], "An infinite score.", {}),
+    ("score-above-one", GOOD[0], [0.2, 1.2, 0.6, 0.85], "A score above 1 is no probability.", {}),
+    ("score-negative", GOOD[0], [-0.1, 0.45, 0.6, 0.85], "A score below 0 is no probability.", {}),
+    ("scores-percent", GOOD[0], [20.0, 45.0, 60.0, 85.0], "Percentages.", {}),
+    ("scores-logits", GOOD[0], [-1.5, -0.2, 0.4, 1.7], "Logits.", {}),
+    ("label-nan", [0, 1, NAN, 1], GOOD[1], "A missing label.", {"dtype": {"y_true": "float64"}}),
+    ("label-half", [0, 0.5, 0, 1], GOOD[1], "A label that is neither 0 nor 1.", {"dtype": {"y_true": "float64"}}),
+    ("labels-1-2", [1, 2, 1, 2], GOOD[1], "Labels 1 and 2, the event not declared.", {}),
+    ("labels-minus-one", [-1, 1, -1, 1], GOOD[1], "Labels −1 and 1, the event not declared.", {}),
+    (
+        "labels-text",
+        ["no", "yes", "no", "yes"],
+        GOOD[1],
+        "Text labels, the event not declared.",
+        {"dtype": {"y_true": "str"}},
+    ),
+    ("three-labels", [0, 1, 2, 1], GOOD[1], "Three classes and a vector of scores.", {}),
+    (
+        "swapped",
+        GOOD[1],
+        GOOD[0],
+        "Scores and labels exchanged.",
+        {"dtype": {"y_true": "float64", "y_prob": "int64"}},
+    ),
+    ("length-mismatch", [0, 1, 0], GOOD[1], "Three labels and four scores.", {}),
+    ("empty", [], [], "No rows.", {"dtype": {"y_true": "int64", "y_prob": "float64"}}),
+]
+WEIGHTS = [
+    ("weight-negative", [1, -1, 1, 1], "A negative weight."),
+    ("weight-nan", [1, NAN, 1, 1], "A missing weight."),
+    ("weights-all-zero", [0, 0, 0, 0], "No weight at all."),
+    ("weights-short", [1, 1, 1], "Three weights and four rows."),
+]
+
 
 def invalid():
-    suite, good = Suite(), ([0, 1, 0, 1], [0.2, 0.45, 0.6, 0.85])
-    floats = {"y_true": "float64"}
-    binary = [
-        ("score-nan", good[0], [0.2, NAN, 0.6, 0.85], "A missing score.", {}),
-        ("score-inf", good[0], [0.2, INF, 0.6, 0.85], "An infinite score.", {}),
-        ("score-above-one", good[0], [0.2, 1.2, 0.6, 0.85], "A score above 1 is no probability.", {}),
-        ("score-negative", good[0], [-0.1, 0.45, 0.6, 0.85], "A score below 0 is no probability.", {}),
-        ("scores-percent", good[0], [20.0, 45.0, 60.0, 85.0], "Percentages.", {}),
-        ("scores-logits", good[0], [-1.5, -0.2, 0.4, 1.7], "Logits.", {}),
-        ("label-nan", [0, 1, NAN, 1], good[1], "A missing label.", {"dtype": floats}),
-        ("label-half", [0, 0.5, 0, 1], good[1], "A label that is neither 0 nor 1.", {"dtype": floats}),
-        ("labels-1-2", [1, 2, 1, 2], good[1], "Labels 1 and 2, the event not declared.", {}),
-        ("labels-minus-one", [-1, 1, -1, 1], good[1], "Labels −1 and 1, the event not declared.", {}),
-        (
-            "labels-text",
-            ["no", "yes", "no", "yes"],
-            good[1],
-            "Text labels, the event not declared.",
-            {"dtype": {"y_true": "str"}},
-        ),
-        ("three-labels", [0, 1, 2, 1], good[1], "Three classes and a vector of scores.", {}),
-        (
-            "swapped",
-            good[1],
-            good[0],
-            "Scores and labels exchanged.",
-            {"dtype": {"y_true": "float64", "y_prob": "int64"}},
-        ),
-        ("length-mismatch", [0, 1, 0], good[1], "Three labels and four scores.", {}),
-        ("empty", [], [], "No rows.", {"dtype": {"y_true": "int64", "y_prob": "float64"}}),
-    ]
-    weights = [
-        ("weight-negative", [1, -1, 1, 1], "A negative weight."),
-        ("weight-nan", [1, NAN, 1, 1], "A missing weight."),
-        ("weights-all-zero", [0, 0, 0, 0], "No weight at all."),
-        ("weights-short", [1, 1, 1], "Three weights and four rows."),
-    ]
+    suite = Suite()
     for measure in ("ece", "brier", "log_loss"):
         bins = 5 if measure == "ece" else None
-        for id, y, p, why, fields in binary:
+        for id, y, p, why, fields in BINARY:
             suite.refused(
                 f"{measure}-{id}", measure, y, p, why, bins=bins, convention=invalid_convention(measure), **fields
             )
-        for id, w, why in weights:
+        for id, w, why in WEIGHTS:
             suite.refused(
                 f"{measure}-{id}",
                 measure,
-                *good,
+                *GOOD,
                 why,
                 bins=bins,
                 sample_weight=w,
                 convention=invalid_convention(measure),
             )
-    for id, y, p, why, fields in binary[:2] + binary[6:7] + binary[13:15]:
+    for id, y, p, why, fields in BINARY[:2] + BINARY[6:7] + BINARY[13:15]:
         suite.refused(f"isotonic-{id}", "isotonic", y, p, why, **fields)
     for id, y, P, why in [
         ("rows-not-one", Y3, [[0.7, 0.4, 0.1], *P3[1:]], "A row sums to 1.2."),
@@ -74,7 +75,7 @@ def invalid():
         suite.refused(
             f"ece-bins-{name}",
             "ece",
-            *good,
+            *GOOD,
             "The number of bins must be a positive integer.",
             bins=bins,
             convention=conventions("equal-width", "l1", "binary"),

@@ -20,86 +20,114 @@ CLIPS = [
 ]
 
 
+def _brier(suite, id, y, p, why, **fields):
+    scores = [number(q) for q in p]
+    w = [number(v) for v in fields.get("sample_weight") or [1] * len(p)]
+    value = exact.brier([int(v) for v in y], scores, w)
+    others = [("both classes summed", 2 * value, False), ("root", exact.root(value), False)]
+    suite.value(f"brier-{id}", "brier", y, p, value, why, others=others, convention={"classes": "binary"}, **fields)
+
+
+def _brier_classes(suite, id, y, rows, why):
+    value = exact.brier_classes(y, [[number(q) for q in row] for row in rows], [Fraction(1)] * len(y))
+    k = len(rows[0])
+    others = [("half the sum over classes", value / 2, False), ("mean over classes", value / k, False)]
+    if k == 2:
+        value, others = value / 2, [("both classes summed", value, False)]
+    suite.value(
+        f"brier-{id}",
+        "brier",
+        y,
+        rows,
+        value,
+        why,
+        others=others,
+        convention={"classes": "summed; of two classes, the binary score"},
+    )
+
+
+def _log_loss(suite, id, y, p, why, **fields):
+    matrix = isinstance(p[0], list)
+    rows = [[number(q) for q in row] for row in p] if matrix else [[1 - number(q), number(q)] for q in p]
+    w = [number(v) for v in fields.get("sample_weight") or [1] * len(p)]
+    value = exact.log_loss([int(v) for v in y], rows, w)
+    others = [
+        (f"clipped at {eps}", exact.log_loss([int(v) for v in y], rows, w, Fraction(eps)), False) for eps in CLIPS
+    ]
+    others.append(("in bits", value / Decimal(2).ln() if value.is_finite() else value, False))
+    suite.value(
+        f"log-loss-{id}",
+        "log_loss",
+        y,
+        p,
+        value,
+        why,
+        others=others,
+        convention={"clip": "none", "unit": "nats"},
+        **fields,
+    )
+
+
 def proper_scores():
-    suite, one = Suite(), Fraction(1)
-
-    def brier(id, y, p, why, **fields):
-        scores = [number(q) for q in p]
-        w = [number(v) for v in fields.get("sample_weight") or [1] * len(p)]
-        value = exact.brier([int(v) for v in y], scores, w)
-        others = [("both classes summed", 2 * value, False), ("root", exact.root(value), False)]
-        suite.value(f"brier-{id}", "brier", y, p, value, why, others=others, convention={"classes": "binary"}, **fields)
-
-    def brier_classes(id, y, rows, why):
-        value = exact.brier_classes(y, [[number(q) for q in row] for row in rows], [one] * len(y))
-        k = len(rows[0])
-        others = [("half the sum over classes", value / 2, False), ("mean over classes", value / k, False)]
-        if k == 2:
-            value, others = value / 2, [("both classes summed", value, False)]
-        suite.value(
-            f"brier-{id}",
-            "brier",
-            y,
-            rows,
-            value,
-            why,
-            others=others,
-            convention={"classes": "summed; of two classes, the binary score"},
-        )
-
-    def log_loss(id, y, p, why, **fields):
-        matrix = isinstance(p[0], list)
-        rows = [[number(q) for q in row] for row in p] if matrix else [[1 - number(q), number(q)] for q in p]
-        w = [number(v) for v in fields.get("sample_weight") or [1] * len(p)]
-        value = exact.log_loss([int(v) for v in y], rows, w)
-        others = [
-            (f"clipped at {eps}", exact.log_loss([int(v) for v in y], rows, w, Fraction(eps)), False) for eps in CLIPS
-        ]
-        others.append(("in bits", value / Decimal(2).ln() if value.is_finite() else value, False))
-        suite.value(
-            f"log-loss-{id}",
-            "log_loss",
-            y,
-            p,
-            value,
-            why,
-            others=others,
-            convention={"clip": "none", "unit": "nats"},
-            **fields,
-        )
-
-    for score in (brier, log_loss):
-        score("eight-rows", Y, P, "Plain data.")
-        score("one-row", [1], [0.3], "One row.")
-        score("one-class", [1, 1, 1], [0.2, 0.5, 0.9], "One class only: the score exists all the same.")
-        score("constant", [0, 1, 1, 0, 1], [0.35] * 5, "All scores equal.")
-        score("certain-and-right", [0, 1, 1], [0.0, 1.0, 0.75], "Certain and right: no loss, no nan from 0 · log 0.")
+    suite = Suite()
+    for score in (_brier, _log_loss):
+        score(suite, "eight-rows", Y, P, "Plain data.")
+        score(suite, "one-row", [1], [0.3], "One row.")
+        score(suite, "one-class", [1, 1, 1], [0.2, 0.5, 0.9], "One class only: the score exists all the same.")
+        score(suite, "constant", [0, 1, 1, 0, 1], [0.35] * 5, "All scores equal.")
         score(
+            suite,
+            "certain-and-right",
+            [0, 1, 1],
+            [0.0, 1.0, 0.75],
+            "Certain and right: no loss, no nan from 0 · log 0.",
+        )
+        score(
+            suite,
             "certain-and-wrong",
             [1, 0, 1],
             [0.0, 0.5, 0.75],
             "Certain and wrong once: the log loss is infinite unless clipped.",
         )
-        score("labels-bool", [False, True], [0.2, 0.9], "Labels True and False.", dtype={"y_true": "bool"})
+        score(suite, "labels-bool", [False, True], [0.2, 0.9], "Labels True and False.", dtype={"y_true": "bool"})
         score(
-            "whole-weights", [0, 1, 1], [0.2, 0.6, 0.9], "A weight of 2 counts the row twice.", sample_weight=[2, 1, 3]
+            suite,
+            "whole-weights",
+            [0, 1, 1],
+            [0.2, 0.6, 0.9],
+            "A weight of 2 counts the row twice.",
+            sample_weight=[2, 1, 3],
         )
-        score("zero-weight", [0, 1, 1], [0.2, 0.6, 0.9], "A weight of 0 removes the row.", sample_weight=[1, 0, 2])
-        score("fractional-weights", [0, 1, 1], [0.2, 0.6, 0.9], "Fractional weights.", sample_weight=[0.5, 1.25, 2.0])
-    brier_classes("three-classes", Y3, P3, "Brier's definition sums over the classes.")
-    brier_classes(
-        "two-columns", [0, 1, 1], [[0.8, 0.2], [0.35, 0.65], [0.55, 0.45]], "Two columns are the binary problem."
+        score(
+            suite, "zero-weight", [0, 1, 1], [0.2, 0.6, 0.9], "A weight of 0 removes the row.", sample_weight=[1, 0, 2]
+        )
+        score(
+            suite,
+            "fractional-weights",
+            [0, 1, 1],
+            [0.2, 0.6, 0.9],
+            "Fractional weights.",
+            sample_weight=[0.5, 1.25, 2.0],
+        )
+    _brier_classes(suite, "three-classes", Y3, P3, "Brier's definition sums over the classes.")
+    _brier_classes(
+        suite, "two-columns", [0, 1, 1], [[0.8, 0.2], [0.35, 0.65], [0.55, 0.45]], "Two columns are the binary problem."
     )
-    log_loss("three-classes", Y3, P3, "−log of the probability of the label.")
-    log_loss(
+    _log_loss(suite, "three-classes", Y3, P3, "−log of the probability of the label.")
+    _log_loss(
+        suite,
         "zero-weight-hides-infinity",
         [1, 0, 1],
         [0.0, 0.5, 0.75],
         "The infinite row has weight 0.",
         sample_weight=[0, 1, 1],
     )
-    log_loss(
-        "certain-classes", [0, 1], [[1.0, 0.0, 0.0], [0.25, 0.5, 0.25]], "A zero that is not the label's costs nothing."
+    _log_loss(
+        suite,
+        "certain-classes",
+        [0, 1],
+        [[1.0, 0.0, 0.0], [0.25, 0.5, 0.25]],
+        "A zero that is not the label's costs nothing.",
     )
     return suite
 
@@ -158,6 +186,11 @@ def slopes():
     )
     suite.undefined("slope-constant", "slope", [0, 1, 1, 0], [0.4] * 4, "One score only: the slope is not identified.")
     suite.undefined("slope-one-class", "slope", [1, 1, 1], [0.3, 0.5, 0.8], "One class only: no finite slope.")
+    _observed_expected(suite)
+    return suite
+
+
+def _observed_expected(suite):
     for id, y, p in [
         ("eight-rows", Y, P),
         ("zero-and-one", [1, 1, 0, 1], [0.0, 1.0, 1.0, 0.25]),
@@ -166,11 +199,16 @@ def slopes():
         ratio = Fraction(sum(y)) / sum(number(q) for q in p)
         others = [("expected over observed", 1 / ratio, False)] if ratio else []
         suite.value(f"oe-{id}", "observed_expected", y, p, ratio, "Observed divided by expected events.", others=others)
-    return suite
 
 
 def tested_and_debiased():
-    suite, width = Suite(), exact.width_groups(exact.left_closed)
+    suite = Suite()
+    _tested(suite)
+    _debiased(suite)
+    return suite
+
+
+def _tested(suite):
     ten = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
     for id, y, p, bins, why in [
         ("two-groups", ten + ten, [0.3] * 10 + [0.9] * 10, 2, "3 of 10 events refute 0.9 and not 0.3."),
@@ -203,6 +241,10 @@ def tested_and_debiased():
                 "edge_side": "closed on the left",
             },
         )
+
+
+def _debiased(suite):
+    width = exact.width_groups(exact.left_closed)
     for id, y, p, bins, why in [
         ("eight-rows", Y, P, 3, "May be negative: it is unbiased."),
         ("pair", [0, 1], [0.5, 0.5], 1, "Two rows: the product of the residuals, −1/4."),
@@ -232,11 +274,16 @@ def tested_and_debiased():
             ],
             convention={"bin_rule": "equal-width", "edge_side": "closed on the left"},
         )
-    return suite
 
 
 def maps():
     suite = Suite()
+    _isotonic(suite)
+    _histogram(suite)
+    return suite
+
+
+def _isotonic(suite):
     for id, y, p, w in [
         ("eight-rows", Y, P, None),
         ("ties", [0, 1, 1, 0, 1, 0], [0.2, 0.2, 0.5, 0.5, 0.5, 0.9], None),
@@ -261,49 +308,48 @@ def maps():
             sample_weight=w,
             convention={"ties": "share one value"},
         )
+
+
+def _histogram(suite):
     at = [0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 1.0]
+    where = [number(q) for q in at]
     for id, y, p in [("eight-rows", Y, P), ("empty-bin", [0, 1, 1, 1, 0], [0.1, 0.15, 0.3, 0.9, 0.95])]:
         scores = [number(q) for q in p]
-        where = [number(q) for q in at]
-        value = exact.histogram(y, scores, 5, where, exact.left_closed)
-        others = []
-        for name, place, defect in [
-            ("bins closed on the right", exact.right_closed, False),
-            ("rounded edges, i times 1/B", exact.by_multiplied_edges, True),
-            ("rounded edges, i times 1/B, closed on the right", exact.by_multiplied_edges_right, True),
-        ]:
-            others.append((name, exact.histogram(y, scores, 5, where, place), defect))
-        others.append(
-            (
-                "bins closed on the right; an empty bin gives its midpoint",
-                exact.histogram(y, scores, 5, where, exact.right_closed, empty="midpoint"),
-                False,
-            )
-        )
-        low, high = min(scores), max(scores)
-        spread = [
-            [min(max((q - low) / (high - low), Fraction(0)), Fraction(1)) for q in row] for row in (scores, where)
-        ]
-        added = exact.histogram(y, spread[0], 5, spread[1], exact.left_closed, 1, empty="half")
-        others.append(("bins between the smallest and the largest score; 1 added to both counts", added, False))
-        for pseudo in (Fraction(1, 2), 1):
-            others.append(
-                (
-                    f"{pseudo} added to events and non-events",
-                    exact.histogram(y, scores, 5, where, exact.left_closed, pseudo),
-                    False,
-                )
-            )
         suite.value(
             f"histogram-{id}",
             "histogram_binning",
             y,
             p,
-            value,
+            exact.histogram(y, scores, 5, where, exact.left_closed),
             "The event rate of each bin; a bin without rows gives the overall rate.",
             bins=5,
             at=at,
-            others=others,
+            others=_other_histograms(y, scores, where),
             convention={"bin_rule": "equal-width", "edge_side": "closed on the left", "empty bin": "overall rate"},
         )
-    return suite
+
+
+def _other_histograms(y, scores, where):
+    low, high = min(scores), max(scores)
+    spread = [[min(max((q - low) / (high - low), Fraction(0)), Fraction(1)) for q in row] for row in (scores, where)]
+
+    def rates(place, *options, **keywords):
+        return exact.histogram(y, scores, 5, where, place, *options, **keywords)
+
+    return [
+        ("bins closed on the right", rates(exact.right_closed), False),
+        ("rounded edges, i times 1/B", rates(exact.by_multiplied_edges), True),
+        ("rounded edges, i times 1/B, closed on the right", rates(exact.by_multiplied_edges_right), True),
+        (
+            "bins closed on the right; an empty bin gives its midpoint",
+            rates(exact.right_closed, empty="midpoint"),
+            False,
+        ),
+        (
+            "bins between the smallest and the largest score; 1 added to both counts",
+            exact.histogram(y, spread[0], 5, spread[1], exact.left_closed, 1, empty="half"),
+            False,
+        ),
+        ("1/2 added to events and non-events", rates(exact.left_closed, Fraction(1, 2)), False),
+        ("1 added to events and non-events", rates(exact.left_closed, 1), False),
+    ]
