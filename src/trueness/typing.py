@@ -44,3 +44,4 @@ class RowOptions(TypedDict, total=False):
     clip_tolerance: float
     sum_tolerance: float | None
     from_logits: bool
+    percent: bool

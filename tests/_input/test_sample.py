@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import trueness as tn
 from trueness._input.sample import read_sample
 
 RNG = np.random.default_rng(5)
@@ -115,3 +116,35 @@ def test_what_has_to_change_is_copied_first(options):
     sample = read_sample([0, 1, 1], p, **options)
     assert not shares(sample.p, p)
     assert np.array_equal(p, before, equal_nan=True)
+
+
+@pytest.mark.parametrize("measure", [tn.brier, tn.tally, tn.calibration_slope], ids=lambda one: one.__name__)
+def test_percentages_are_taken_when_stated(measure):
+    y, percentages = [0, 1, 0, 1, 1], [10, 29, 70, 90, 55]
+    assert measure(y, percentages, percent=True) == measure(y, [p / 100 for p in percentages])
+
+
+def test_a_matrix_of_percentages_and_a_stream_of_them():
+    y, P = [0, 2, 1], np.array([[50, 30, 20], [0, 0, 100], [33.4, 33.3, 33.3]])
+    assert tn.brier(y, P, percent=True) == tn.brier(y, P / 100)
+    stream = tn.Accumulator(2, percent=True)
+    stream.update([0, 1], [12, 80])
+    assert stream.compute(tn.ece, bins=2) == tn.ece([0, 1], [0.12, 0.8], bins=2)
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "message"),
+    [
+        (
+            [10.0, 120.0],
+            {"percent": True},
+            r"as percentages must lie in \[0, 100\]; 1 of 2 .* 120 at row 1\.$",
+        ),
+        ([10.0, 20.0], {"percent": 1}, "`percent` must be True or False; got 1"),
+        ([10.0, 20.0], {"percent": True, "from_logits": True}, "`percent` is for probabilities"),
+        ([10.0, 20.0], {}, "These look like percentages: say `percent=True` if they are"),
+    ],
+)
+def test_percentages_that_cannot_be(scores, options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.ece([0, 1], scores, **options)

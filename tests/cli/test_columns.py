@@ -1,8 +1,11 @@
 """Which columns are read."""
 
+import json
+
 import numpy as np
 import pytest
 
+import trueness as tn
 from trueness.cli._columns import Request, choose
 from trueness.errors import InputError
 
@@ -107,3 +110,29 @@ def test_columns_of_a_matrix_are_named_by_number(fails, tmp_path):
 
 def test_rows_a_plan_lacks_are_said_without_letters_of_a_formula(fails):
     assert fails("plan", "--n", "5", "--bins", "10") == "`--n` must be at least 20, two rows per bin; got 5."
+
+
+def test_percentages_and_decimal_commas_are_read_when_stated(call, tmp_path):
+    (tmp_path / "x.csv").write_text("y;p\n0;12,5\n1;80\n1;55,25\n0;40\n", encoding="utf-8")
+    found = call("measure", "x.csv", "--decimal", ",", "--percent", "--no-intervals", "--format", "json")
+    assert found.exit_code == 0, found.stderr
+    p = [0.125, 0.8, 0.5525, 0.4]
+    assert json.loads(found.stdout)["models"][0]["measures"]["brier"] == pytest.approx(
+        tn.brier([0, 1, 1, 0], p), abs=1e-15
+    )
+    assert "`--percent`" in call("measure", "x.csv", "--decimal", ",").stderr
+    assert "`--decimal ,`" in call("measure", "x.csv", "--separator", ";", "--percent").stderr
+    (tmp_path / "x.csv").write_text("y;p\n0;12.5\n1;80\n", encoding="utf-8")
+    assert "has no point" in call("measure", "x.csv", "--decimal", ",", "--percent").stderr
+
+
+def test_a_map_is_fitted_and_applied_to_percentages_with_decimal_commas(call, tmp_path):
+    lines = [f"{int(i % 10 < i / 10)};{i},5" for i in range(100)]
+    (tmp_path / "x.csv").write_text("\n".join(["y;p", *lines, ""]), encoding="utf-8")
+    european = ("x.csv", "--decimal", ",", "--percent")
+    fitted = call("fit", *european, "--calibrator", "platt-scaling", "-o", "map.json")
+    assert fitted.exit_code == 0, fitted.stderr
+    applied = call("apply", *european, "--calibrator", "map.json")
+    first = applied.stdout.splitlines()[1].split(";")
+    assert first[:2] == lines[0].split(";")
+    assert 0 < float(first[2].replace(",", ".")) < 0.2

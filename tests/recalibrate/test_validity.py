@@ -337,7 +337,7 @@ def test_only_calibrators_of_a_vector_are_accepted(calibrator, message):
         ([1, 2], [0.1, 0.2], "Pass `y_true == 2` if that value is the event"),
         ([0, np.nan], [0.1, 0.2], "`y_true` must not have missing values; .* Leave such rows out first"),
         ([0.5, 0.1], [0, 1], "the arguments seem swapped. Labels come first"),
-        ([0, 1], [0.1, 2.2], "`y_prob` must lie in .*divide them by 100"),
+        ([0, 1], [0.1, 2.2], "`y_prob` must lie in .*`percent=True`"),
         ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"`y_prob` must be a vector of P\(positive\).* Evaluate one column"),
     ],
 )

@@ -113,8 +113,8 @@ def test_other_separators(read, separator):
     ("content", "message"),
     [
         ("y,p\n0,0.1\n1,x\n", r"x\.csv: column 'p' must hold numbers; line 3 has 'x'\.$"),
-        ("y,p\n0,50%\n", "fractions"),
-        ('y,p\n0,"0,5"\n', "decimal sign must be a point"),
+        ("y,p\n0,50%\n", "say `--percent`"),
+        ('y,p\n0,"0,5"\n', "`--decimal ,` reads decimal commas"),
         ("y,p\n0,1_0\n", "line 2 has '1_0'"),
         ("y,p\n0,0.1\n1\n", "line 3, has 1 cells where the header has 2"),
         ("y,p\n0,0.1\n1,0.2,7\n", "line 3, has 3 cells where the header has 2"),

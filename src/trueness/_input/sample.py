@@ -13,6 +13,7 @@ from trueness._input.scores import (
     explain_logits,
     explain_scores,
     explain_sums,
+    fractions,
     logistic,
     numeric,
     row_sum_tolerance,
@@ -102,6 +103,7 @@ def read_sample(
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
     from_logits: bool = False,
+    percent: bool = False,
     allow_empty: bool = False,
     allow_none_left: bool = False,
 ) -> Sample:
@@ -112,8 +114,9 @@ def read_sample(
     """
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
-    if not isinstance(from_logits, bool | np.bool_):
-        raise InputError("from_logits", "must be True or False", f"got {from_logits!r}")
+    for name, flag in (("from_logits", from_logits), ("percent", percent)):
+        if not isinstance(flag, bool | np.bool_):
+            raise InputError(name, "must be True or False", f"got {flag!r}")
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
     described = labels is not None or pos_label is not None
@@ -133,7 +136,8 @@ def read_sample(
         check_weights(w, rows, allow_zeros=allow_none_left)
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
-    p = _scores(given_p.values, clip_tolerance, sum_tolerance, from_logits, rows)
+    scores = fractions(given_p.values, "y_prob", rows) if percent and not from_logits else given_p.values
+    p = _scores(scores, clip_tolerance, sum_tolerance, from_logits, percent, rows)
     categories = categories_of(y_true)
     if p.ndim == 1:
         y = binary_labels(given_y.values, labels, pos_label, rows, categories)
@@ -145,12 +149,17 @@ def read_sample(
 
 
 def _scores(
-    values: NDArray[Any], clip_tolerance: float, sum_tolerance: float | None, from_logits: bool, rows: Ints | None
+    values: NDArray[Any],
+    clip_tolerance: float,
+    sum_tolerance: float | None,
+    from_logits: bool,
+    percent: bool,
+    rows: Ints | None,
 ) -> NDArray[Any]:
     if not from_logits:
         return clip_scores(values, clip_tolerance)
-    if clip_tolerance or sum_tolerance is not None:
-        name = "clip_tolerance" if clip_tolerance else "sum_tolerance"
+    if clip_tolerance or sum_tolerance is not None or percent:
+        name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
         raise InputError(name, "is for probabilities", "logits (`from_logits=True`) need none")
     return logistic(values, "y_prob", rows) if values.ndim == 1 else values
 

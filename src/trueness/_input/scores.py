@@ -57,6 +57,16 @@ def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     return wide
 
 
+def fractions(percentages: NDArray[Any], name: str, rows: Ints | None = None) -> Floats:
+    """Percentages as fractions."""
+    outside = (percentages < 0) | (percentages > 100)
+    if outside.any():
+        count, first = int(outside.sum()), format_value(percentages[outside][0])
+        got = f"{count:,} of {percentages.size:,} values {'do' if count > 1 else 'does'} not, the first is {first}"
+        raise InputError(name, "as percentages must lie in [0, 100]", got, place=first_place(outside, rows))
+    return np.asarray(percentages / 100.0, dtype=np.float64)
+
+
 def logistic(logits: NDArray[Any], name: str, rows: Ints | None = None) -> Floats:
     """The probabilities of a vector of logits."""
     x = logits.astype(np.float64)
@@ -134,8 +144,10 @@ def _suggestion(values: NDArray[Any]) -> Remedy | str:
     if values.ndim == 2 and not np.allclose(values.sum(axis=1, dtype=np.float64), 100, atol=1):
         return Remedy("divide-rows", "Divide each row by its sum if they are counts or other shares.")
     if whole and values.ndim == 1 and high < 10:
-        return Remedy("percent", "These look like labels, not scores; if they are percentages, divide them by 100.")
-    return Remedy("percent", "These look like percentages: divide them by 100.") if 1.5 < high <= 100 else ""
+        return Remedy("percent", "These look like labels, not scores; `percent=True` if they are percentages.")
+    return (
+        Remedy("percent", "These look like percentages: say `percent=True` if they are.") if 1.5 < high <= 100 else ""
+    )
 
 
 def _round_up(excess: float) -> str:

@@ -43,7 +43,7 @@ class Accumulator:
         The view of a matrix of scores; see :func:`trueness.ece`.
     by : str, optional
         What the groups are called. Each group has its own sums, and every piece needs `group`.
-    labels, pos_label, missing, clip_tolerance, sum_tolerance, from_logits
+    labels, pos_label, missing, clip_tolerance, sum_tolerance, from_logits, percent
         As for :func:`trueness.ece`, the same for every piece. Text labels need `labels`: a piece may lack a class.
         With `pos_label` alone, the other label is learnt from the rows; a third one is an error in any later piece.
     about : dict, optional
@@ -81,6 +81,7 @@ class Accumulator:
         clip_tolerance: float = 0.0,
         sum_tolerance: float | None = None,
         from_logits: bool = False,
+        percent: bool = False,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         if by is not None and not isinstance(by, str):
@@ -106,6 +107,7 @@ class Accumulator:
             "clip_tolerance": clip_tolerance,
             "sum_tolerance": sum_tolerance,
             "from_logits": from_logits,
+            "percent": percent or None,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         # No rows yet, but wrong options are an error now, not when the first rows arrive.

@@ -31,6 +31,7 @@ _OPTIONS = {
     "clip_tolerance": 0.0,
     "sum_tolerance": None,
     "from_logits": False,
+    "percent": False,
 }
 
 

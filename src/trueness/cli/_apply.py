@@ -11,7 +11,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._messages import reword_messages, warning, wording
-from trueness.cli._rows import missing_rows, open_source, print_guesses, require_rows
+from trueness.cli._rows import as_fractions, missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError, TruenessError
 from trueness.sources._compression import compress_into, compression_by_name, inner_suffix
@@ -61,7 +61,7 @@ def command(
         _check_name(source, output)
         model = _model(source, request, calibrator.score_names_)
         names = _new_names(model, name, source)
-        application = _Application(calibrator, source, model, missing)
+        application = _Application(calibrator, source, model, missing, request.percent)
         if output is not None and output != "-":
             write_with(output, compress_into(output, lambda file: application.write(file, names)))
             return
@@ -139,6 +139,7 @@ class _Application:
     source: "Table"
     model: Model
     missing: str
+    percent: bool
 
     def write(self, file: BinaryIO, names: list[str]) -> None:
         """Write all rows with the new columns; Parquet and Arrow files without holding them all."""
@@ -188,7 +189,7 @@ class _Application:
         scores, kept = np.full(p.shape, np.nan), np.flatnonzero(~gone)
         try:
             if len(kept):
-                scores[kept] = self.calibrator.predict(p[kept])
+                scores[kept] = self.calibrator.predict(as_fractions(p[kept], self.percent))
         except InputError as error:
             place = error.place
             raise error.but(place=place and place._replace(row=int(kept[place.row]))) from None

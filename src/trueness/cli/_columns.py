@@ -40,6 +40,8 @@ class Request:
     sum_tolerance: float | None = None
     input_format: str | None = None
     separator: str | None = None
+    decimal: str = "."
+    percent: bool = False
 
     @classmethod
     def pop_from(cls, options: dict[str, Any]) -> "Request":

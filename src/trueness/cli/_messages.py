@@ -14,7 +14,18 @@ from trueness._text.strings import visible, wrap
 from trueness.errors import InputError, Place, TruenessError, TruenessWarning, Wording
 
 _OPTIONS = {
-    *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "bins", "level", "kind"),
+    *(
+        "pos_label",
+        "labels",
+        "missing",
+        "sum_tolerance",
+        "clip_tolerance",
+        "from_logits",
+        "percent",
+        "bins",
+        "level",
+        "kind",
+    ),
     *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
 }
 _QUOTED = {"pos_label"}
@@ -121,7 +132,7 @@ def _plain_value(name: str, value: str, separator: str) -> str:
         value = "" if "…" in value else ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
     elif name not in _QUOTED:
         value = value.strip("'\"")
-    if name in ("missing", "from_logits", "kind", "method", "measure", "scheme", "bound", "fitted"):
+    if name in ("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound", "fitted"):
         value = "" if value == "True" else value.replace("_", "-")
     return f"{separator}{value}" if value else ""
 

@@ -91,6 +91,7 @@ _scale = combine(
 _file = combine(
     choice("--input-format", _INPUT_FORMATS, None, "Format of the file.  [default: by its first bytes, then its name]"),
     text("--separator", "Separator of the columns of a text file, if not a comma (tsv: a tab).", metavar="CHAR"),
+    choice("--decimal", (".", ","), ".", "Decimal sign of a text file; with a comma, columns are separated by ';'."),
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
 stream = click.option(
@@ -109,6 +110,7 @@ def data(
         *([_demo] if demo else []),
         *([_label] if label else []),
         _scores,
+        click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
         *([_weight] if label else []),
         *([_by] if by else []),
         *([_classes] if label else []),

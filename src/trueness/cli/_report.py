@@ -156,8 +156,10 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--labels": None if request.labels is None or event is not None else ",".join(request.labels),
         "--input-format": request.input_format,
         "--separator": request.separator,
+        "--decimal": None if request.decimal == "." else request.decimal,
         "--missing": None if request.missing == "raise" else request.missing,
     }
     typed = [word for option, value in options.items() if value is not None for word in (option, value)]
     files = ["rows.csv" if file == "-" else file for file in request.files]  # standard input cannot be read again
-    return shlex.join(["trueness", "fit", *(files or demo), *typed])
+    percent = ["--percent"] if request.percent else []
+    return shlex.join(["trueness", "fit", *(files or demo), *typed, *percent])

@@ -159,6 +159,7 @@ class Rows:
         import numpy as np
 
         numbers, request = self.columns.numbers, self.request
+        scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
         rows: RowOptions = {**request.row_options}
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
@@ -167,8 +168,7 @@ class Rows:
                 rows["pos_label"] = _as_label(self.label, request.pos_label)
             if request.labels is not None:
                 rows["labels"] = [_as_label(self.label, name) for name in request.labels]
-            return Arguments(self.label, numbers[model.columns[0]], rows)
-        scores = [numbers[name] for name in model.columns]
+            return Arguments(self.label, scores[0], rows)
         if request.pos_label is not None:
             rows["pos_label"] = request.pos_label
         order, remark = _class_order(self.label, model, request.labels)
@@ -282,7 +282,8 @@ def open_source(request: Request) -> Iterator[Table]:
     """Open the file, or several as one."""
     from trueness.sources._files import expand_paths, open_tables
 
-    with open_tables(expand_paths(request.files), _separator(request.separator), request.input_format) as table:
+    text = _separator(request.separator), request.decimal
+    with open_tables(expand_paths(request.files), *text, request.input_format) as table:
         yield table
 
 
@@ -307,6 +308,13 @@ def _separator(text: str | None) -> str | None:
     if len(character) != 1 or character in '"\r\n' or not character.isascii():
         raise InputError("--separator", "must be one character, or tab", f"got {text!r}")
     return character
+
+
+def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
+    """The scores, divided by 100 if they are percentages."""
+    from trueness._input.scores import fractions
+
+    return fractions(scores, "y_prob") if percent else scores
 
 
 def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:

@@ -64,6 +64,8 @@ def ece(
         How far the sum of a row of a matrix may be from 1; by default 1e-6 (float16: 2e-3).
     from_logits : bool, default False
         Whether the scores are logits; then the logistic function, or softmax, is applied first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
 
     Returns
     -------

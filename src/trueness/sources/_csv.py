@@ -35,8 +35,16 @@ class CsvFile(PolarsTable):
 
     format, suffixes, is_text = "text", (".csv", ".tsv", ".tab", ".txt"), True
 
-    def __init__(self, path: Path, name: str, separator: str, compression: str | None = None) -> None:
-        self.path, self.name, self.separator, self.compression = path, name, separator, compression
+    def __init__(
+        self, path: Path, name: str, separator: str, compression: str | None = None, decimal: str = "."
+    ) -> None:
+        self.path, self.name, self.separator, self.compression, self.decimal = (
+            path,
+            name,
+            separator,
+            compression,
+            decimal,
+        )
         self.size = path.stat().st_size
         self.header, self._body_line, self._body_start = self._read_header()
         self.names = tuple(cell.strip() for cell in self.header)
@@ -151,16 +159,24 @@ class CsvFile(PolarsTable):
         return next(line for i, line in enumerate(lines) if i == row)
 
     def _numbers(self, series: Any, first: int) -> NDArray[Any]:
-        numbers = series.cast(self._polars.Float64, strict=False)
+        numbers = self._with_points(series).cast(self._polars.Float64, strict=False)
         if numbers.null_count() > series.null_count():
             row = int((numbers.is_null() & series.is_not_null()).arg_true()[0])
             cell, remedy = series[row], ""
             if cell.endswith("%"):
-                remedy = "Percentages must be written as fractions."
+                remedy = "Leave the sign out, and say `--percent`."
             elif _DECIMAL_COMMA.fullmatch(cell):
-                remedy = "The decimal sign must be a point."
+                remedy = "`--decimal ,` reads decimal commas."
+            elif self.decimal == "," and "." in cell:
+                remedy = "With `--decimal ,` a number has no point."
             raise self._error(series.name, "must hold numbers", f"line {self._line(first + row)} has {cell!r}", remedy)
         return self._as_numbers(numbers)
+
+    def _with_points(self, series: Any) -> Any:
+        """Cells with a decimal point in place of the file's decimal sign; a cell that has both is no number."""
+        if self.decimal == ".":
+            return series
+        return series.str.replace_many([".", self.decimal], ["?", "."])
 
     def _labels(self, series: Any) -> NDArray[Any]:
         """Labels of the simplest type that holds them all: whole numbers, numbers, true/false, text."""
@@ -174,8 +190,9 @@ class CsvFile(PolarsTable):
         cells = series.drop_nulls().unique().to_list()
         if not cells:
             return super()._labels(series.cast(polars.Float64))
+        plain = self._with_points(self._polars.Series(cells)).to_list()
         for parse, dtype in parsers:
-            values = [parse(cell) for cell in cells]
+            values = [parse(cell) for cell in plain]
             if None not in values:
                 return super()._labels(series.replace_strict(cells, values, return_dtype=dtype, default=None))
         return super()._labels(series)
@@ -190,7 +207,8 @@ class CsvFile(PolarsTable):
         writer.writerow([*self.header, *new])
         rows = (cells for block in self._body() for _, cells in self._rows(block))
         for cells, values in zip(rows, zip(*(column.tolist() for column in new.values()), strict=True), strict=True):
-            writer.writerow([*cells, *("" if math.isnan(value) else repr(value) for value in values)])
+            texts = ("" if math.isnan(value) else repr(value).replace(".", self.decimal) for value in values)
+            writer.writerow([*cells, *texts])
         text.detach()  # so that the file stays open
 
 

@@ -42,27 +42,31 @@ _SUMS = (b"TNTALLYS", b"TNSKETCH")
 
 
 @contextmanager
-def open_tables(paths: Sequence[str], separator: str | None = None, form: str | None = None) -> Iterator[Table]:
+def open_tables(
+    paths: Sequence[str], separator: str | None = None, decimal: str = ".", form: str | None = None
+) -> Iterator[Table]:
     """Open one file, or several as one table."""
     with ExitStack() as stack:
-        tables = [stack.enter_context(open_table(path, separator, form)) for path in paths]
+        tables = [stack.enter_context(open_table(path, separator, decimal, form)) for path in paths]
         yield tables[0] if len(tables) == 1 else ConcatenatedTable(tables)
 
 
 @contextmanager
-def open_table(path: str, separator: str | None = None, form: str | None = None) -> Iterator[Table]:
+def open_table(path: str, separator: str | None = None, decimal: str = ".", form: str | None = None) -> Iterator[Table]:
     """Open a file, or standard input for '-'; `form` is a format that overrides what the file looks like."""
     if path != "-":
-        yield open_file(Path(path), path, separator, form)
+        yield open_file(Path(path), path, separator, form, decimal)
         return
     with tempfile.TemporaryDirectory() as folder:  # some formats need to be read from the end
         copy = Path(folder, "input")
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield open_file(copy, STANDARD_INPUT, separator, form)
+        yield open_file(copy, STANDARD_INPUT, separator, form, decimal)
 
 
-def open_file(path: Path, name: str, separator: str | None = None, form: str | None = None) -> Table:
+def open_file(
+    path: Path, name: str, separator: str | None = None, form: str | None = None, decimal: str = "."
+) -> Table:
     """The table in a file on disk, which messages call `name`."""
     start = _first_bytes(path, name)
     compression = compression_of(start)
@@ -84,7 +88,8 @@ def open_file(path: Path, name: str, separator: str | None = None, form: str | N
     if form == "jsonl" or (form is None and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})):
         _refuse_separator(separator, name, "JSON lines")
         return JsonLinesFile(path, name, compression)
-    return CsvFile(path, name, separator or _SEPARATORS.get(form or suffix, ","), compression)
+    usual = _SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
+    return CsvFile(path, name, separator or usual, compression, decimal)
 
 
 def _refuse_separator(separator: str | None, name: str, form: str) -> None:
