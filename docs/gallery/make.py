@@ -1,7 +1,9 @@
-"""Draws the gallery: every display, and every display for every awkward case, on light and on dark ground.
+"""Draws the README's picture, and every display for awkward data, on a light and on a dark background.
 
-python docs/gallery/make.py                      # the pictures of docs/gallery/index.md
+python docs/gallery/make.py                 # the picture of the README
 python docs/gallery/make.py --every every   # every display for every awkward case
+
+The gallery itself, docs/gallery/index.md, is drawn when the site is built.
 """
 
 import argparse
@@ -20,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trueness as tn
-from trueness import plot, recalibrate, simulate
+from trueness import plot, simulate
 
 GROUNDS = {"light": "default", "dark": "dark_background"}
 LONG = "gradient boosted trees, 2,000 rounds, monotone constraints, retrained every night on the last ninety days"
@@ -93,12 +95,6 @@ def zero_one() -> Case:
     return Case((rng.random(500) < 0.15 + 0.7 * p).astype(int), p)
 
 
-def diagram() -> str:
-    """The diagram in letters."""
-    case = simulated(3000)
-    return plot.ReliabilityDisplay.from_predictions(case.y, case.p).to_text(width=52, height=14)
-
-
 CASES: dict[str, Callable[[], Case]] = {
     "usual": lambda: simulated(3000),
     "ten rows": lambda: simulated(10, seed=3),
@@ -155,65 +151,6 @@ DISPLAYS: dict[str, Callable[[Case], Any]] = {
 }
 
 
-def validity(runs: int = 40) -> Any:
-    """Histogram binning and scores as they are, over splits."""
-    case = simulated(6000)
-    methods = {
-        "scores in 20 bins, as they are": (None, 20),
-        "histogram binning, 10 bins": (recalibrate.HistogramBinning(10), None),
-    }
-    found = {
-        name: recalibrate.validity_runs(
-            cal, case.y, case.p, n_fit=1000, n_test=3000, runs=runs, bins=bins, seed=1, progress=False
-        )
-        for name, (cal, bins) in methods.items()
-    }
-    return plot.ValidityDisplay.from_runs(found, promise=(1000, 10)).plot()
-
-
-def one_validity() -> Any:
-    """One method on one set of rows."""
-    case = simulated(6000)
-    cal = recalibrate.HistogramBinning(10).fit(case.p[:2000], case.y[:2000])
-    return plot.ValidityDisplay.from_predictions(case.y[2000:], cal.predict(case.p[2000:]), promise=(2000, 10)).plot()
-
-
-def guarantee() -> Any:
-    """Three numbers of rows."""
-    return plot.GuaranteeDisplay.from_sizes([1000, 5000, 20_000], chosen={1000: 5, 5000: 10, 20_000: 22}).plot()
-
-
-def groups() -> Any:
-    """A model in four regions."""
-    case, rng = six_models(8000), np.random.default_rng(8)
-    regions = rng.choice(["north", "east", "south", "west"], case.y.size)
-    p = np.where(regions == "south", case.p["too high"], case.p["calibrated"])
-    return plot.IntervalDisplay.from_predictions(case.y, p, by=regions, name="model").plot()
-
-
-PAGE: dict[str, Callable[[], Any]] = {
-    "reliability": lambda: _reliability(simulated(3000)),
-    "reliability-bars": lambda: DISPLAYS["bars"](simulated(3000)),
-    "reliability-isotonic": lambda: _reliability(simulated(3000), curve="isotonic"),
-    "reliability-smooth": lambda: _reliability(simulated(3000), curve="smooth"),
-    "reliability-spline": lambda: _reliability(simulated(600), curve="spline"),
-    "reliability-monotone": lambda: _reliability(simulated(50_000), curve="spline", band="monotone"),
-    "reliability-rare": lambda: _reliability(rare()),
-    "reliability-models": lambda: _reliability(six_models()),
-    "reliability-classes": lambda: _reliability(ten_classes()),
-    "tested": lambda: _tested(simulated(3000)),
-    "bins": lambda: _bins(simulated(3000)),
-    "walk": lambda: _walk(simulated(3000)),
-    "forest": groups,
-    "guarantee": guarantee,
-    "validity": validity,
-    "validity-one": one_validity,
-}
-
-
-ALSO_DARK = ("reliability", "reliability-models", "tested", "walk")
-
-
 @contextmanager
 def ground(name: str) -> Iterator[None]:
     """A style, and nothing left of it afterwards."""
@@ -234,12 +171,11 @@ def save(display: Any, path: Path, dpi: int) -> None:
     sys.stdout.write(f"{path}\n")
 
 
-def draw_page(out: Path) -> None:
-    """The pictures of the page."""
-    for name, draw in PAGE.items():
-        for shade in GROUNDS if name in ALSO_DARK else ["light"]:
-            with ground(shade):
-                save(draw(), out / f"{name}-{shade}.png", dpi=84)
+def draw_readme(out: Path) -> None:
+    """The picture of the README, twice as large as shown."""
+    for shade in GROUNDS:
+        with ground(shade):
+            save(_reliability(simulated(3000)), out / f"reliability-{shade}.png", dpi=168)
 
 
 def draw_every(out: Path, only: str | None) -> None:
@@ -258,12 +194,12 @@ def draw_every(out: Path, only: str | None) -> None:
 def main() -> None:
     """Read the arguments and draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the page's pictures")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the README's pictures")
     parser.add_argument("--every", type=Path, help="draw every display for every awkward case into this folder instead")
     parser.add_argument("--only", help="one case or one display, with --every")
     asked = parser.parse_args()
     if asked.every is None:
-        draw_page(asked.out)
+        draw_readme(asked.out)
     else:
         draw_every(asked.every, asked.only)
 
