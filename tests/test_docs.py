@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from fnmatch import fnmatch
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,8 @@ PAGES = [
 ]
 NEEDED = {"docs/guide/torch.md": "torch"}  # a library that the test extra does not bring
 APART = {"Spark": "pyspark", "Dask": "dask", "Ibis": "ibis"}  # sections of sources.md that need one, too
-EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
+START = DOCS / "start.md"
+EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8") and page != START]
 
 
 def name(page):
@@ -45,30 +46,26 @@ def test_pages_have_commands_and_examples():
     assert len(EXAMPLES) > 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_command_names_benchmarks_and_options_that_exist(page, benchmarks):
-    for command in commands(page):
+def test_every_command_names_benchmarks_and_options_that_exist(benchmarks):
+    for command in chain.from_iterable(map(commands, PAGES)):
         names = list(takewhile(lambda word: not word.startswith("--"), shlex.split(command)))
         assert set(names) <= set(benchmarks), command
         known = {"--list", "--quick", "--out", "--json", "--strict"}.union(*(benchmarks[name] for name in names))
         assert set(re.findall(r"--[a-z-]+", command)) <= known, command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
-    text = page.read_text(encoding="utf-8")
-    for found in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
-        assert len({line.count("|") for line in found.splitlines()}) == 1, found.splitlines()[0]
+def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+    for page in PAGES:
+        for table in re.findall(r"(?:^\|.*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
+            assert len({line.count("|") for line in table.splitlines()}) == 1, f"{name(page)}: {table.splitlines()[0]}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_a_page_with_code_cells_is_executed(page):
-    text = page.read_text(encoding="utf-8")
-    if "```{code-cell}" in text:
-        assert text.startswith("---\nfile_format: mystnb\n"), (
-            "begin the page with `file_format: mystnb` and a kernelspec"
-        )
-        assert ">>> " not in text, "an executed page shows code and output; `>>>` is for pages that pytest runs"
+def test_a_page_with_code_cells_is_executed():
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if "```{code-cell}" in text:
+            assert text.startswith("---\nfile_format: mystnb\n"), f"{name(page)}: begin with `file_format: mystnb`"
+            assert ">>> " not in text, f"{name(page)}: code in cells is executed; `>>>` is for pages that pytest runs"
 
 
 def test_every_page_is_in_a_table_of_contents():
@@ -111,10 +108,10 @@ def test_the_reference_has_every_public_name(package):
     assert not missing, f"add to a page of docs/reference: {missing}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_figure_is_there(page):
-    for file in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / file).is_file(), file
+def test_every_figure_is_there():
+    for page in PAGES:
+        for file in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / file).is_file(), f"{name(page)}: {file}"
 
 
 def section(title):
@@ -148,3 +145,18 @@ def test_every_example_of_an_engine_gives_what_is_printed(title):
     (own,) = re.findall(section(title), text, re.MULTILINE)
     begin = text[: text.index("An engine adds")]
     assert_examples_hold(begin + own, title)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_start_page_works_word_by_word(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = START.read_text(encoding="utf-8")
+    assert_examples_hold(text, "start")
+    steps = re.findall(r"^```sh\n(trueness .*?)^```.*?^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(steps) == 2
+    for command, shown in steps:
+        words = [sys.executable, "-m", *shlex.split(command)]
+        found = subprocess.run(words, check=True, capture_output=True, encoding="utf-8", cwd=tmp_path)
+        assert found.stdout == shown
+    assert (tmp_path / "report.html").stat().st_size > 10_000
