@@ -34,7 +34,7 @@ def bracketed_root(
         if y == 0 or end_y == 0 or abs(end - x) <= tolerance:
             return best
         least = 0.5 * tolerance / abs(end - x)
-        new = x + min(max(share, least), 1 - least) * (end - x)
+        new = float(x + min(max(share, least), 1 - least) * (end - x))  # f may return NumPy numbers
         new_y = f(new)
         if (new_y > 0) == (y > 0):
             third, third_y = x, y
