@@ -11,6 +11,7 @@ import numpy as np
 
 from trueness._input.columns import column
 from trueness._input.labels import checked_order
+from trueness._input.row_options import spelled_out
 from trueness._input.sample import Sample, read_sample
 from trueness._input.weights import check_weights
 from trueness._keywords import suggests_keywords
@@ -30,6 +31,7 @@ _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Bin
 _SETTINGS = ("bins", "by", "about", "options", "position", "other_label")
 
 
+@spelled_out
 @suggests_keywords
 class Accumulator:
     """Sums that grow by pieces of rows, for streams, files and monitoring.
@@ -119,6 +121,7 @@ class Accumulator:
         self._other_label: Any = None
         self._known: tuple[Path, Stamp] | None = None
 
+    @spelled_out
     @suggests_keywords
     def update(
         self,

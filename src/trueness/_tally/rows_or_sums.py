@@ -6,6 +6,7 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
+from trueness._input.row_options import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.bins import Bins
@@ -36,7 +37,7 @@ _OPTIONS = {
 
 
 def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
-    """Spell out the row options in the signature that ``help`` and editors show; the call itself does not change."""
+    """Spell out the row options in the signature and the docstring that ``help`` shows; the call does not change."""
     signature = inspect.signature(measure)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     hints = RowOptions.__annotations__
@@ -45,6 +46,7 @@ def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
         for name, default in (_OPTIONS | {"kind": kind}).items()
     ]
     measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind)
     return measure
 
 

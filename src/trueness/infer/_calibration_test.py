@@ -141,8 +141,8 @@ def calibration_test(
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are refused.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as for :func:`trueness.ece_interval`. For 'omnibus', 'exact', 'ks', 'kuiper' and
-        'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
+        A cluster name for each row; rows of one cluster may depend on each other. For 'omnibus', 'exact', 'ks',
+        'kuiper' and 'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     k : int, optional
         For 'omnibus', 'exact', 't-cal' and a matrix: how many of the largest scores of a row are tested. Default 1. For
         k = K, all classes: full calibration. With 'exact' and 't-cal', u is then a vector, its products are inner

@@ -85,9 +85,10 @@ def compare(
     level : float, default 0.95
         Level of the intervals.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as for :func:`ece_interval`.
+        A cluster name for each row; rows of one cluster may depend on each other.
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        As for :func:`ece_interval`; 'importance' needs the method 'influence'.
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight; needs the method 'influence'.
     resamples, seed, workers, progress
         For 'bootstrap', as for :func:`noise_floor`; results depend on the order of the rows.
     **rows

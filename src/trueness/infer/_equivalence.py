@@ -84,9 +84,10 @@ def equivalence_test(
     share : float, optional
         For 'band': the share of rows, 0.95 by default. At the ends there are never enough rows to show anything.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as for :func:`trueness.ece_interval`; not for 'band'.
+        A cluster name for each row; rows of one cluster may depend on each other; not for 'band'.
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        As for :func:`trueness.ece_interval`.
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight.
     seed : int or numpy.random.Generator, optional
         For the labels that are redrawn to see whether the labels agree with the scores too well.
     **rows

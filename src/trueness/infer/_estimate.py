@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word
+from trueness._input.row_options import spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.multiclass import has_two_columns
 from trueness.errors import InputError
@@ -64,6 +65,7 @@ class _Question(NamedTuple):
         return kind
 
 
+@spelled_out
 def estimate(
     measure: str | Callable[..., float],
     y_true: ArrayLike,

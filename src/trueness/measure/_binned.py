@@ -41,31 +41,8 @@ def ece(
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         How distances are averaged over bins: weighted mean, root mean square,
         maximum, or the power mean with any exponent ≥ 1.
-    kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-        For a matrix: the mean over classes of each column against the rest; the
-        largest probability of each row (the first, if tied) against whether that class
-        is the label; or the latter for each predicted class separately, weighted by how
-        often it is predicted.
-    labels : sequence, optional
-        The classes in column order, if labels are not 0 .. K−1. For a vector of
-        scores, two classes, the positive one last. Without it, columns go by their
-        names if these are classes, then by the order of the categories (a pandas
-        Categorical, a Polars Enum, an ordered Arrow dictionary; those without rows
-        count), then by the sorted labels.
-    pos_label : optional
-        The positive label of a vector of scores, if labels are not 0/1.
-    sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
-    missing : {'raise', 'drop'}, default 'raise'
-        What to do with rows that have a missing value. Dropping warns with their number.
-    clip_tolerance : float, default 0
-        Scores outside [0, 1] by at most this much are moved to its ends.
-    sum_tolerance : float, optional
-        How far the sum of a row of a matrix may be from 1; by default 1e-6 (float16: 2e-3).
-    from_logits : bool, default False
-        Whether the scores are logits; then the logistic function, or softmax, is applied first.
-    percent : bool, default False
-        Whether the scores are percentages, from 0 to 100.
+    **rows
+        As for :func:`tally`.
 
     Returns
     -------

@@ -97,7 +97,21 @@ def e50(
 ) -> float:
     """Median distance between a flexible calibration curve and the diagonal.
 
-    Parameters and conventions as for :func:`ici`.
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    curve : {'spline', 'loess'}, default 'spline'
+        The curve, as `method` of :func:`reliability_curve`.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
 
     Examples
     --------
@@ -119,7 +133,21 @@ def e90(
 ) -> float:
     """Distance between a flexible calibration curve and the diagonal that nine tenths of the rows do not exceed.
 
-    Parameters and conventions as for :func:`ici`.
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    curve : {'spline', 'loess'}, default 'spline'
+        The curve, as `method` of :func:`reliability_curve`.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
 
     Examples
     --------
@@ -141,7 +169,21 @@ def emax(
 ) -> float:
     """Largest distance between a flexible calibration curve and the diagonal, over the scores that occur.
 
-    Parameters and conventions as for :func:`ici`.
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`.
+    curve : {'spline', 'loess'}, default 'spline'
+        The curve, as `method` of :func:`reliability_curve`.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
 
     Examples
     --------

@@ -66,7 +66,8 @@ def scaled_brier(
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`brier`.
+        As for :func:`ece`. For a matrix of three or more classes with
+        ``kind="classwise"``, squares are summed over classes.
 
     Returns
     -------

@@ -140,8 +140,19 @@ def sample_size(
     ----------
     epsilon : float
         The allowed error, between 0 and 1.
-    n_bins, alpha, kind, scheme, bound, split
-        As for :func:`epsilon`.
+    n_bins : int
+        Number of bins.
+    alpha : float, default 0.1
+        Probability with which the bound may fail; not used for 'expected-ece'.
+    kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
+        What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
+        error. See :func:`epsilon`.
+    scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
+        How the bins are made, as in :class:`HistogramBinning`.
+    bound : {'hoeffding', 'exact'}, default 'hoeffding'
+        Hoeffding's inequality, as published, or the binomial distribution in its place: smaller and equally valid.
+    split : float, default 0.5
+        Fraction of the rows that places the bins, for ``scheme="split"``.
 
     Returns
     -------
@@ -189,8 +200,19 @@ def max_bins(
     ----------
     epsilon : float
         The allowed error, between 0 and 1.
-    n, alpha, kind, scheme, bound, split
-        As for :func:`epsilon`.
+    n : int
+        Number of rows to fit on.
+    alpha : float, default 0.1
+        Probability with which the bound may fail; not used for 'expected-ece'.
+    kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
+        What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
+        error. See :func:`epsilon`.
+    scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
+        How the bins are made, as in :class:`HistogramBinning`.
+    bound : {'hoeffding', 'exact'}, default 'hoeffding'
+        Hoeffding's inequality, as published, or the binomial distribution in its place: smaller and equally valid.
+    split : float, default 0.5
+        Fraction of the rows that places the bins, for ``scheme="split"``.
 
     Returns
     -------

@@ -45,7 +45,8 @@ class CalibrationError:
     bins, ignore_index, sum_tolerance
         As for :func:`binned`.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        As for :func:`trueness.ece`.
+        How distances are averaged over bins: weighted mean, root mean square, maximum, or the power mean with any
+        exponent ≥ 1.
     kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
         'binary': scores of shape (n,). The others need shape (n, K). 'confidence': the largest score of each row
         against whether that class is correct. 'top-label': the same by predicted class. 'classwise': each column
