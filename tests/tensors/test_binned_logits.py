@@ -149,7 +149,7 @@ def test_equal_largest_logits_are_found_where_the_first_stands(k, dtype):
     z[6] = 1.0
     expected = torch.from_numpy(z.double().numpy().argmax(axis=1))
     labels = torch.where(torch.arange(n) % 2 == 0, expected, torch.randint(0, k, (n,), generator=generator))
-    confidence, correct, place = (column.cpu() for column in tops(labels.cuda(), z.cuda(), places=True))
+    confidence, correct, place = (column.cpu() for column in tops(labels.cuda(), z.cuda(), besides="place"))
     bad = torch.zeros(n, dtype=torch.bool)
     bad[torch.tensor([0, 2, 3, 4, 5])] = True
     assert torch.equal(confidence.isnan(), bad)

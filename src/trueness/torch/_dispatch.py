@@ -65,11 +65,11 @@ def sums_of(rows: TensorRows, layout: Layout) -> Sums:
     if float_home(rows.p.device) != rows.p.device:
         sums = sums_of(rows._replace(y=rows.y.cpu(), p=rows.p.cpu(), w=rows.w.cpu()), layout)
         return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
-    return device_sums(rows._replace(w=rows.w.to(torch.float64)), layout)
+    return device_sums(rows, layout)
 
 
 def device_sums(rows: TensorRows, layout: Layout) -> Sums:
-    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself; weights are float64."""
+    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself."""
     kernels = has_kernels(rows.p.device)
     if rows.p.ndim == 1:
         rows = rows._replace(p=logistic(rows.p), logits=False) if rows.logits else rows
@@ -77,12 +77,21 @@ def device_sums(rows: TensorRows, layout: Layout) -> Sums:
             from trueness.torch._score_kernel import score_sums as by_kernel
 
             return by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped)
-        return score_sums(rows, layout)
-    if rows.logits and kernels and (rows.w is None or layout.kind != "classwise"):
+        if kernels:
+            from trueness.torch._weight_kernel import MOST_BINS, weighted_score_sums
+
+            if layout.ruler.size <= MOST_BINS:
+                return weighted_score_sums(rows.codes, rows.p, rows.w, layout.ruler, skipped=rows.skipped)
+        return score_sums(rows.with_wide_weights(), layout)
+    if rows.logits and kernels and layout.kind != "classwise":
         from trueness.torch._logit_kernel import logit_sums
 
         return logit_sums(rows, layout)
-    return class_sums(rows, layout)
+    if rows.logits and kernels and rows.w is None:
+        from trueness.torch._class_kernel import class_sums as by_kernel
+
+        return by_kernel(rows, layout)
+    return class_sums(rows.with_wide_weights(), layout)
 
 
 def logistic(x: torch.Tensor) -> torch.Tensor:

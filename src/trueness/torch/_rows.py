@@ -66,6 +66,10 @@ class TensorRows(NamedTuple):
         skipped = self.skipped
         return None if skipped is None else torch.ne(as_bytes(self.codes), skipped)
 
+    def with_wide_weights(self) -> TensorRows:
+        """The same rows with float64 weights."""
+        return self if self.w is None else self._replace(w=self.w.to(torch.float64))
+
     def chunks(self, step: int) -> Iterator[TensorRows]:
         """At most `step` rows at a time, in order."""
         for i in range(0, self.p.shape[0], step):
