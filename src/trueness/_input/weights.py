@@ -10,7 +10,8 @@ from trueness.errors import InputError, Remedy
 from trueness.typing import Floats, Ints
 
 NAME = "sample_weight"
-_LARGEST = 1e100  # squares of weights are summed, which must neither overflow nor vanish
+LARGEST = 1e100
+"""The largest weight: squares of weights are summed, which must neither overflow nor vanish."""
 
 
 def row_weights(given: Any, n_rows: int) -> Column:
@@ -27,7 +28,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if w.size == 0:
         return
     high = w.max()
-    if w.min() >= 0 and 1 / _LARGEST <= high <= _LARGEST:
+    if w.min() >= 0 and 1 / LARGEST <= high <= LARGEST:
         return
     if np.isnan(w).any():
         refuse_nan(w, NAME, rows)
@@ -46,7 +47,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         raise InputError(NAME, "must have a weight above zero", f"all {w.size:,} are zero")
     raise InputError(
         NAME,
-        f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
+        f"must have its largest weight between {1 / LARGEST:g} and {LARGEST:g}",
         f"it is {format_value(high)}",
         place=first_place(w == high, rows),
         remedy=Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change."),

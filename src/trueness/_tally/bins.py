@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
-from trueness._tally.cells import Cells, Totals, segment_sums
+from trueness._tally.cells import Cells, Totals, check_row_total, segment_sums
 from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -160,7 +160,7 @@ class Bins:
         if not np.array_equal(self.edges, other.edges):
             got = f"got {self.size} and {other.size} bins with different edges"
             raise InputError("", "Bins can be added only if their edges agree", got)
-        count = self.count + other.count
+        count = check_row_total(self.count + other.count)
         moments = self.moments and other.moments
         if self.table is not None and other.table is not None and fits(self.weight + other.weight):
             return Bins(self.edges, self.table + other.table, None, count, moments=moments)

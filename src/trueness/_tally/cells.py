@@ -7,14 +7,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.runs import whole_runs
+from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
 MOST_WHOLE = 2**35
 """Whole weights with a smaller sum have exact sums: those of scores, in units of 2⁻²⁷ and 2⁻⁵³, then fit 64 bits."""
 
+MOST_ROWS = 2**53
+"""Most rows that sums may count: every smaller number of rows is a float64, too."""
+
 _RUN = 512
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**15
+
+
+def check_row_total(count: Ints) -> Ints:
+    """The counts, unless they add up to more rows than can be counted exactly."""
+    total = float(count.sum(dtype=np.float64))
+    if total > MOST_ROWS:
+        raise InputError("", f"Sums hold at most {MOST_ROWS:,} rows", f"these have about {total:.3g}")
+    return count
 
 
 class Totals(NamedTuple):
@@ -99,7 +111,8 @@ class Cells:
         weighted = self.squares is not None or other.squares is not None
         mine, theirs = (cells._sums(squares=weighted) for cells in (self, other))
         both = (np.concatenate(pair)[order] for pair in zip(mine, theirs, strict=True))
-        return Cells(score[first], *(np.add.reduceat(column, first) for column in both)).settled()
+        count, *sums = (np.add.reduceat(column, first) for column in both)
+        return Cells(score[first], check_row_total(count), *sums).settled()
 
     def settled(self) -> "Cells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""

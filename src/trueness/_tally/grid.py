@@ -11,7 +11,7 @@ from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
 from trueness._tally.bins import MOST_EXACT, Bins, fits, fixed_value, same, sums_from
-from trueness._tally.cells import MOST_WHOLE, Cells, Totals
+from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total
 from trueness._tally.row_sums import are_whole, ready_chunks
 from trueness._tally.rules import Groups
 from trueness.errors import InputError
@@ -178,7 +178,7 @@ class GridCells:
             out[there] += b
             return out
 
-        count, ends = added(self.count, other.count), _no_ends(cell.size)
+        count, ends = check_row_total(added(self.count, other.count)), _no_ends(cell.size)
         for at, part in ((here, self), (there, other)):
             ends[at, 0] = np.minimum(ends[at, 0], part.low)
             ends[at, 1] = np.maximum(ends[at, 1], part.high)

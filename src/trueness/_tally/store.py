@@ -20,14 +20,13 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels.grid import GRID_CELLS, cell_of
 from trueness._tally.atomic import Stamp, read_file, replace_file
-from trueness._tally.bins import MOST_EXACT, Bins
+from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
+from trueness._tally.inequalities import Fields, Part, check_classes, read_bins, read_cells, read_grid, refuse
 from trueness._tally.multiclass import View
 from trueness.errors import InputError
-from trueness.typing import Floats, Ints, Numbers
 
 FORMAT = 3
 """The number of the format; a reader refuses every other."""
@@ -38,11 +37,9 @@ _CHECKSUM = 4
 _LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
 # A body may be this long, plus this many times the packed bytes: enough for any sums, too little to fill a memory.
 _ROOM, _RATIO = 1 << 26, 256
-_SLACK = 1e-9  # what rounding may do to sums of floats, relative to their weight
+_MOST_CLASSES = 1 << 18  # each part of a class is read by itself, in about 0.1 ms
 _VIEWS = ("binary", "classwise", "confidence", "top-label")
 
-Part: TypeAlias = Cells | Bins | GridCells
-Fields: TypeAlias = dict[str, Any]
 _Column: TypeAlias = tuple[str, tuple[int, ...]]
 """Type and shape of a row; int64 or float64 ('?') as the flag `exact` says."""
 
@@ -78,11 +75,6 @@ _FORMS = {
         | dict.fromkeys(("ends", "squares"), ("<f8", (2,))),
     ),
 }
-
-
-def refuse(reason: str) -> NoReturn:
-    """Raise because sums cannot be read."""
-    raise InputError("", f"The sums cannot be read: {reason}") from None
 
 
 def json_ready(value: Any, name: str) -> Any:
@@ -134,6 +126,9 @@ def _with_parts(header: Fields, change: Callable[[Fields], Fields]) -> Fields:
     """A copy of a header in which every part is changed; an accumulator has parts in each group."""
     if "groups" in header:
         return {**header, "groups": [[key, _with_parts(sums, change)] for key, sums in header["groups"]]}
+    if len(header["parts"]) > _MOST_CLASSES:
+        demand = f"Sums of at most {_MOST_CLASSES:,} classes can be written or read"
+        raise InputError("", demand, f"these have {len(header['parts']):,}")
     return {**header, "parts": [change(fields) for fields in header["parts"]]}
 
 
@@ -318,133 +313,9 @@ def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[
     expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
     if len(parts) != expected:
         refuse(f"it should have {expected} parts and has {len(parts)}")
-    read = {"tally": _read_cells, "binned": _read_bins, "sketch": _read_grid}[form]
+    read = {"tally": read_cells, "binned": read_bins, "sketch": read_grid}[form]
     with np.errstate(over="ignore"):
-        return kind, tuple(read(fields) for fields in parts), None if classes is None else tuple(classes)
-
-
-def _require(fact: Any) -> None:
-    if not np.all(fact):
-        refuse("its columns contradict each other")
-
-
-def check_sums(
-    count: Ints,
-    weight: Numbers,
-    events: Numbers,
-    *,
-    low: Floats | float = 0.0,
-    high: Floats | float = 1.0,
-    score: Floats | None = None,
-    square: Floats | None = None,
-    squares: Floats | None = None,
-) -> None:
-    """Refuse sums that no rows could have: n, Σw, Σwy and, where known, Σwp, Σwp² and Σw² of each cell.
-
-    Scores lie between `low` and `high`. By Cauchy-Schwarz, (Σwp)² ≤ Σw Σwp² and (Σw)² ≤ n Σw².
-    """
-    w = weight.astype(np.float64)
-    _require(count >= 0)
-    _require((count > 0) == (w > 0))
-    _require((events >= 0) & (events <= weight))
-    if score is not None:
-        _require((score >= (low - _SLACK) * w) & (score <= (high + _SLACK) * w))
-    if score is not None and square is not None:
-        _require((square <= score + _SLACK * w) & (square * w >= score * score - _SLACK * w * w))
-    if squares is not None:
-        # Squares of tiny weights are rounded coarsely, or to 0.
-        _require((squares * count >= w * w * (1 - _SLACK) - 1e-300) & (squares <= w * w * (1 + _SLACK) + 1e-300))
-
-
-def _finite(fields: Fields, lengths: dict[str, int] | None = None) -> int:
-    """The number of cells, if columns have one length and no inf or nan."""
-    columns = {name: values for name, values in fields.items() if isinstance(values, np.ndarray)}
-    _require(len({len(values) - (lengths or {}).get(name, 0) for name, values in columns.items()}) == 1)
-    for values in columns.values():
-        _require(np.isfinite(values))
-    return len(columns["count"])
-
-
-def _read_cells(fields: Fields) -> Cells:
-    _finite(fields)
-    score, count, weight, events = (fields[name] for name in ("score", "count", "weight", "events"))
-    squares, event_squares = fields.get("squares"), fields.get("event_squares")
-    _require((score >= 0) & (score <= 1))
-    _require(np.diff(score) > 0)
-    _require(count > 0)
-    _require(float(count.sum(dtype=np.float64)) < 2**62)
-    check_sums(count, weight, events, squares=squares)
-    if squares is None or event_squares is None:
-        _require(fields["exact"] and np.array_equal(count, weight))
-        return Cells(score, count, weight, events)
-    _require((event_squares >= 0) & (event_squares <= squares))
-    if fields["exact"]:
-        _require((count <= weight) & (float(weight.sum(dtype=np.float64)) < 2**62))
-    return Cells(score, count, weight, events, squares, event_squares).settled()
-
-
-def _check_table(table: Ints) -> None:
-    """Whole sums of scores in [0, 1), in two parts of 26 and 27 bits, that still add up within 64 bits."""
-    _require((table >= 0) & (table[:, :, :1] <= MOST_EXACT))
-    _require(table[:, :, 1:] <= table[:, :, :1] * 2.0**27)
-
-
-def _read_bins(fields: Fields) -> Bins:
-    _finite(fields, {"edges": 1})
-    edges, count, table, floats = (fields.get(name) for name in ("edges", "count", "table", "floats"))
-    assert edges is not None
-    _require(len(edges) > 1 and edges[0] >= 0 and edges[-1] <= 1)
-    _require(np.diff(edges) >= 0)
-    if table is not None:
-        _check_table(table)
-        _require(table[:, :, 0].sum(axis=1) <= MOST_EXACT)
-    elif floats is not None:
-        _require(floats >= 0)
-    moments, whole = fields["moments"], fields["whole"]
-    _require(whole or table is None)
-    part = Bins(edges, table, floats, count, moments=moments, whole=whole)
-    check_sums(
-        part.count,
-        part.weight,
-        part.events,
-        low=edges[:-1],
-        high=edges[1:],
-        score=part.sum_score,
-        square=part.sum_square if moments else None,
-        squares=None if whole else part.squares,  # a row of whole weight 2 may be one of two rows
-    )
-    if whole:
-        _require(part.count <= part.weight)
-    _require(part.sum_event_score <= np.minimum(part.events, part.sum_score) + _SLACK * part.weight)
-    return part
-
-
-def _read_grid(fields: Fields) -> GridCells:
-    _finite(fields)
-    part = GridCells(*(fields.get(name) for name in ("cell", "count", "ends", "table", "floats", "squares")))  # type: ignore[arg-type]  # checked layout
-    _require((part.cell >= 0) & (part.cell < GRID_CELLS) & (part.count > 0))
-    _require(np.diff(part.cell) > 0)
-    _require((part.low >= 0) & (part.low <= part.high) & (part.high <= 1))
-    _require(cell_of(part.ends) == part.cell[:, None])
-    if part.table is not None:
-        _check_table(part.table)
-    else:
-        _require(part.floats >= 0)  # type: ignore[operator]  # there is one of the two
-    if part.squares is None:
-        _require(part.count == part.weight)
-    elif part.exact:
-        _require(part.count <= part.weight)
-    total = None if part.squares is None else part.squares.sum(axis=1)
-    check_sums(part.count, part.weight, part.events, squares=total)
-    for label in (0, 1):
-        weight = part.by_label[:, label]
-        check_sums(
-            (weight > 0).astype(np.int64),
-            weight,
-            weight,
-            low=part.low,
-            high=part.high,
-            score=part.scores_by_label[:, label],
-            square=part.squares_by_label[:, label],
-        )
-    return part.settled()
+        found = tuple(read(fields) for fields in parts)
+    if kind == "classwise":
+        check_classes(found)
+    return kind, found, None if classes is None else tuple(classes)
