@@ -146,7 +146,11 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
             "`sample_weight` cannot be combined with",
         ),
         (lambda: tn.binned(Y, P, bins=10).coarsen(3), "must be a coarsening of the 10 bins"),
-        (lambda: tn.ece(tn.binned(Y, P, bins=15)), "must be a coarsening of the 15 bins"),
+        (
+            lambda: tn.ece(tn.binned(Y, P, bins=15)),
+            "must be a coarsening of the 15 bins at hand.*Pass `bins=15` to measure",
+        ),
+        (lambda: tn.ece(tn.binned(Y, P, bins=[0, 0.3, 1])), "Pass their edges as `bins`"),
         (lambda: tn.binned(Y, P, bins=10) + tn.binned(Y, P, bins=5), "edges agree"),
         (lambda: tn.tally(Y, P) + tn.tally([0], [[1.0, 0.0]]), "Only sums of the same kind can be added"),
         (lambda: tn.ece(tn.tally([], [])), "An empty Tally has no calibration error"),

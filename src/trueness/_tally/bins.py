@@ -182,7 +182,11 @@ class Bins:
             or not np.isin(edges, self.edges).all()
             or edges[[0, -1]].tolist() != self.edges[[0, -1]].tolist()
         ):
-            raise InputError("bins", f"must be a coarsening of the {self.size} bins at hand", f"{rule!r} is not")
+            equal = np.array_equal(self.edges, np.arange(self.size + 1) / self.size)
+            own = f"`bins={self.size}`" if equal else "their edges as `bins`"
+            demand = f"must be a coarsening of the {self.size} bins at hand"
+            remedy = f"Pass {own} to measure these sums in their own bins."
+            raise InputError("bins", demand, f"{rule!r} is not", remedy=remedy)
         if edges.size == self.edges.size:
             return self
         first = np.searchsorted(self.edges, edges[:-1])
