@@ -7,34 +7,29 @@ from typing import Any
 import numpy as np
 
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
-from trueness_papers.matsubara.procedures import (
-    ROUNDING,
-    Options,
-    by_both,
-    by_text,
-    comparison,
-    percent,
-    tables_by_both,
-)
-from trueness_papers.matsubara.published import SIX, TABLE_2, read
+from trueness_papers.matsubara.diagrams import rejection_diagram
+from trueness_papers.matsubara.procedures import Line, Options, by_both, comparison, four_by_text, percent, uncounted
+from trueness_papers.matsubara.published import FOUR, SIX, TABLE_2, TABLE_2_PRINTED, read, read_printed
 from trueness_papers.matsubara.simulation import authors_rows
 from trueness_papers.record import Row, Table
 
 __all__ = ["TABLE_TWO"]
 
-# Prevalence in training and test, by label of the authors' file, which says 1 % where the numbers belong to 2 %.
+# Prevalence in training and test, by label of Table 2.
 _SETTINGS = {
     "50-50": (0.5, 0.5),
     "50-40": (0.5, 0.4),
     "50-60": (0.5, 0.6),
-    "01-01": (0.02, 0.02),
-    "01-00": (0.02, 0.0),
-    "01-02": (0.02, 0.04),
+    "1-1": (0.01, 0.01),
+    "1-0": (0.01, 0.0),
+    "1-2": (0.01, 0.02),
 }
-_AS_LABELLED = {"01-01": (0.01, 0.01), "01-00": (0.01, 0.0), "01-02": (0.01, 0.02)}
+# The prevalences to which the other numbers of the authors' file belong, by its labels.
+_STORED = {"01-01": (0.02, 0.02), "01-00": (0.02, 0.0), "01-02": (0.02, 0.04)}
 _USUAL = Options(300, 1200)
-_RUNS = {"quick": (1, 20), "full": (4, 250)}
-_SOURCE = "Table 2; digits from the authors' GDA/summary.csv"
+_RUNS = {"quick": (1, 20), "full": (4, 125)}
+_SOURCE = "Table 2; authors' code: GDA/summary.csv"
+_HEADINGS = ("in training", "in test")
 
 
 def one_data_set(settings: dict[str, list[float]], centre: float, seed: int) -> dict[str, dict[str, dict[str, float]]]:
@@ -47,17 +42,17 @@ def one_data_set(settings: dict[str, list[float]], centre: float, seed: int) -> 
 
 
 def data_sets(train: float, test: float, seeds: list[int]) -> dict[str, list[float]]:
-    """The measures of many data sets of one setting."""
-    found = [by_text(data.y, data.p, _USUAL) for data in (authors_rows(train, test, seed=seed) for seed in seeds)]
-    return {measure: [one[measure] for one in found] for measure in SIX}
+    """The printed measures of many data sets of one setting."""
+    found = [four_by_text(data.y, data.p, _USUAL) for data in (authors_rows(train, test, seed=seed) for seed in seeds)]
+    return {measure: [one[measure] for one in found] for measure in FOUR}
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     settings = {name: list(shares) for name, shares in _SETTINGS.items()}
-    labelled = {name: list(shares) for name, shares in _AS_LABELLED.items()}
+    stored = {name: list(shares) for name, shares in _STORED.items()}
     pieces = [
-        Piece("code", one_data_set, {"settings": settings, "centre": 0.5, "seed": seed}),
-        Piece("labelled", one_data_set, {"settings": labelled, "centre": 0.5, "seed": seed}),
+        Piece("printed", one_data_set, {"settings": settings, "centre": 0.5, "seed": seed}),
+        Piece("stored", one_data_set, {"settings": stored, "centre": 0.5, "seed": seed}),
         Piece("means", one_data_set, {"settings": settings, "centre": 1.0, "seed": seed}),
     ]
     parts, runs = _RUNS[size]
@@ -71,19 +66,23 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
 
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
-    published = read(TABLE_2, SIX)
-    settings = results["code"].items()
-    both = [(_shares(_SETTINGS[name]), {k: _six(v) for k, v in by.items()}, published[name]) for name, by in settings]
-    tables = tables_by_both("Table 2", _SOURCE, ("in training", "in test"), both)
-    lines = [(_shares(_AS_LABELLED[n]), _six(by["code"]), published[n]) for n, by in results["labelled"].items()]
-    note = "In brackets: the numbers stored under these labels, which belong to twice the prevalence."
-    title = "The prevalences named by the file's labels (01-01, 01-00, 01-02)"
-    tables.append(comparison(title, _SOURCE, ("in training", "in test"), lines, note=note, counted=False))
-    lines = [(_shares(_SETTINGS[name]), _six(by["code"]), published[name]) for name, by in results["means"].items()]
+    printed, authors = read_printed(TABLE_2_PRINTED, FOUR), read(TABLE_2, SIX)
+    lines = [
+        Line(_shares(_SETTINGS[name]), _six(by["text"]), _six(by["code"]), authors.get(name, {}), printed[name])
+        for name, by in results["printed"].items()
+    ]
+    note = "The authors' file has no run with 1 % (see the next table), and the paper does not print MCE and MCE(Q)."
+    first = comparison("Table 2", _SOURCE, _HEADINGS, lines, note=note)
+    lines = [
+        Line((name, *_shares(_STORED[name])), _six(by["text"]), _six(by["code"]), authors[name])
+        for name, by in results["stored"].items()
+    ]
+    title = "The last three lines of the authors' file, which are not those of the paper"
+    second = comparison(title, "", ("label of the file", *_HEADINGS), lines)
+    others = [(_shares(_SETTINGS[name]), _six(by["code"]), printed[name]) for name, by in results["means"].items()]
     note = "In brackets: the published numbers, which belong to means of ±0.5."
-    title = "The class means of the text, ±1"
-    tables.append(comparison(title, _SOURCE, ("in training", "in test"), lines, note=note, counted=False))
-    return Outcome((*tables, _spread(results, published, size)), _pictures())
+    third = uncounted("The class means of the text, ±1", _SOURCE, _HEADINGS, others, note=note)
+    return Outcome((first, second, third, _spread(results, printed, size)), _pictures())
 
 
 def _six(found: Mapping[str, float]) -> dict[str, float]:
@@ -94,24 +93,23 @@ def _shares(shares: Sequence[float]) -> tuple[str, ...]:
     return tuple(map(percent, shares))
 
 
-def _spread(results: Mapping[str, Any], published: Mapping[str, Mapping[str, float]], size: Size) -> Table:
+def _spread(results: Mapping[str, Any], printed: Mapping[str, Mapping[str, str]], size: Size) -> Table:
     parts, runs = _RUNS[size]
-    rows = []
+    rows, inside = [], 0
     for name, shares in _SETTINGS.items():
-        for measure in SIX:
+        for measure in FOUR:
             values = np.concatenate([results[f"sets-{name}-{part}"][measure] for part in range(parts)])
-            low, high = np.quantile(values, [0.025, 0.975])
-            row = Row(
-                (*_shares(shares), measure), float(values.mean()), published[name][measure], float(low), float(high)
-            )
-            rows.append(row)
+            low, high = map(float, np.quantile(values, [0.025, 0.975]))
+            inside += low <= float(printed[name][measure]) <= high
+            labels = (*_shares(shares), measure)
+            rows.append(Row(labels, float(values.mean()), None, low, high, printed[name][measure]))
     return Table(
         f"Mean over {parts * runs:,} other data sets, and the range of 95 % of them",
         _SOURCE,
-        ("in training", "in test", "measure"),
+        (*_HEADINGS, "measure"),
         tuple(rows),
-        within=ROUNDING,
-        note="The published number comes from one data set: the limits are those of single data sets, not of the mean.",
+        note=f"Each published number comes from one data set; {inside} of {len(rows)} lie in the range of 95 % of "
+        "other data sets from the same distribution.",
     )
 
 
@@ -128,10 +126,8 @@ def _pictures() -> tuple[Picture, ...]:
 
 
 def _diagram(train: float, test: float) -> Any:
-    from trueness.plot import TestReliabilityDisplay
-
     data = authors_rows(train, test)
-    return TestReliabilityDisplay.from_predictions(data.y, data.p, name="logistic regression").plot().figure_
+    return rejection_diagram(data.y, data.p, "logistic regression")
 
 
 TABLE_TWO = Experiment(

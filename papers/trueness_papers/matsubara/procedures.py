@@ -2,13 +2,14 @@
 
 The text is what this library implements. The code differs in four points: the rows kept back at the upper end join
 the last block if 2 N_min ≤ N_max, however large that block is; quantile bins are cut at row int(j / B * N), where
-floating point turns 1740 into 1739; equal scores are split by the order of the rows; and the t test divides by the
-variance.
+floating point turns 1740 into 1739; equal scores are split in the order in which an unstable sort leaves them; and the
+t test divides by the variance.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "ROUNDING",
     "RULES",
     "TESTS",
+    "Line",
     "Options",
     "by_both",
     "by_code",
@@ -34,10 +36,12 @@ __all__ = [
     "comparison",
     "errors_by_code",
     "errors_by_text",
+    "four_by_text",
     "percent",
-    "tables_by_both",
+    "tce_by_row_order",
     "tests_by_code",
     "tests_by_text",
+    "uncounted",
 ]
 
 MEASURES = ("TCE(P)", "TCE(Q)", "TCE(V)", "ECE", "ACE", "MCE", "MCE(Q)")
@@ -49,8 +53,6 @@ Numbers: TypeAlias = Mapping[str, float]
 
 # Half a unit of the fourth digit, and a little for binary rounding.
 ROUNDING = 5.01e-5
-# Sums in another order differ by less.
-_SAME = 1e-9
 
 
 class Options(NamedTuple):
@@ -87,6 +89,14 @@ def by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
         return {**tested, **plain, "MCE(Q)": mce(y, p, bins=EqualMass(n))}
 
 
+def four_by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
+    """The measures of Table 2, without those that take longest."""
+    rules = _rules(options)
+    with _ignore_one_class():
+        tested = {f"TCE({name})": tce(y, p, bins=rules[name], alpha=options.alpha) for name in "PQ"}
+        return {**tested, "ECE": ece(y, p, bins=options.n_bins), "ACE": ace(y, p, bins=options.n_bins)}
+
+
 def tests_by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
     """TCE by the binomial test and by the t test."""
     with _ignore_one_class():
@@ -121,6 +131,13 @@ def by_code(y: Array, p: Array, options: Options) -> dict[str, float]:
     }
 
 
+def tce_by_row_order(y: Array, p: Array, options: Options) -> dict[str, float]:
+    """TCE(P) and TCE(Q) as by the code, with equal scores split in the order of the rows."""
+    y, p = _sort_by_score(y, p, "rows")
+    bins = {"P": _starts(_blocks(y.tolist(), options.n_min, options.n_max)), "Q": _quantile_cuts(y.size, options)}
+    return {f"TCE({name})": _tce(y, p, first, options.alpha) for name, first in bins.items()}
+
+
 def tests_by_code(y: Array, p: Array, options: Options) -> dict[str, float]:
     """TCE by the binomial test and by the t test of the code."""
     y, p = _sort_by_score(y, p)
@@ -148,16 +165,22 @@ def _spread(y: Array, first: Array) -> tuple[float, float, int]:
 def code_bins(y: Array, options: Options) -> dict[str, Array]:
     """First row of each bin, for labels sorted by score: PAVA-BC, quantiles, PAVA."""
     labels = y.tolist()
-    cuts = (np.linspace(0, 1, options.n_bins + 1) * y.size).astype(np.int64)
     return {
         "P": _starts(_blocks(labels, options.n_min, options.n_max)),
-        "Q": cuts[:-1][np.diff(cuts) > 0],
+        "Q": _quantile_cuts(y.size, options),
         "V": _starts(_blocks(labels, 0, y.size)),
     }
 
 
-def _sort_by_score(y: Array, p: Array) -> tuple[Array, Array]:
-    order = np.argsort(p, kind="stable")
+def _quantile_cuts(n: int, options: Options) -> Array:
+    cuts = (np.linspace(0, 1, options.n_bins + 1) * n).astype(np.int64)
+    return cuts[:-1][np.diff(cuts) > 0]
+
+
+def _sort_by_score(y: Array, p: Array, ties: Literal["quicksort", "rows"] = "quicksort") -> tuple[Array, Array]:
+    # The authors sorted by NumPy's default, which is not stable. Its order of equal scores depends on the processor
+    # since NumPy 1.25, except for long doubles, which are still sorted by the loops of then.
+    order = np.argsort(p, kind="stable") if ties == "rows" else np.argsort(np.asarray(p, dtype=np.longdouble))
     return np.asarray(y)[order].astype(np.int64), np.asarray(p)[order].astype(np.float64)
 
 
@@ -197,8 +220,19 @@ def _gaps(y: Array, p: Array, first: Array) -> tuple[Array, Array]:
 
 # ---------------------------------------------------------------------------------------------------- tables
 
-_PROCEDURES = {"code": "by the authors' code", "text": "by the text (this library)"}
-_ALIKE = "by the authors' code and by the text alike"
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Line(NamedTuple):
+    """The numbers of one setting by measure: ours by the text and by the code, stored and printed ones."""
+
+    labels: tuple[str, ...]
+    text: Numbers = _NONE
+    code: Numbers = _NONE
+    authors: Numbers = _NONE
+    printed: Mapping[str, str] = _NONE
+    note: str = ""
 
 
 def by_both(y: Array, p: Array, options: Options) -> dict[str, dict[str, float]]:
@@ -206,49 +240,42 @@ def by_both(y: Array, p: Array, options: Options) -> dict[str, dict[str, float]]
     return {"code": by_code(y, p, options), "text": by_text(y, p, options)}
 
 
-def tables_by_both(
+def comparison(title: str, source: str, headings: Sequence[str], lines: Iterable[Line], *, note: str = "") -> Table:
+    """A column per measure, and for each setting a line per source of numbers."""
+    rows = []
+    for line in lines:
+        for measure in dict.fromkeys([*line.printed, *line.authors, *line.code]):
+            printed = line.printed.get(measure, "")
+            row = Row(
+                (*line.labels, measure),
+                published=float(printed) if printed else None,
+                printed=printed,
+                authors=line.authors.get(measure),
+                text=line.text.get(measure),
+                code=line.code.get(measure),
+                note=line.note,
+            )
+            rows.append(row)
+    order = {measure: i for i, measure in enumerate((*MEASURES, *TESTS, *RULES))}
+    rows.sort(key=lambda row: order[row.labels[-1]])  # columns in the usual order; lines keep theirs
+    return Table(title, source, (*headings, "measure"), tuple(rows), within=ROUNDING, note=note, across="measure")
+
+
+def uncounted(
     title: str,
     source: str,
     headings: Sequence[str],
-    lines: Sequence[tuple[tuple[str, ...], Mapping[str, Numbers], Numbers]],
+    lines: Iterable[tuple[tuple[str, ...], Numbers, Mapping[str, str]]],
     *,
-    note: str = "",
-) -> list[Table]:
-    """A table per procedure, or one if both agree; a line has labels, our numbers by procedure, published numbers."""
-    alike = all(
-        abs(value - ours["text"][measure]) < _SAME for _, ours, _ in lines for measure, value in ours["code"].items()
-    )
-    tables = []
-    for key, words in ({"code": _ALIKE} if alike else _PROCEDURES).items():
-        chosen = [(labels, ours[key], published) for labels, ours, published in lines]
-        tables.append(comparison(f"{title}, {words}", source, headings, chosen, note=note))
-    return tables
-
-
-def comparison(
-    title: str,
-    source: str,
-    headings: Sequence[str],
-    lines: Iterable[tuple[tuple[str, ...], Numbers, Numbers]],
-    *,
-    note: str = "",
-    counted: bool = True,
+    note: str,
 ) -> Table:
-    """A line per setting (labels, our numbers, published numbers), a column per measure.
-
-    Numbers that are not `counted` are shown beside the published ones but not expected to agree.
-    """
+    """Our numbers by labels, with printed ones in brackets that are not expected to agree."""
     rows = [
-        Row(
-            (*labels, measure),
-            value,
-            published=published.get(measure) if counted else None,
-            printed="" if counted or measure not in published else f"{published[measure]:.4f}",
-        )
-        for labels, ours, published in lines
+        Row((*labels, measure), value, printed=printed.get(measure, ""))
+        for labels, ours, printed in lines
         for measure, value in ours.items()
     ]
-    return Table(title, source, (*headings, "measure"), tuple(rows), within=ROUNDING, note=note, across="measure")
+    return Table(title, source, (*headings, "measure"), tuple(rows), note=note, across="measure")
 
 
 def percent(share: float) -> str:

@@ -9,14 +9,15 @@ from trueness_papers.matsubara.procedures import (
     MEASURES,
     ROUNDING,
     TESTS,
+    Line,
     Options,
     by_both,
+    comparison,
     percent,
-    tables_by_both,
     tests_by_code,
     tests_by_text,
 )
-from trueness_papers.matsubara.published import SUPPLEMENT, read
+from trueness_papers.matsubara.published import SUPPLEMENT, read, read_printed
 from trueness_papers.matsubara.simulation import Stop, add_noise, authors_rows
 from trueness_papers.record import Row, Table
 
@@ -30,9 +31,10 @@ _USUAL = Options(300, 1200)
 
 
 class Study(NamedTuple):
-    """A published table: the authors' file, its number, what is varied, and the work for a setting."""
+    """A published table: the authors' file, the experiment, the table's number, what is varied, and the work."""
 
     file: str
+    name: str
     number: int
     title: str
     varied: str
@@ -111,11 +113,23 @@ def _fixed(function: Callable[..., Results], setting: str, seed: int, size: Size
 
 
 STUDIES = (
-    Study("minbinsize", 6, "the minimum bin size", "N_min", partial(_fixed, bin_sizes, limits=_LEAST)),
-    Study("maxbinsize", 7, "the maximum bin size", "N_max", partial(_fixed, bin_sizes, limits=_MOST)),
-    Study("twobinsize", 8, "both limits of the bin size", "bins", partial(_fixed, bin_sizes, limits=_TWO)),
+    Study(
+        "minbinsize", "matsubara-table-6", 6, "the minimum bin size", "N_min", partial(_fixed, bin_sizes, limits=_LEAST)
+    ),
+    Study(
+        "maxbinsize", "matsubara-table-7", 7, "the maximum bin size", "N_max", partial(_fixed, bin_sizes, limits=_MOST)
+    ),
+    Study(
+        "twobinsize",
+        "matsubara-table-8",
+        8,
+        "both limits of the bin size",
+        "bins",
+        partial(_fixed, bin_sizes, limits=_TWO),
+    ),
     Study(
         "perturbation",
+        "matsubara-table-9",
         9,
         "noise on the predictions",
         "deviation",
@@ -123,21 +137,38 @@ STUDIES = (
     ),
     Study(
         "siglevel",
+        "matsubara-table-10",
         10,
         "the level of the tests",
         "alpha",
         partial(_fixed, levels, alphas=[0.001, 0.005, 0.01, 0.05, 0.1, 0.5]),
     ),
-    Study("testtype", 11, "binomial test and t test", "N_min", partial(_fixed, kinds_of_test, limits=_TESTED)),
-    Study("datasize", 12, "the number of rows", "test rows", _sizes),
-    Study("differentp", 13, "prevalence", "in training", _prevalences),
+    Study(
+        "testtype",
+        "matsubara-table-11",
+        11,
+        "binomial test and t test",
+        "N_min",
+        partial(_fixed, kinds_of_test, limits=_TESTED),
+    ),
+    Study("datasize", "matsubara-table-12", 12, "the number of rows", "test rows", _sizes),
+    Study("differentp", "matsubara-table-13", 13, "prevalence", "in training", _prevalences),
 )
 
+_CUTS = (
+    "Bold, TCE(Q), ACE and MCE(Q) by the text: where the code computes int(j / B · N) in floating point, some cuts "
+    "between quantile bins lie one row lower."
+)
 _NOTES = {
-    "minbinsize": "N_max is 6,000. There are 3,000 / N_min other bins, at most 1,000.",
-    "maxbinsize": "N_min is 1. The numbers of other bins are those of Table 6.",
-    "twobinsize": "N_min is 3,000 / bins and N_max four times as much.",
-    "testtype": "B: binomial test, T: t test; N_max is four times N_min.",
+    "minbinsize": f"N_max is 6,000. There are 3,000 / N_min other bins, at most 1,000. {_CUTS}",
+    "maxbinsize": f"N_min is 1. The numbers of other bins are those of Table 6. {_CUTS}",
+    "twobinsize": "N_min is 3,000 / bins and N_max four times as much. The paper labels the settings by the range of "
+    "the number of bins, bins / 2 to 2 · bins (once as [10, 20] instead of [5, 20], and [3, 10] for 2.5 to 10). "
+    + _CUTS,
+    "siglevel": "The text of Appendix C.1 announces levels from 0.0001 to 0.1; the table has these.",
+    "testtype": "B: binomial test, T: t test; N_max is four times N_min. Bold, T: the code divides by the variance "
+    f"where the standard deviation belongs. {_CUTS.replace('TCE(Q), ACE and MCE(Q)', 'TCE(Q)-B')}",
+    "datasize": "The caption exchanges N_min and N_max; they are N/20 and N/5.",
     "differentp": "With a test prevalence of 0 there are no events.",
 }
 
@@ -148,15 +179,16 @@ def _pieces(study: Study, size: Size, seed: int) -> Sequence[Piece]:
 
 def _assemble(study: Study, results: Mapping[str, Results], size: Size) -> Outcome:  # noqa: ARG001
     columns = TESTS if study.file == "testtype" else MEASURES
-    published = {setting: read(SUPPLEMENT[f"{study.file}_{setting}"], columns) for setting in results}
-    lines = [
-        ((_prevalence(study, setting, label), label), by, published[setting][label])
-        for setting, found in results.items()
-        for label, by in found.items()
-    ]
-    source = f"Table {study.number}; digits from the authors' Supplement/{study.file}_*.csv"
+    lines = []
+    for setting, found in results.items():
+        block = SUPPLEMENT[f"{study.file}_{setting}"]
+        authors, printed = read(block, columns), read_printed(block, columns)
+        for label, by in found.items():
+            labels = (_prevalence(study, setting, label), label)
+            lines.append(Line(labels, by["text"], by["code"], authors[label], printed[label]))
+    source = f"Table {study.number}; authors' code: Supplement/{study.file}_*.csv"
     title, headings = f"Table {study.number}, {study.title}", ("in test", study.varied)
-    return Outcome(tuple(tables_by_both(title, source, headings, lines, note=_NOTES.get(study.file, ""))))
+    return Outcome((comparison(title, source, headings, lines, note=_NOTES.get(study.file, "")),))
 
 
 def _prevalence(study: Study, setting: str, label: str) -> str:
@@ -167,7 +199,7 @@ def _prevalence(study: Study, setting: str, label: str) -> str:
 
 def _experiment(study: Study) -> Experiment:
     return Experiment(
-        name=f"matsubara-table-{study.number}",
+        name=study.name,
         paper=MATSUBARA,
         covers=f"Table {study.number}",
         title=study.title,

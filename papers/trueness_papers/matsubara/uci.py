@@ -1,10 +1,11 @@
-"""Five models on ten imbalanced data sets (Matsubara et al. 2023, Tables 3, 4 and 14).
+"""Five models on ten real data sets, nine of them imbalanced (Matsubara et al. 2023, Tables 3, 4 and 14).
 
 The data sets are those of imbalanced-learn's benchmark and spambase, read and split as the authors did.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 from warnings import catch_warnings, filterwarnings
 
@@ -12,9 +13,10 @@ import numpy as np
 
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
-from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Piece, Size, data_file
-from trueness_papers.matsubara.procedures import Options, by_both, tables_by_both
-from trueness_papers.matsubara.published import SIX, UCI, UCI_TEST, read
+from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size, data_file
+from trueness_papers.matsubara.diagrams import rejection_diagram, reliability_diagrams
+from trueness_papers.matsubara.procedures import ROUNDING, Line, Options, by_both, comparison, tce_by_row_order
+from trueness_papers.matsubara.published import SIX, UCI, UCI_PRINTED, UCI_TEST, WITHOUT_QUANTILE, read, read_printed
 from trueness_papers.matsubara.simulation import logistic_scores
 from trueness_papers.record import Row, Table
 
@@ -88,9 +90,12 @@ def _spambase() -> tuple[Floats, Ints]:
 
 def predict(model: str, data: Split) -> Floats:
     """P(Y = 1) of the test rows by one of the five models."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
     if model == "LR":
         return logistic_scores(data.x_train, data.y_train, data.x_test)
-    with catch_warnings():
+    # One thread: sums of several threads depend on their number.
+    with catch_warnings(), threadpool_limits(1):
         # scikit-learn 1.9 deprecates SVC's own probabilities, which the authors used.
         filterwarnings("ignore", message="The `probability` parameter was deprecated", category=FutureWarning)
         scores: Floats = _model(model).fit(data.x_train, data.y_train).predict_proba(data.x_test)[:, 1]
@@ -111,14 +116,36 @@ def _model(name: str):  # type: ignore[no-untyped-def]  # scikit-learn has no ty
 
 
 _QUICK = ("LR", "GB")
+# Random orders of rows with equal scores.
+_ORDERS = 100
+_TESTED = ("TCE(P)", "TCE(Q)")
 
 
 def measure_model(data: str, model: str) -> dict[str, Any]:
-    """The measures of one model on the test rows of one data set, by both procedures."""
+    """The measures of one model on the test rows of one data set, by both procedures and by order of equal scores."""
     parts = load_split(data)
     p, y = predict(model, parts), parts.y_test
-    measures = by_both(y, p, Options(y.size // 20, y.size // 5))
-    return {**measures, "rows": int(y.size), "events": int(y.sum())}
+    options = Options(y.size // 20, y.size // 5)
+    return {
+        **by_both(y, p, options),
+        "rows": int(y.size),
+        "events": int(y.sum()),
+        "tied": int(y.size - _singles(p)),
+        "row order": tce_by_row_order(y, p, options),
+        "random orders": _random_orders(y, p, options),
+    }
+
+
+def _singles(p: Floats) -> int:
+    """Rows whose score no other row has."""
+    return int((np.unique(p, return_counts=True)[1] == 1).sum())
+
+
+def _random_orders(y: Ints, p: Floats, options: Options) -> dict[str, list[float]]:
+    rng = np.random.default_rng(0)
+    orders = (rng.permutation(y.size) for _ in range(_ORDERS))
+    found = [tce_by_row_order(y[order], p[order], options) for order in orders]
+    return {measure: [one[measure] for one in found] for measure in _TESTED}
 
 
 def _pieces(name: str, size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # the seeds are the authors'
@@ -128,31 +155,122 @@ def _pieces(name: str, size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG00
 
 
 def _assemble(name: str, results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001
-    published = read(UCI[name], SIX)
+    authors = read(UCI[name], SIX)
+    printed = read_printed(UCI_PRINTED[name], WITHOUT_QUANTILE) if name in UCI_PRINTED else read_printed(UCI[name], SIX)
     lines = []
     for model, found in results.items():
-        ours = {key: {measure: found[key][measure] for measure in SIX} for key in ("code", "text")}
-        lines.append(((model,), ours, published[model]))
-    source = f"Tables 3, 4 and 14; digits from the authors' UCI/{name}.csv"
-    return Outcome((_rows(name, results), *tables_by_both(f"Tables 3, 4 and 14, {name}", source, ("model",), lines)))
+        text, code = ({measure: found[key][measure] for measure in SIX} for key in ("text", "code"))
+        line = Line((model,), text, code, authors[model], printed[model])
+        lines.append(line._replace(note=_reason(line, found["tied"])))
+    title, source = f"Table {_TABLES.get(name, 14)}, {name}", f"authors' code: UCI/{name}.csv"
+    table = comparison(title, f"Table {_TABLES.get(name, 14)}; {source}", ("model",), lines)
+    return Outcome((_rows(name, results), table, *_orders(results)), _pictures(name))
+
+
+def _reason(line: Line, tied: int) -> str:
+    """Why our numbers differ; empty if they do not."""
+
+    def differ(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+        return any(abs(one[measure] - other[measure]) > ROUNDING for measure in SIX)
+
+    reasons = []
+    if differ(line.code, line.authors):
+        reasons.append(f"{line.labels[0]} of another version of scikit-learn")
+    if differ(line.text, line.code):
+        reasons.append(
+            f"by the text, the {tied:,} rows with equal scores are kept together"
+            if tied
+            else "by the text, quantile bins are cut without rounding errors"
+        )
+    return "; ".join(reasons)
+
+
+def _orders(results: Mapping[str, Any]) -> tuple[Table, ...]:
+    rows = []
+    for model, measure in product(results, _TESTED):
+        found = results[model]
+        orders = found["random orders"][measure]
+        values = {
+            "NumPy's sort (the code)": found["code"][measure],
+            "row order": found["row order"][measure],
+            f"lowest of {_ORDERS} orders": min(orders),
+            f"highest of {_ORDERS} orders": max(orders),
+            "pooled (this library)": found["text"][measure],
+        }
+        labels = (model, f"{found['tied']:,}", measure)
+        rows += [Row((*labels, order), value) for order, value in values.items() if found["tied"]]
+    table = Table(
+        "The same numbers by the order of rows with equal scores",
+        "",
+        ("model", "rows with equal scores", "measure", "order"),
+        tuple(rows),
+        digits=2,
+        note="If equal scores are split, TCE depends on the order of the rows, which carries no information; pooled, "
+        "it does not. Models without equal scores are left out.",
+        across="order",
+    )
+    return (table,) if rows else ()
 
 
 def _rows(name: str, results: Mapping[str, Any]) -> Table:
     found = next(iter(results.values()))
-    rows = [Row((what,), found[what], number) for what, number in zip(("rows", "events"), UCI_TEST[name], strict=True)]
-    return Table("Test set", "printed by the authors' 02_UCI.ipynb", ("number of",), tuple(rows), digits=0)
+    rows = [
+        Row((what,), authors=number, code=found[what])
+        for what, number in zip(("rows", "events"), UCI_TEST[name], strict=True)
+    ]
+    return Table("Test set", "", ("number of",), tuple(rows), digits=0, note="Authors' code: 02_UCI.ipynb.")
 
 
+def _pictures(name: str) -> tuple[Picture, ...]:
+    """Figures 1, 5 and 6."""
+    pictures = []
+    for model in _DRAWN.get(name, ()):
+        figure = {"LR": "Figure 5", "GB": "Figure 6"}[model]
+        figure = "Figures 1 and 6" if (name, model) == ("abalone", "GB") else figure
+        caption = f"{name}, {model}: test-based reliability diagram, as {figure} (left)."
+        pictures.append(Picture(f"{model}-tce", caption, partial(_diagram, name, model)))
+        caption = f"{name}, {model}: reliability diagrams of ECE and ACE, as {figure} (middle and right)."
+        pictures.append(Picture(f"{model}-ece-ace", caption, partial(_reliability, name, model)))
+    return tuple(pictures)
+
+
+_DRAWN = {"abalone": ("LR", "GB"), "coil_2000": ("LR", "GB"), "isolet": ("LR", "GB"), "webpage": ("LR", "GB")}
+
+
+def _diagram(name: str, model: str) -> Any:
+    data = load_split(name)
+    return rejection_diagram(data.y_test, predict(model, data), f"{name}, {model}")
+
+
+def _reliability(name: str, model: str) -> Any:
+    data = load_split(name)
+    return reliability_diagrams(data.y_test, predict(model, data))
+
+
+_NAMES = {
+    "spambase": "matsubara-uci-spambase",
+    "optical_digits": "matsubara-uci-optical-digits",
+    "satimage": "matsubara-uci-satimage",
+    "pen_digits": "matsubara-uci-pen-digits",
+    "abalone": "matsubara-uci-abalone",
+    "isolet": "matsubara-uci-isolet",
+    "coil_2000": "matsubara-uci-coil-2000",
+    "letter_img": "matsubara-uci-letter-img",
+    "webpage": "matsubara-uci-webpage",
+    "mammography": "matsubara-uci-mammography",
+}
+_TABLES = {"abalone": 3, "webpage": 4}
 # Estimated from the numbers of rows and features.
-_MINUTES = {"isolet": 4.0, "webpage": 10.0}
+_MINUTES = {"isolet": 4.0, "webpage": 10.0, "satimage": 1.0, "coil_2000": 2.0, "letter_img": 1.0}
 
 
 def _experiment(name: str) -> Experiment:
+    figures = f" and Figures {'1, 5' if name == 'abalone' else '5'} and 6" if name in _DRAWN else ""
     return Experiment(
-        name=f"matsubara-uci-{name.replace('_', '-')}",
+        name=_NAMES[name],
         paper=MATSUBARA,
-        covers=f"Tables 3, 4 and 14, {name}",
-        title="five models on imbalanced data",
+        covers=f"Table {_TABLES.get(name, 14)}{figures}, {name}",
+        title="five models on real data",
         pieces=partial(_pieces, name),
         assemble=partial(_assemble, name),
         minutes=_MINUTES.get(name, 0.5),

@@ -1,0 +1,170 @@
+"""Statements of Matsubara et al. 2023 outside its tables and figures, checked by hand or on the stored results."""
+
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import trueness as tn
+from trueness_papers.matsubara.published import SIX
+from trueness_papers.matsubara.uci import load_split, predict
+from trueness_papers.page import read_records
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return read_records(RESULTS)
+
+
+def by_code(record, table=0):
+    return {row.labels: row.code for row in record.tables[table].rows}
+
+
+def test_two_gaps_of_equal_size_differ_in_meaning():
+    # Challenge 1: 0.49 for a rate of 0.50, and 0.0001 for a rate of 0.01.
+    balanced = np.repeat([0, 1], 50), np.full(100, 0.49)
+    rare = (np.arange(10_000) < 100).astype(int), np.full(10_000, 0.0001)
+    assert [tn.ece(*balanced), tn.ece(*rare)] == pytest.approx([0.01, 0.0099])
+    assert [tn.tce(*balanced, bins=1), tn.tce(*rare, bins=1)] == [0, 100]
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
+def test_the_range_of_a_gap_depends_on_the_bin():
+    # Challenge 2: in the bin [0.4, 0.6] no gap exceeds 0.6, which is attained.
+    gaps = [tn.mce([label], [p], bins=[0, 0.4, 0.6, 1]) for label in (0, 1) for p in (0.4, 0.5, 0.5999)]
+    assert max(gaps) <= 0.6 + 1e-12
+    assert tn.mce([1], [0.4], bins=[0, 0.4, 0.6, 1]) == pytest.approx(0.6)
+
+
+def test_ece_is_the_general_error_with_the_loss_of_example_1():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    assert tn.gce(y, p, bins=10, loss="absolute") == pytest.approx(tn.ece(y, p))
+    assert tn.gce(y, p, bins=tn.EqualMass(10), loss="absolute") == pytest.approx(tn.ace(y, p, bins=10))
+    assert tn.gce(y, p, bins=10, loss="absolute", norm="max") == pytest.approx(tn.mce(y, p))
+    rule = tn.BlockIsotonic()
+    assert tn.gce(y, p, bins=rule, loss="rejection") == pytest.approx(tn.tce(y, p, bins=rule))
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_under_the_null_the_expected_tce_is_the_size_of_the_exact_test():
+    # One bin of 100 rows, all scored 0.5, labels drawn from it: the level is 5 %, the size of the test 3.52 %.
+    tce = [tn.tce(np.arange(100) < k, np.full(100, 0.5), bins=1) for k in range(101)]
+    assert binom.pmf(np.arange(101), 100, 0.5) @ tce == pytest.approx(3.52, abs=0.005)
+
+
+def test_classes_are_averaged():
+    # Remark 2.
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 1, 1], 300)
+    y = rng.integers(0, 3, 300)
+    each = [tn.tce((y == k).astype(int), p[:, k]) for k in range(3)]
+    assert tn.tce(y, p, kind="classwise") == pytest.approx(np.mean(each))
+
+
+def least_variance(y):
+    """The least mean squared distance from bin rates over all cuts whose rates do not fall."""
+    n, best = len(y), np.inf
+    for count in range(n):
+        for cuts in combinations(range(1, n), count):
+            parts = [y[a:b] for a, b in pairwise((0, *cuts, n))]
+            rates = [part.mean() for part in parts]
+            if all(a <= b for a, b in pairwise(rates)):
+                best = min(best, sum(((part - part.mean()) ** 2).sum() for part in parts) / n)
+    return best
+
+
+def test_isotonic_bins_have_the_least_estimation_error_of_all_cuts():
+    # Proposition 1, against all partitions of eight rows.
+    rng = np.random.default_rng(2)
+    for _ in range(12):
+        y = rng.integers(0, 2, 8)
+        y[:2] = 0, 1
+        found = tn.estimation_error(y, np.linspace(0.1, 0.9, 8), bins=tn.Isotonic())
+        assert found.total == pytest.approx(least_variance(y), abs=1e-12)
+
+
+def test_the_default_limits_give_five_to_twenty_bins():
+    rng = np.random.default_rng(3)
+    for n in (100, 400, 2_000):
+        for power in (0.2, 1, 5):
+            p = rng.random(n)
+            bins = tn.bin_table((rng.random(n) < p**power).astype(int), p, bins=tn.BlockIsotonic())
+            assert 5 <= bins.n.size <= 20
+
+
+def test_balanced_bins_of_table_1_lie_between_the_other_two(stored):
+    found = by_code(stored["matsubara-table-1"])
+    for data in ("satimage", "coil_2000"):
+        assert found[data, "total", "PAVA"] < found[data, "total", "PAVA-BC"] < found[data, "total", "quantiles"]
+        assert found[data, "average", "PAVA"] > found[data, "average", "PAVA-BC"] > found[data, "average", "quantiles"]
+    assert [row.ours for row in stored["matsubara-table-1"].tables[1].rows] == [0, 1]
+
+
+def test_ece_of_rare_events_is_as_small_as_that_of_the_calibrated_model(stored):
+    found = by_code(stored["matsubara-table-2"])
+    for measure in ("ECE", "ACE"):
+        rare = [found["1 %", test, measure] for test in ("1 %", "0 %", "2 %")]
+        assert max(rare) < found["50 %", "50 %", measure] + 1.5e-4
+    assert found["1 %", "0 %", "ECE"] < found["50 %", "50 %", "ECE"]
+    assert min(found["1 %", test, "TCE(P)"] for test in ("0 %", "2 %")) > 90 > 10 > found["1 %", "1 %", "TCE(P)"]
+
+
+def test_the_best_models_for_abalone(stored):
+    rows = stored["matsubara-uci-abalone"].tables[1].rows
+    best = {m: min((row.authors, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX}
+    ours = {m: min((row.code, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX}
+    assert best["TCE(P)"] == best["ACE"] == ours["TCE(P)"] == ours["ACE"] == "MLP"
+    assert best["ECE"] == ours["ECE"] == "RF"
+
+
+def test_most_predictions_for_abalone_lie_in_one_bin_of_ece(data_folder):
+    data = load_split("abalone")
+    sizes = tn.bin_table(data.y_test, predict("LR", data), bins=10).n
+    assert sizes.max() > 0.6 * sizes.sum()
+
+
+def test_one_image_in_eight_is_a_dog(data_folder):
+    with np.load(data_folder / "imagenet_dogs.npz") as data:
+        assert data["y_true"].mean() == 0.125
+
+
+def test_every_published_number_of_the_real_data_but_those_of_boosting_is_reproduced(stored):
+    agree = known = 0
+    for name, record in stored.items():
+        if name.startswith("matsubara-uci-"):
+            for row in record.tables[1].rows:
+                verdict = row.agrees(record.tables[1].within, "code", "authors")
+                assert verdict or row.labels[0] == "GB", (name, row.labels)
+                agree, known = agree + verdict, known + 1
+    assert (agree, known) == (223, 240)
+
+
+def test_observations_of_appendix_c1(stored):
+    sizes, most, two, noise, level = (by_code(stored[f"matsubara-table-{k}"]) for k in (6, 7, 8, 9, 10))
+    calibrated = [sizes["50 %", n, "TCE(P)"] for n in ("1", "6", "30", "60", "300", "600")]
+    assert max(calibrated) < 14 < 90 < sizes["50 %", "3000", "TCE(P)"]
+    assert (
+        most["40 %", "60", "TCE(P)"] < 15 < 79 < min(most["40 %", n, "TCE(P)"] for n in ("300", "600", "3000", "6000"))
+    )
+    contrast = {n: two["40 %", n, "TCE(P)"] - two["50 %", n, "TCE(P)"] for n in ("500", "100", "50", "10", "5")}
+    assert max(contrast, key=contrast.get) == "10"
+    assert noise["50 %", "0.1", "TCE(P)"] < 14 < 60 < noise["50 %", "0.5", "TCE(P)"]
+    assert level["50 %", "0.1", "TCE(P)"] < 14 < 50 < level["50 %", "0.5", "TCE(P)"]
+    rows = by_code(stored["matsubara-table-12"])
+    # The text says that small data sets fail for the calibrated model; the numbers fail for the other one.
+    assert rows["40 %", "600", "TCE(P)"] < 15 < 90 < rows["40 %", "3000", "TCE(P)"]
+    assert max(rows["50 %", n, "TCE(P)"] for n in ("30", "60", "300", "600")) < 6
+    shares = by_code(stored["matsubara-table-13"])
+    better = [
+        (shares[place] < shares[(*place[:2], other)]) == (place[0] == f"{100 * float(place[1]):g} %")
+        for place in shares
+        if place[2] == "TCE(P)"
+        for other in ("TCE(Q)", "TCE(V)")
+    ]
+    assert (sum(better), len(better)) == (24, 36)
