@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 STORED = Path(__file__).with_name("public_api.json")
-MODULES = ["", "errors", "infer", "measure", "recalibrate", "results", "simulate", "sources", "typing"]
+MODULES = ["", "errors", "infer", "measure", "recalibrate", "results", "scorers", "simulate", "sources", "typing"]
 OPTIONAL = {"plot": "matplotlib", "torch": "torch"}
 WHAT_TO_DO = (
     "If you added a name or an optional argument, run `python tests/test_api.py` and commit tests/public_api.json. "

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueness import plot as plot
     from trueness import recalibrate as recalibrate
     from trueness import results as results
+    from trueness import scorers as scorers
     from trueness import simulate as simulate
     from trueness import sources as sources
     from trueness._report.report import Report as Report
@@ -197,7 +198,7 @@ _HOMES = {
         "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
     ),
     "sources": "scan scan_groups",
-    "": "infer measure plot recalibrate results simulate sources",
+    "": "infer measure plot recalibrate results scorers simulate sources",
 }
 __all__ = [*sorted(" ".join(_HOMES.values()).split())]
 # Not in __all__: a star import must not hide the library of that name.

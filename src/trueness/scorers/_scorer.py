@@ -1,0 +1,116 @@
+"""One scorer for any measure."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from trueness import measure as measures
+from trueness._keywords import suggests_keywords
+from trueness.errors import InputError
+from trueness.typing import ArrayLike
+
+
+@suggests_keywords
+class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A measure of an estimator's predicted probabilities, of which more is better.
+
+    Two classes are scored by P(the second of `classes_`), more by the matrix of `predict_proba`.
+
+    Parameters
+    ----------
+    measure : callable
+        A function of labels and scores that returns one number, such as :func:`trueness.ece`.
+    greater_is_better : bool, default False
+        Whether more of the measure is better; if not, the score is its negative.
+    options : dict, optional
+        Keywords for the measure, such as ``{"bins": 15}``.
+    """
+
+    def __init__(
+        self,
+        measure: Callable[..., float],
+        *,
+        greater_is_better: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.measure, self.greater_is_better, self.options = measure, greater_is_better, options
+
+    def __call__(
+        self, estimator: Any, X: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Score the estimator on some rows."""
+        return self.score(estimator, X, y_true, sample_weight)
+
+    def score(self, estimator: Any, X: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The same, under the name by which scikit-learn routes weights: ``set_score_request(sample_weight=True)``."""
+        if not hasattr(estimator, "predict_proba"):
+            got = f"{type(estimator).__name__} has none"
+            raise InputError("estimator", "must have the method `predict_proba`", got)
+        classes, scores = list(estimator.classes_), np.asarray(estimator.predict_proba(X))
+        options: dict[str, Any] = {"sample_weight": sample_weight, **(self.options or {})}
+        if len(classes) == 2:
+            value = self.measure(np.asarray(y_true) == classes[1], scores[:, 1], **options)
+        else:
+            value = self.measure(y_true, scores, labels=classes, **options)
+        return float(value) if self.greater_is_better else -float(value)
+
+
+def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **options: Any) -> Scorer:
+    """A scorer of any measure.
+
+    Parameters
+    ----------
+    measure : callable
+        A function of labels and scores that returns one number, such as :func:`trueness.ece`.
+    greater_is_better : bool, default False
+        Whether more of the measure is better; if not, the score is its negative.
+    **options
+        Keywords for the measure.
+
+    Returns
+    -------
+    Scorer
+        For `scoring` of `cross_val_score`, `GridSearchCV` and the like. Errors are negated, so that more is better.
+
+    Notes
+    -----
+    Calibration errors alone reward constants: predicting the event rate for every row has an ECE near zero. Select
+    models by the Brier score or the log loss, and read calibration errors beside them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.linspace(-2, 2, 40).reshape(-1, 1)
+    >>> y = (X[:, 0] + np.tile([1.5, -1.5], 20) > 0).astype(int)
+    >>> model = LogisticRegression().fit(X, y)
+    >>> ece = tn.scorers.scorer(tn.ece, bins=5)
+    >>> ece(model, X, y) == -tn.ece(y, model.predict_proba(X)[:, 1], bins=5)
+    True
+    """
+    return Scorer(measure, greater_is_better=greater_is_better, options=options or None)
+
+
+ece = scorer(measures.ece)
+"""Minus :func:`trueness.ece`. Alone it rewards constants: use it beside :data:`brier` or :data:`log_loss`."""
+
+ace = scorer(measures.ace)
+"""Minus :func:`trueness.ace`. Alone it rewards constants."""
+
+smooth_ece = scorer(measures.smooth_ece)
+"""Minus :func:`trueness.smooth_ece`. Alone it rewards constants."""
+
+squared_ece = scorer(measures.squared_ece)
+"""Minus :func:`trueness.squared_ece`, which has no upward bias. Alone it rewards constants."""
+
+brier = scorer(measures.brier)
+"""Minus :func:`trueness.brier`, a proper score: no constant beats a model that is calibrated and discriminates."""
+
+log_loss = scorer(measures.log_loss)
+"""Minus :func:`trueness.log_loss`, a proper score; minus infinity if a score of 0 or 1 is wrong."""
+
+scaled_brier = scorer(measures.scaled_brier, greater_is_better=True)
+""":func:`trueness.scaled_brier`: 0 for the event rate as a constant, 1 for perfect predictions; more is better."""
