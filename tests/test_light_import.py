@@ -59,3 +59,27 @@ def test_names_known_to_type_checkers_are_the_names_there_are():
     block = next(n for n in tree.body if isinstance(n, ast.If))
     seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert seen == set(tn.__all__)
+
+
+def test_a_report_leaves_what_scikit_learn_does_not_use(tmp_path):
+    arguments = ["report", "--demo", "--rows", "100", "-o", str(tmp_path / "page.html")]
+    code = (
+        f"from trueness.cli import main\ntry: main({arguments}, prog_name='trueness')\nexcept SystemExit: pass\n"
+        "import sys; names = ('sklearn.base', 'scipy.stats._stats_py', 'pandas.core')\n"
+        "print([name for name in names if name in sys.modules])\n"
+        "import scipy.stats; print(scipy.stats.binomtest(3, 10, 0.3).pvalue)"  # and it can be used afterwards
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-2:] == ["['sklearn.base']", "1.0"]
+
+
+def test_modules_are_deferred_within_the_context_only():
+    code = (
+        "from trueness._lazy import deferred; import sys\n"
+        "with deferred('fractions', 'nothing_like_it'):\n"
+        "    import fractions\n    assert 'numbers' not in sys.modules\n"
+        "    try: import nothing_like_it\n    except ModuleNotFoundError: pass\n"
+        "import colorsys; print(type(colorsys).__name__, fractions.Fraction(1, 2), 'numbers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "module 1/2 True\n", done.stderr

@@ -1,11 +1,13 @@
-"""Names that are loaded when they are first used."""
+"""Names and modules that are loaded when they are first used."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
-__all__ = ["lazily"]
+__all__ = ["deferred", "lazily"]
 
 
 def lazily(
@@ -33,3 +35,33 @@ def lazily(
         return sorted(sys.modules[package].__all__)
 
     return load, names
+
+
+@contextmanager
+def deferred(*modules: str) -> Iterator[None]:
+    """Let ``import`` of these modules load them when they are first used, as long as the context lasts.
+
+    For programs, not for libraries: scikit-learn's base class imports all of SciPy's statistics and pandas, which takes
+    longer than a report of ten thousand rows, and does not use them.
+    """
+    finder = _Deferred(modules)
+    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]  # a finder needs no more than `find_spec`
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)  # type: ignore[arg-type]
+
+
+class _Deferred:
+    def __init__(self, modules: tuple[str, ...]) -> None:
+        self.modules = modules
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self.modules:
+            return None
+        from importlib.util import LazyLoader  # not needed by `import trueness`
+
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec

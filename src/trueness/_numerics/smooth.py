@@ -176,7 +176,7 @@ def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -
 
 def _enough_points(sigma: float, fewest: int = _FEWEST) -> int:
     wanted = _POINTS_PER_SIGMA / max(sigma, 1e-9)
-    return max(fewest, min(2 ** math.ceil(math.log2(wanted)), _MOST))
+    return max(fewest, min(int(2 ** math.ceil(math.log2(wanted))), _MOST))
 
 
 def _fixed_point(integral: _Integral, sigma: float) -> tuple[float, float]:

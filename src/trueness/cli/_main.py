@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from trueness._lazy import deferred
 from trueness._version import __version__
 from trueness.cli._interrupt import interruptible
 from trueness.cli._messages import errors_as_messages
@@ -30,6 +31,8 @@ _VERBS = (
     "reproduce",
 )
 _INTERRUPTED = 130
+_SLOW_TO_IMPORT = ("pandas", "scipy.stats")
+"""Modules that scikit-learn imports and that commands hardly ever use."""
 
 
 _OTHER_NAMES = dict.fromkeys(("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"), "--prob")
@@ -69,7 +72,7 @@ class Verbs(click.Group):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _orderly_exit(debug="--debug" in ctx.args):
+        with _orderly_exit(debug="--debug" in ctx.args), deferred(*_SLOW_TO_IMPORT):
             try:
                 return super().invoke(ctx)
             except click.NoSuchOption as error:

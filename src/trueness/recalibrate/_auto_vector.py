@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from trueness._numerics.ridge_logistic import ridge_logistic
+from trueness._tally.cells import Cells
+from trueness._tally.rules import Isotonic
 from trueness.recalibrate._cross_fit import Folds
 from trueness.recalibrate._logit_shapes import Bend, Line, LogitShape, LogScores, Spline, spline_knots
 from trueness.recalibrate._shaped_map import LogitCells
@@ -53,7 +54,7 @@ def isotonic_points(z: Floats, weight: Floats, events: Floats) -> Points:
     if not some.any():
         return Points(np.zeros(1), np.zeros(1))
     z, weight, events = z[some], weight[some], events[some]
-    first = isotonic_regression(events / weight, weights=weight).blocks[:-1]
+    first = Isotonic().group(Cells(expit(z), np.ones(z.size, np.int64), weight, events)).start[:-1]
     mass = np.add.reduceat(weight, first)
     centre = np.add.reduceat(weight * z, first) / mass
     rate = (np.add.reduceat(events, first) + expit(centre)) / (mass + 1)
