@@ -70,6 +70,12 @@ def test_a_page_with_code_cells_is_executed():
             assert ">>> " not in text, f"{name(page)}: code in cells is executed; `>>>` is for pages that pytest runs"
 
 
+def test_examples_are_code_and_not_quotations():
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert not re.search("^>>>", prose, re.MULTILINE), f"{name(page)}: put examples between ```python and ```"
+
+
 def test_every_page_is_in_a_table_of_contents():
     pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES if DOCS in page.parents}
     listed = {"index"}
