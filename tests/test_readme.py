@@ -36,3 +36,10 @@ def test_two_minutes_are_enough_to_read_it():
 def test_the_two_commands_are_single_lines(position):
     assert len(blocks("sh")) == 2
     assert len(blocks("sh")[position].splitlines()) == 1
+
+
+def test_its_links_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)\)|(?:src|srcset)=\"([^\"]+)\"", README.read_text(encoding="utf-8"))
+    targets = [one or other for one, other in links]
+    assert len(targets) >= 10
+    assert [target for target in targets if not (README.parent / target).exists()] == []
