@@ -181,7 +181,7 @@ def test_more_that_cannot_be_applied_is_refused(fails, fitted, tmp_path):
     (tmp_path / "map.json").write_bytes(b"\xff\xfe")
     matrix = ["--prob-columns", "p,q", "--name", "r"]
     recalibrate.TemperatureScaling().fit([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]], [1, 0, 0]).save(tmp_path / "two.json")
-    assert "is not a JSON file of a calibrator" in fails("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
+    assert "must be a JSON file of a calibrator" in fails("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
     assert fails("apply", "none.csv", "--prob", "p", "--calibrator", fitted[0]) == "none.csv has no rows."
     assert "`--name` is for one column" in fails("apply", "x.csv", *matrix, "--calibrator", "two.json")
 

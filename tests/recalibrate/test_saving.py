@@ -1,6 +1,7 @@
 """Maps that were damaged on their way are refused when they are read, by the name of the damaged field."""
 
 import copy
+import json
 
 import numpy as np
 import pytest
@@ -183,3 +184,98 @@ def test_notes_that_json_cannot_hold_are_refused(about):
 def test_damaged_notes_are_refused():
     with pytest.raises(InputError, match="`about_` must be a mapping"):
         calibrator_from_dict({**MADE["PlattScaling"], "about": "p"})
+
+
+def test_every_changed_digit_of_a_file_is_noticed(tmp_path):
+    fitted = HistogramBinning(3).fit(P, Y)
+    text = fitted.to_json()
+    at = [i for i, letter in enumerate(text) if letter.isdigit()]
+    grid, changed = np.linspace(0, 1, 101), 0
+    before = fitted.predict(grid)
+    for i in at[::7]:
+        spoilt = f"{text[:i]}{(int(text[i]) + 1) % 10}{text[i + 1 :]}"
+        (tmp_path / "map.json").write_text(spoilt)
+        try:
+            found = load_calibrator(tmp_path / "map.json")
+        except InputError as error:
+            changed += "its checksum is wrong: a value was changed" in str(error)
+        else:  # a last digit that makes the same float
+            assert (found.predict(grid) == before).all()
+            assert found.to_json() == text
+    assert changed > 10
+
+
+def test_a_map_without_a_checksum_is_refused():
+    stored = {name: value for name, value in MADE["PlattScaling"].items() if name != "checksum"}
+    with pytest.raises(InputError, match=r"it has no 'checksum'\. Save the calibrator again\."):
+        calibrator_from_dict(stored)
+
+
+def test_the_order_of_keys_and_the_form_of_whole_numbers_are_no_changes():
+    def as_elsewhere(value):
+        if isinstance(value, dict):
+            return {key: as_elsewhere(value[key]) for key in sorted(value)}
+        if isinstance(value, list):
+            return [as_elsewhere(one) for one in value]
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    for stored in MADE.values():
+        assert calibrator_from_dict(as_elsewhere(stored)).to_dict() == stored
+
+
+def nested(depth):
+    stored = copy.deepcopy(MADE["ScalingBinning"])
+    for _ in range(depth):
+        outer = copy.copy(MADE["ScalingBinning"])
+        outer["learnt"] = {**outer["learnt"], "scaler": {"value": {"calibrator": stored}}}
+        stored = outer
+    return stored
+
+
+RAW = {
+    "UTF-16": json.dumps(MADE["PlattScaling"]).encode("utf-16"),
+    "nothing": b"",
+    "bytes that are no text": b"\xff\xfe\x00{",
+    "deep nesting": b"[" * 100_000,
+    "deep lists": b"[" * 500 + b"]" * 500,
+    "5,000 digits": b'{"schema": ' + b"1" * 5_000 + b"}",
+    "nan": b"NaN",
+    "a list": b"[1, 2]",
+    "a map in 400 maps": json.dumps(nested(100)).encode(),
+}
+
+
+def test_no_file_raises_a_raw_error(tmp_path):
+    path = tmp_path / "map.json"
+    for content in RAW.values():
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"map\.json' is not: |^`stored` must be"):
+            load_calibrator(path)
+
+
+def test_no_dict_raises_a_raw_error():
+    within = copy.deepcopy(MADE["PlattScaling"])
+    within["learnt"]["slope"]["value"] = within
+    for stored, fault in (
+        (nested(400), "nested more than 100 levels deep"),
+        (within, "nested more than 100 levels deep"),
+        ({**MADE["PlattScaling"], "schema": 10**5000}, "a whole number of thousands of digits"),
+        ({**MADE["PlattScaling"], "more": {1, 2}}, "JSON cannot store it"),
+    ):
+        with pytest.raises(InputError, match=fault):
+            calibrator_from_dict(stored)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"map.json", "a\0b", ["map.json"]])
+def test_a_path_that_is_none_is_refused(path):
+    fitted = PlattScaling().fit(P, Y)
+    for call in (load_calibrator, fitted.save):
+        with pytest.raises(InputError, match="`path` must be the name of a file, as text or a Path; got"):
+            call(path)
+
+
+def test_names_that_are_not_utf_8_are_saved(tmp_path):
+    fitted = PlattScaling().fit(P, Y)
+    fitted.about_ = {"score": "a\udc80"}
+    fitted.save(tmp_path / "map.json")
+    assert load_calibrator(tmp_path / "map.json").about_ == fitted.about_

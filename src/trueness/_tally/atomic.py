@@ -2,6 +2,7 @@
 
 import errno
 import os
+import reprlib
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,6 +21,13 @@ class Stamp(NamedTuple):
     changed: int
     end: bytes
     """The last bytes, which are the checksum of sums: two writes may have the same time stamp."""
+
+
+def as_path(path: object) -> Path:
+    """The path, if it is one that a system can open."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str) or "\0" in name:
+        raise InputError("path", "must be the name of a file, as text or a Path", f"got {reprlib.repr(path)}")
+    return Path(name)
 
 
 def _stamp(file: BinaryIO) -> Stamp:

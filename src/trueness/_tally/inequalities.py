@@ -176,7 +176,8 @@ def read_grid(fields: Fields) -> GridCells:
         _require(part.count <= part.weight, "whole weights must be at least 1")
     _check_weights(part.count, part.weight, part.events, None if part.squares is None else part.squares.sum(axis=1))
     for label, what in enumerate(("non-events", "events")):
-        weight, score, square = (x[:, label] for x in (part.by_label, part.scores_by_label, part.squares_by_label))
+        weight = part.by_label[:, label]
+        score, square = part.scores_by_label[:, label], part.squares_by_label[:, label]
         _check_scores(weight, score, square, part.low, part.high, what)
         if part.squares is not None:
             _require((part.squares[:, label] > 0) <= (weight > 0), f"Σw² of {what} needs {what}")

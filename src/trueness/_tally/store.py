@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._tally.atomic import Stamp, read_file, replace_file
+from trueness._tally.atomic import Stamp, as_path, read_file, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
@@ -91,12 +91,12 @@ def json_ready(value: Any, name: str) -> Any:
 
 def save(path: str | Path, data: bytes, *, known: Stamp | None = None) -> Stamp:
     """Replace a file in one step; a failed write leaves the old one, and so does one that changed since `known`."""
-    return replace_file(Path(path), lambda file: file.write(data), known=known)
+    return replace_file(as_path(path), lambda file: file.write(data), known=known)
 
 
 def load(path: str | Path, read: Callable[[bytes], Any]) -> tuple[Any, Stamp]:
     """Apply `read` to the bytes of a file; errors name the file."""
-    data, stamp = read_file(Path(path))
+    data, stamp = read_file(as_path(path))
     try:
         return read(data), stamp
     except InputError as error:
@@ -313,9 +313,9 @@ def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[
     expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
     if len(parts) != expected:
         refuse(f"it should have {expected} parts and has {len(parts)}")
-    read = {"tally": read_cells, "binned": read_bins, "sketch": read_grid}[form]
+    readers: dict[str, Callable[[Fields], Part]] = {"tally": read_cells, "binned": read_bins, "sketch": read_grid}
     with np.errstate(over="ignore"):
-        found = tuple(read(fields) for fields in parts)
+        found = tuple(readers[form](fields) for fields in parts)
     if kind == "classwise":
         check_classes(found)
     return kind, found, None if classes is None else tuple(classes)

@@ -90,8 +90,6 @@ def _load(path: str) -> Any:
             return tn.load_calibrator(path)
     except OSError as reason:
         raise InputError("", f"`--calibrator` {path!r} cannot be read: {reason.strerror or reason}") from reason
-    except UnicodeDecodeError as reason:
-        raise InputError("", f"`--calibrator` {path!r} is not a JSON file of a calibrator") from reason
 
 
 def _model(source: "Table", request: Request, known: tuple[str, ...] | None) -> Model:

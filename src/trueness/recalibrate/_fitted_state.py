@@ -181,9 +181,6 @@ COMMON = {
 }
 """What every calibrator keeps."""
 
-LATER = {name: {"value": None} for name in ("columns", "score_names", "label_name", "date", "version")}
-"""Entries that files of earlier versions lack."""
-
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

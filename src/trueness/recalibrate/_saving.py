@@ -3,6 +3,7 @@
 import json
 import math
 import reprlib
+import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -12,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._keywords import suggests_keywords
-from trueness._tally.atomic import replace_file
+from trueness._tally.atomic import as_path, replace_file
 from trueness._version import __version__
 from trueness.errors import InputError
-from trueness.recalibrate._fitted_state import COMMON, LATER, Field
+from trueness.recalibrate._fitted_state import COMMON, Field
 
 SCHEMA = 1
 """Version of the stored form; newer versions are refused when read."""
 
 _DEMAND = "must be what a calibrator's `to_dict` returned"
+_DEEPEST = 100  # levels of dicts and lists; a calibrator inside another one adds four
+_LONGEST = 10_000  # bits of a whole number; Python refuses to print much longer ones
 
 
 class Savable:
@@ -36,8 +39,12 @@ class Savable:
         """The fitted map as plain Python, each number with its meaning; JSON stores it without loss.
 
         Its keys are `trueness` (version), `schema`, `type`, `parameters` and `learnt`, which has a `value` and an
-        `about` for each name; also `about`, if `about_` is not empty.
+        `about` for each name; also `about`, if `about_` is not empty. `checksum` tells whether anything was changed.
         """
+        described = self._described()
+        return {**described, "checksum": _checksum(described)}
+
+    def _described(self) -> dict[str, Any]:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
@@ -67,8 +74,8 @@ class Savable:
 
     def save(self, path: str | Path) -> None:
         """Write the fitted map to a JSON file; if that fails, an existing file is left unchanged."""
-        text = self.to_json()
-        replace_file(Path(path), lambda file: file.write(text.encode()))
+        target, text = as_path(path), self.to_json()
+        replace_file(target, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
     @classmethod
     def _fields(cls) -> dict[str, Field]:
@@ -84,9 +91,19 @@ class Savable:
 @suggests_keywords
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     """The fitted calibrator, of whatever class, that `to_dict` wrote, perhaps by way of JSON."""
+    _check_size(stored)
+    calibrator = _restored(stored)
+    expected = _checksum({name: value for name, value in stored.items() if name != "checksum"})
+    if stored.get("checksum") != expected:
+        found = "its checksum is wrong: a value was changed" if "checksum" in stored else "it has no 'checksum'"
+        raise InputError("stored", _DEMAND, found, remedy="Save the calibrator again.")
+    return calibrator
+
+
+def _restored(stored: Any) -> Any:
     _check_form(stored)
     calibrator = _unfitted_calibrator(stored)
-    learnt = LATER | dict(stored["learnt"])
+    learnt = stored["learnt"]
     _check_names("learnt", set(learnt), set(calibrator._fields()))
     for name, entry in learnt.items():
         setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
@@ -98,12 +115,45 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
 @suggests_keywords
 def load_calibrator(path: str | Path) -> Any:
     """The fitted calibrator, of whatever class, that `save` wrote to a JSON file."""
-    text = Path(path).read_text(encoding="utf-8")
+    data = as_path(path).read_bytes()
     try:
-        stored = json.loads(text)
-    except json.JSONDecodeError as reason:
-        raise InputError("path", "must be a JSON file of a calibrator", f"{str(path)!r} is not: {reason}") from None
+        stored = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as reason:  # not UTF-8, not JSON, too long a number, too deep
+        got = "nested too deeply" if isinstance(reason, RecursionError) else str(reason).partition(";")[0]
+        raise InputError("path", "must be a JSON file of a calibrator", f"{str(path)!r} is not: {got}") from None
     return calibrator_from_dict(stored)
+
+
+def _check_size(stored: Any) -> None:
+    """Refuse values nested so deeply, or numbers so long, that reading them would fail."""
+    level: list[Any] = [stored] if isinstance(stored, Mapping | list | tuple) else []
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, Mapping) else one for one in level)
+        # Each object once: one that holds itself would otherwise double at every level.
+        each = {id(value): value for values in inner for value in values}
+        if any(type(value) is int and value.bit_length() > _LONGEST for value in each.values()):
+            raise InputError("stored", _DEMAND, "it has a whole number of thousands of digits")
+        level = [value for value in each.values() if isinstance(value, Mapping | list | tuple)]
+        if not level:
+            return
+    raise InputError("stored", _DEMAND, f"it is nested more than {_DEEPEST} levels deep")
+
+
+def _checksum(described: Mapping[str, Any]) -> str:
+    """CRC-32 of the content, whatever the order of keys, and whether whole floats are written as 1.0 or 1."""
+    try:
+        text = json.dumps(_canonical(described), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    except (TypeError, ValueError) as reason:
+        raise InputError("stored", _DEMAND, f"JSON cannot store it: {reason}") from None
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _canonical(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check_form(stored: Any) -> None:
@@ -159,7 +209,7 @@ def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
 def _plain(value: Any) -> Any:
     """A value as JSON stores it; containers and calibrators are marked by a key."""
     if isinstance(value, Savable):
-        return {"calibrator": value.to_dict()} if hasattr(value, "n_rows_") else {"unfitted": _outline(value)}
+        return {"calibrator": value._described()} if hasattr(value, "n_rows_") else {"unfitted": _outline(value)}
     if isinstance(value, np.random.Generator):
         return None  # it decided what was learnt and has no part in what is predicted
     if isinstance(value, np.ndarray):
@@ -184,7 +234,7 @@ def _from_plain(value: Any, name: str) -> Any:
     kind = next((key for key in ("calibrator", "unfitted", "array", "tuple", "list", "float") if key in value), None)
     inside: Any = value.get(kind)
     if kind == "calibrator":
-        return calibrator_from_dict(inside)
+        return _restored(inside)
     if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
         calibrator = _unfitted_calibrator(inside)
         calibrator._check_parameters()
