@@ -38,7 +38,7 @@ __all__ = [
     "errors_by_text",
     "four_by_text",
     "percent",
-    "tce_by_row_order",
+    "tce_variant",
     "tests_by_code",
     "tests_by_text",
     "uncounted",
@@ -50,6 +50,11 @@ RULES = ("PAVA", "PAVA-BC", "quantiles")
 
 Array: TypeAlias = NDArray[Any]
 Numbers: TypeAlias = Mapping[str, float]
+
+Ties: TypeAlias = Literal["quicksort", "rows"]
+"""The order of rows with equal scores: as NumPy's unstable sort leaves them, or as they come."""
+End: TypeAlias = Literal["code", "text"]
+"""When the rows kept back join the last block: if 2 N_min ≤ N_max, or if the joint block has at most N_max rows."""
 
 # Half a unit of the fourth digit, and a little for binary rounding.
 ROUNDING = 5.01e-5
@@ -131,10 +136,12 @@ def by_code(y: Array, p: Array, options: Options) -> dict[str, float]:
     }
 
 
-def tce_by_row_order(y: Array, p: Array, options: Options) -> dict[str, float]:
-    """TCE(P) and TCE(Q) as by the code, with equal scores split in the order of the rows."""
-    y, p = _sort_by_score(y, p, "rows")
-    bins = {"P": _starts(_blocks(y.tolist(), options.n_min, options.n_max)), "Q": _quantile_cuts(y.size, options)}
+def tce_variant(
+    y: Array, p: Array, options: Options, *, ties: Ties = "quicksort", end: End = "code"
+) -> dict[str, float]:
+    """TCE(P) and TCE(Q) as by the code, but for the order of equal scores or the rule for the upper end."""
+    y, p = _sort_by_score(y, p, ties)
+    bins = {"P": _starts(_blocks(y.tolist(), options.n_min, options.n_max, end)), "Q": _quantile_cuts(y.size, options)}
     return {f"TCE({name})": _tce(y, p, first, options.alpha) for name, first in bins.items()}
 
 
@@ -177,7 +184,7 @@ def _quantile_cuts(n: int, options: Options) -> Array:
     return cuts[:-1][np.diff(cuts) > 0]
 
 
-def _sort_by_score(y: Array, p: Array, ties: Literal["quicksort", "rows"] = "quicksort") -> tuple[Array, Array]:
+def _sort_by_score(y: Array, p: Array, ties: Ties = "quicksort") -> tuple[Array, Array]:
     # The authors sorted by NumPy's default, which is not stable. Its order of equal scores depends on the processor
     # since NumPy 1.25, except for long doubles, which are still sorted by the loops of then.
     order = np.argsort(p, kind="stable") if ties == "rows" else np.argsort(np.asarray(p, dtype=np.longdouble))
@@ -188,8 +195,8 @@ def _starts(sizes: list[int]) -> Array:
     return np.cumsum([0, *sizes[:-1]])
 
 
-def _blocks(labels: list[int], n_min: int, n_max: int) -> list[int]:
-    """Block sizes of Algorithm 2, with the code's rule for the rows kept back; n_min = 0 is PAVA."""
+def _blocks(labels: list[int], n_min: int, n_max: int, end: End = "code") -> list[int]:
+    """Block sizes of Algorithm 2, by default with the code's rule for the rows kept back; n_min = 0 is PAVA."""
     events: list[int] = []
     sizes: list[int] = []
     for label in labels[: len(labels) - n_min]:
@@ -198,7 +205,7 @@ def _blocks(labels: list[int], n_min: int, n_max: int) -> list[int]:
             e, n = e + events.pop(), n + sizes.pop()
         events.append(e)
         sizes.append(n)
-    if n_min and 2 * n_min <= n_max:
+    if n_min and (n_min if end == "code" else sizes[-1]) + n_min <= n_max:
         sizes[-1] += n_min
     elif n_min:
         sizes.append(n_min)

@@ -15,7 +15,7 @@ from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size, data_file
 from trueness_papers.matsubara.diagrams import rejection_diagram, reliability_diagrams
-from trueness_papers.matsubara.procedures import ROUNDING, Line, Options, by_both, comparison, tce_by_row_order
+from trueness_papers.matsubara.procedures import ROUNDING, Line, Options, by_both, comparison, tce_variant
 from trueness_papers.matsubara.published import SIX, UCI, UCI_PRINTED, UCI_TEST, WITHOUT_QUANTILE, read, read_printed
 from trueness_papers.matsubara.simulation import logistic_scores
 from trueness_papers.record import Row, Table
@@ -131,7 +131,8 @@ def measure_model(data: str, model: str) -> dict[str, Any]:
         "rows": int(y.size),
         "events": int(y.sum()),
         "tied": int(y.size - _singles(p)),
-        "row order": tce_by_row_order(y, p, options),
+        "row order": tce_variant(y, p, options, ties="rows"),
+        "printed end": tce_variant(y, p, options, end="text"),
         "random orders": _random_orders(y, p, options),
     }
 
@@ -144,7 +145,7 @@ def _singles(p: Floats) -> int:
 def _random_orders(y: Ints, p: Floats, options: Options) -> dict[str, list[float]]:
     rng = np.random.default_rng(0)
     orders = (rng.permutation(y.size) for _ in range(_ORDERS))
-    found = [tce_by_row_order(y[order], p[order], options) for order in orders]
+    found = [tce_variant(y[order], p[order], options, ties="rows") for order in orders]
     return {measure: [one[measure] for one in found] for measure in _TESTED}
 
 
@@ -161,28 +162,33 @@ def _assemble(name: str, results: Mapping[str, Any], size: Size) -> Outcome:  # 
     for model, found in results.items():
         text, code = ({measure: found[key][measure] for measure in SIX} for key in ("text", "code"))
         line = Line((model,), text, code, authors[model], printed[model])
-        lines.append(line._replace(note=_reason(line, found["tied"])))
+        lines.append(line._replace(note=_reason(line, found)))
     title, source = f"Table {_TABLES.get(name, 14)}, {name}", f"authors' code: UCI/{name}.csv"
     table = comparison(title, f"Table {_TABLES.get(name, 14)}; {source}", ("model",), lines)
     return Outcome((_rows(name, results), table, *_orders(results)), _pictures(name))
 
 
-def _reason(line: Line, tied: int) -> str:
+def _reason(line: Line, found: Mapping[str, Any]) -> str:
     """Why our numbers differ; empty if they do not."""
 
     def differ(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-        return any(abs(one[measure] - other[measure]) > ROUNDING for measure in SIX)
+        return any(abs(value - other[measure]) > ROUNDING for measure, value in one.items())
 
     reasons = []
     if differ(line.code, line.authors):
         reasons.append(f"{line.labels[0]} of another version of scikit-learn")
     if differ(line.text, line.code):
-        reasons.append(
-            f"by the text, the {tied:,} rows with equal scores are kept together"
-            if tied
-            else "by the text, quantile bins are cut without rounding errors"
-        )
+        if found["tied"]:
+            reasons.append(f"by the text, the {found['tied']:,} rows with equal scores are kept together")
+        else:
+            reasons.append("by the text, quantile bins are cut without rounding errors")
+    if differ(found["printed end"], _tested(line.code)):
+        reasons.append("the code's last bin exceeds N_max")
     return "; ".join(reasons)
+
+
+def _tested(found: Mapping[str, float]) -> dict[str, float]:
+    return {measure: found[measure] for measure in _TESTED}
 
 
 def _orders(results: Mapping[str, Any]) -> tuple[Table, ...]:
@@ -192,15 +198,17 @@ def _orders(results: Mapping[str, Any]) -> tuple[Table, ...]:
         orders = found["random orders"][measure]
         values = {
             "NumPy's sort (the code)": found["code"][measure],
+            "NumPy's sort, N_max as printed": found["printed end"][measure],
             "row order": found["row order"][measure],
             f"lowest of {_ORDERS} orders": min(orders),
             f"highest of {_ORDERS} orders": max(orders),
             "pooled (this library)": found["text"][measure],
         }
         labels = (model, f"{found['tied']:,}", measure)
-        rows += [Row((*labels, order), value) for order, value in values.items() if found["tied"]]
+        matters = found["tied"] or found["printed end"] != _tested(found["code"])
+        rows += [Row((*labels, order), value) for order, value in values.items() if matters]
     table = Table(
-        "The same numbers by the order of rows with equal scores",
+        "The same numbers by the order of rows with equal scores, and with a last bin within N_max",
         "",
         ("model", "rows with equal scores", "measure", "order"),
         tuple(rows),
